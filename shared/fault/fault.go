@@ -1,0 +1,112 @@
+// Package fault is the closed set of ways a request can fail.
+//
+// An Error carries two texts that never mix: Message is the sentence for the
+// caller, the cause is for the log. Anything that is not an Error becomes
+// Internal with a fixed sentence, so no foreign text reaches a client.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code names a failure. Clients branch on it, so a code is never renamed.
+type Code string
+
+const (
+	MissingParameter       Code = "MISSING_PARAMETER"
+	InvalidParameter       Code = "INVALID_PARAMETER"
+	InvalidAmount          Code = "INVALID_AMOUNT"
+	AmountOutOfRange       Code = "AMOUNT_OUT_OF_RANGE"
+	UnsupportedChain       Code = "UNSUPPORTED_CHAIN"
+	UnsupportedToken       Code = "UNSUPPORTED_TOKEN"
+	UnsupportedPair        Code = "UNSUPPORTED_PAIR"
+	InvalidRecipient       Code = "INVALID_RECIPIENT"
+	InvalidIntegrator      Code = "INVALID_INTEGRATOR"
+	IntegratorUnregistered Code = "INTEGRATOR_UNREGISTERED"
+	IntegratorInactive     Code = "INTEGRATOR_INACTIVE"
+	IntegratorUnverified   Code = "INTEGRATOR_UNVERIFIED"
+	NotFound               Code = "NOT_FOUND"
+	MethodNotAllowed       Code = "METHOD_NOT_ALLOWED"
+	VersionBrownout        Code = "VERSION_BROWNOUT"
+	VersionRetired         Code = "VERSION_RETIRED"
+	RateLimited            Code = "RATE_LIMITED"
+	Internal               Code = "INTERNAL"
+)
+
+// Codes lists every code, so that tests can hold a table to be total.
+func Codes() []Code {
+	return []Code{
+		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
+		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
+		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorUnverified,
+		NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, RateLimited, Internal,
+	}
+}
+
+// Error is one failure. Fields other than Code and Message are empty where
+// they have nothing to say.
+type Error struct {
+	Code    Code
+	Message string // a sentence for a person, safe to show to any caller
+	Param   string // the query parameter at fault
+
+	MinAmount, MaxAmount string        // AmountOutOfRange: the bounds, in the source token's smallest unit
+	RetryAfter           time.Duration // when the same request may succeed
+	Successor            string        // VersionBrownout, VersionRetired: where to go instead
+	Until                time.Time     // VersionBrownout: end of the window
+
+	cause error
+}
+
+// New makes an Error whose message is formatted for the caller.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// On names the query parameter at fault.
+func (e *Error) On(param string) *Error {
+	e.Param = param
+	return e
+}
+
+// Because attaches what the log should read and the caller should not.
+func (e *Error) Because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// Error is the text for the log: code, message and cause.
+func (e *Error) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("%s: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// From gives the Error within err. Anything foreign becomes Internal, with err
+// as its cause.
+func From(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return New(Internal, "Something went wrong on our side; the request ID helps us find out what").Because(err)
+}
+
+// On attributes err to a query parameter unless it already names one. It
+// leaves a nil error nil.
+func On(param string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := From(err)
+	if e.Param == "" && e.Code != Internal {
+		e.Param = param
+	}
+	return e
+}

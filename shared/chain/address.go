@@ -1,0 +1,59 @@
+package chain
+
+import (
+	"encoding/hex"
+	"errors"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Address is an EVM address together with its EIP-55 text, so that the text
+// of a known contract is computed once and not in every answer.
+type Address struct {
+	common.Address
+	text string
+}
+
+// Native is the conventional address of a chain's own coin.
+var Native = NewAddress(common.HexToAddress("0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"))
+
+// NewAddress computes the text of a.
+func NewAddress(a common.Address) Address { return Address{Address: a, text: a.Hex()} }
+
+// String is the EIP-55 text.
+func (a Address) String() string { return a.text }
+
+// ParseAddress reads an address that somebody typed: 0x and 40 hex digits, in
+// one case throughout or in mixed case with a valid EIP-55 checksum.
+// The error is a sentence without a subject, for the caller to complete.
+func ParseAddress(text string) (common.Address, error) {
+	var a common.Address
+	if len(text) != 2+2*len(a) || text[:2] != "0x" {
+		return a, errShape
+	}
+	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
+		return common.Address{}, errShape
+	}
+	if mixedCase(text[2:]) && a.Hex() != text {
+		return common.Address{}, errChecksum
+	}
+	return a, nil
+}
+
+var (
+	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
+	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or send it all in lower case")
+)
+
+func mixedCase(digits string) bool {
+	var lower, upper bool
+	for i := range len(digits) {
+		switch c := digits[i]; {
+		case 'a' <= c && c <= 'f':
+			lower = true
+		case 'A' <= c && c <= 'F':
+			upper = true
+		}
+	}
+	return lower && upper
+}

@@ -1,0 +1,90 @@
+package chain
+
+import (
+	"cmp"
+	_ "embed"
+	"slices"
+)
+
+// Deployment is where an operator's contracts are: the target of every source
+// transaction, the settlement chain of burned USDC, the integrator registries.
+// One that exists covers every supported pair.
+type Deployment struct {
+	Name       string
+	Settlement Settlement
+
+	targets    map[source]Address
+	registries map[ID]Address
+}
+
+// Settlement is where burned USDC is minted again and turned towards the hub.
+type Settlement struct {
+	ChainID  ID
+	Domain   uint32  // the issuer's number of that chain
+	Receiver Address // the only contract that can deliver and receive a burn
+}
+
+// source is what a target contract is keyed by.
+type source struct {
+	id     ID
+	symbol string
+}
+
+// Router is one row of the router listing: the contract that must receive the
+// source transaction for a token on a routing ID.
+type Router struct {
+	ChainID ID
+	Token   Token
+	Router  Address
+}
+
+//go:embed reference.json
+var reference []byte
+
+// Reference is the embedded deployment, the one a local devnet runs.
+func Reference() *Deployment {
+	d, err := ParseDeployment(reference)
+	if err != nil {
+		panic("the embedded deployment is invalid: " + err.Error())
+	}
+	return d
+}
+
+// Target is the contract that receives the source transaction of p: a pool, or
+// the issuer's messenger.
+func (d *Deployment) Target(p Pair) Address {
+	return d.targets[source{p.Src, p.SrcToken.Symbol}]
+}
+
+// FeeChain is the network of the pool that pays a swap to dst out, where the
+// fees are calculated and whose integrator registry counts.
+func (d *Deployment) FeeChain(dst ID) ID {
+	if network := dst.Network(); slices.Contains(PoolChains, network) {
+		return network
+	}
+	return d.Settlement.ChainID
+}
+
+// Registry is the integrator registry of a pool chain.
+func (d *Deployment) Registry(network ID) Address { return d.registries[network] }
+
+// Routers lists the target of every source there is, virtual IDs included, by
+// chain and symbol.
+func (d *Deployment) Routers() []Router {
+	rows := make([]Router, 0, len(d.targets))
+	for src, target := range d.targets {
+		for _, t := range listings[src.id] {
+			if t.Symbol == src.symbol {
+				rows = append(rows, Router{src.id, t, target})
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b Router) int {
+		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
+	})
+	return rows
+}
+
+// PoolChains are the networks with pools of the service's own, and so with an
+// integrator registry.
+var PoolChains = []ID{1, 56, 369, 4663, 8453}

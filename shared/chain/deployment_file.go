@@ -1,0 +1,203 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/jsonfile"
+)
+
+// deploymentFile is a deployment as an operator writes it.
+type deploymentFile struct {
+	Name       string `json:"name"`
+	Settlement struct {
+		ChainID  ID     `json:"chainId"`
+		Receiver string `json:"receiver"`
+	} `json:"settlement"`
+	Pools      []poolRow         `json:"pools"`
+	Retired    []poolRow         `json:"retired,omitempty"`    // never quoted, never listed
+	Registries map[string]string `json:"registries"`           // by pool chain
+	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source, where not the issuer's usual one
+}
+
+type poolRow struct {
+	ChainID ID     `json:"chainId"` // a routing ID: privacy pools have rows of their own
+	Token   string `json:"token"`
+	Router  string `json:"router"`
+}
+
+// ReadDeployment reads an operator's file.
+func ReadDeployment(path string) (*Deployment, error) {
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := ParseDeployment(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s:\n%w", path, err)
+	}
+	return d, nil
+}
+
+// ParseDeployment reads a deployment. The error joins every problem there is.
+func ParseDeployment(data []byte) (*Deployment, error) {
+	var file deploymentFile
+	shape := jsonfile.Decode(data, &file)
+	b := builder{
+		Deployment: Deployment{
+			Name:       file.Name,
+			targets:    make(map[source]Address),
+			registries: make(map[ID]Address),
+		},
+	}
+	if file.Name == "" {
+		b.problem("name: missing")
+	}
+	b.settlement(file)
+	b.pools(file.Pools)
+	b.messengers(file.Messengers)
+	b.registryRows(file.Registries)
+	b.retired(file.Retired)
+	b.coverage()
+	if err := errors.Join(shape, errors.Join(b.problems...)); err != nil {
+		return nil, err
+	}
+	return &b.Deployment, nil
+}
+
+// builder checks a file while it fills a deployment.
+type builder struct {
+	Deployment
+	problems []error
+}
+
+func (b *builder) problem(format string, args ...any) {
+	b.problems = append(b.problems, fmt.Errorf(format, args...))
+}
+
+func (b *builder) settlement(file deploymentFile) {
+	network, _ := FindNetwork(file.Settlement.ChainID)
+	if network.CCTP == nil || network.ID != file.Settlement.ChainID || !slices.Contains(PoolChains, network.ID) {
+		b.problem("settlement.chainId: %d is not a pool chain on the issuer's network; use 1 or 8453", file.Settlement.ChainID)
+	} else {
+		b.Settlement.ChainID, b.Settlement.Domain = network.ID, network.CCTP.Domain
+	}
+	b.Settlement.Receiver = b.address("settlement.receiver", file.Settlement.Receiver)
+}
+
+func (b *builder) pools(rows []poolRow) {
+	for i, row := range rows {
+		at := fmt.Sprintf("pools[%d] (%s on %d)", i, row.Token, row.ChainID)
+		src := source{row.ChainID, row.Token}
+		router := b.address(at+".router", row.Router)
+		switch _, repeated := b.targets[src]; {
+		case sourceRoute(src) != Direct:
+			b.problem("%s: no supported pair needs a pool for this token on this chain", at)
+		case repeated:
+			b.problem("%s: repeats an earlier row", at)
+		default:
+			b.targets[src] = router
+		}
+	}
+}
+
+func (b *builder) messengers(rows map[string]string) {
+	for _, id := range onCCTP {
+		network, _ := FindNetwork(id)
+		b.targets[source{id, USDC}] = network.CCTP.Messenger
+	}
+	for _, key := range sortedKeys(rows) {
+		at := fmt.Sprintf("messengers[%q]", key)
+		id, ok := idByText[key]
+		if !ok || !slices.Contains(onCCTP, id) {
+			b.problem("%s: not a CCTP source chain", at)
+			continue
+		}
+		b.targets[source{id, USDC}] = b.address(at, rows[key])
+	}
+}
+
+func (b *builder) registryRows(rows map[string]string) {
+	for _, key := range sortedKeys(rows) {
+		at := fmt.Sprintf("registries[%q]", key)
+		id, ok := idByText[key]
+		if !ok || !slices.Contains(PoolChains, id) {
+			b.problem("%s: not a pool chain; those are %v", at, PoolChains)
+			continue
+		}
+		b.registries[id] = b.address(at, rows[key])
+	}
+	for _, id := range PoolChains {
+		if _, ok := rows[id.String()]; !ok {
+			b.problem("registries: chain %s is missing", id)
+		}
+	}
+}
+
+// retired makes sure that nothing retired is still in use.
+func (b *builder) retired(rows []poolRow) {
+	for i, row := range rows {
+		at := fmt.Sprintf("retired[%d] (%s on %d)", i, row.Token, row.ChainID)
+		router := b.address(at+".router", row.Router)
+		for src, target := range b.targets {
+			if target == router && target != (Address{}) && src.id.Network() == row.ChainID.Network() {
+				b.problem("%s: the same router is the current one of %s on %s", at, src.symbol, src.id)
+			}
+		}
+	}
+}
+
+// coverage makes sure that every source of a pair has its target.
+func (b *builder) coverage() {
+	reported := map[source]bool{}
+	for _, p := range allPairs {
+		src := source{p.Src, p.SrcToken.Symbol}
+		if _, ok := b.targets[src]; !ok && !reported[src] {
+			reported[src] = true
+			b.problem("pools: no row for %s on chain %s, which supported pairs need", src.symbol, src.id)
+		}
+	}
+}
+
+// address reads an address from the file, where only EIP-55 text is accepted.
+func (b *builder) address(at, text string) Address {
+	a, err := ParseAddress(text)
+	switch {
+	case text == "":
+		b.problem("%s: missing", at)
+	case err != nil:
+		b.problem("%s: %q %v", at, text, err)
+	case a.Hex() != text:
+		b.problem("%s: %q has no EIP-55 checksum; write %s if it is right", at, text, a.Hex())
+	case a == (common.Address{}):
+		b.problem("%s: the zero address is no contract", at)
+	}
+	return NewAddress(a)
+}
+
+// sourceRoute is how transactions from src travel, 0 if there are none.
+func sourceRoute(src source) Route {
+	for _, p := range allPairs {
+		if p.Src == src.id && p.SrcToken.Symbol == src.symbol {
+			return p.Route
+		}
+	}
+	return 0
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		x, _ := strconv.Atoi(a)
+		y, _ := strconv.Atoi(b)
+		return x - y
+	})
+	return keys
+}

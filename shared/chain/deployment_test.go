@@ -1,0 +1,125 @@
+package chain_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+func TestReferenceCoversEveryPair(t *testing.T) {
+	d := chain.Reference()
+	listed := map[string]string{}
+	for _, r := range d.Routers() {
+		key := r.ChainID.String() + " " + r.Token.Symbol
+		if _, twice := listed[key]; twice {
+			t.Errorf("%s is listed twice", key)
+		}
+		listed[key] = r.Router.String()
+	}
+	for _, p := range chain.Pairs() {
+		key := p.Src.String() + " " + p.SrcToken.Symbol
+		if target := d.Target(p).String(); target == "" || target != listed[key] {
+			t.Errorf("%s: got target %q, listed %q", key, target, listed[key])
+		}
+	}
+	if len(listed) != 18+16 {
+		t.Errorf("got %d routers, want 18 pools and 16 messengers", len(listed))
+	}
+}
+
+func TestFeeChain(t *testing.T) {
+	d := chain.Reference()
+	for dst, want := range map[chain.ID]chain.ID{
+		369: 369, 1: 1, 56: 56, 8453: 8453, 4663: 4663,
+		chain.PrivacyEthereum: 1, chain.PrivacyBNB: 56,
+		43114: 8453, 137: 8453, 25: 8453,
+	} {
+		if got := d.FeeChain(dst); got != want {
+			t.Errorf("to %d: got %d, want %d", dst, got, want)
+		}
+	}
+}
+
+// edit gives the reference deployment with one text replaced.
+func edit(t *testing.T, old, new string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), old) {
+		t.Fatalf("the reference deployment has no %q", old)
+	}
+	return []byte(strings.Replace(string(data), old, new, 1))
+}
+
+func TestDeploymentProblems(t *testing.T) {
+	const poolETH = `{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"},`
+	tests := []struct{ name, old, new, says string }{
+		{"uncovered pair", poolETH, "", "pools: no row for ETH on chain 1"},
+		{"uncovered privacy pair", `"chainId": 96969696, "token": "WETH"`, `"chainId": 96969696, "token": "USDC"`, "pools: no row for WETH on chain 96969696"},
+		{"repeated row", poolETH, poolETH + poolETH, "(ETH on 1): repeats an earlier row"},
+		{"unknown field", `"name": "reference"`, `"name": "reference", "owner": "me"`, "owner: unknown field"},
+		{"unknown field in a row", `"token": "ETH"`, `"token": "ETH", "fee": 3`, "fee: unknown field"},
+		{"bad checksum", "0xD98c74c5", "0xd98c74c5", "checksum does not match"},
+		{"no checksum", "0xD98c74c52e2bb6641982271AE856fF685F8726AA", "0xd98c74c52e2bb6641982271ae856ff685f8726aa", "has no EIP-55 checksum; write 0xD98c74c52e2bb6641982271AE856fF685F8726AA"},
+		{"zero router", "0xD98c74c52e2bb6641982271AE856fF685F8726AA", "0x0000000000000000000000000000000000000000", "the zero address is no contract"},
+		{"a pool nobody needs", `"chainId": 4663, "token": "ETH"`, `"chainId": 4663, "token": "USDC"`, "no supported pair needs a pool for this token on this chain"},
+		{"a pool where the messenger stands", poolETH, poolETH + strings.Replace(strings.Replace(poolETH, `"ETH"`, `"USDC"`, 1), `: 1,`, `: 137,`, 1), "(USDC on 137): no supported pair needs a pool"},
+		{"unknown chain", `"chainId": 4663`, `"chainId": 4664`, "(ETH on 4664): no supported pair"},
+		{"settlement without the issuer", `"chainId": 8453, "receiver"`, `"chainId": 56, "receiver"`, "settlement.chainId: 56 is not a pool chain on the issuer's network"},
+		{"settlement without a pool", `"chainId": 8453, "receiver"`, `"chainId": 10, "receiver"`, "settlement.chainId: 10 is not a pool chain on the issuer's network"},
+		{"no receiver", `"0x25b3Af079309a5477760AC0405107952d11c8fd9"`, `""`, "settlement.receiver: missing"},
+		{"missing registry", `"56": "0x42`, `"57": "0x42`, "registries: chain 56 is missing"},
+		{"registry elsewhere", `"56": "0x42`, `"10": "0x42`, `registries["10"]: not a pool chain`},
+		{"messenger elsewhere", `"registries"`, `"messengers": {"8453": "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"}, "registries"`, `messengers["8453"]: not a CCTP source chain`},
+		{"retired router in use", `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"}], "registries"`, "the same router is the current one of ETH on 1"},
+		{"no name", `"reference"`, `""`, "name: missing"},
+		{"not JSON", `{"name"`, `name`, "not valid JSON"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := chain.ParseDeployment(edit(t, tt.old, tt.new))
+			if err == nil || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want it to say %q", err, tt.says)
+			}
+		})
+	}
+}
+
+func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
+	_, err := chain.ParseDeployment([]byte(`{"nmae": "x", "settlement": {"chainId": 2, "receiver": "0x12"}, "pools": [], "registries": {}}`))
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"nmae: unknown field", "name: missing", "settlement.chainId: 2", "settlement.receiver:", "registries: chain 4663 is missing", "no row for WETH on chain 96969696"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing from:\n%v", want, err)
+		}
+	}
+}
+
+func TestOperatorsDeployment(t *testing.T) {
+	const mine = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	path := filepath.Join(t.TempDir(), "deployment.json")
+	data := edit(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "`+mine+`"}],
+		"messengers": {"43114": "`+mine+`"}, "registries"`)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ReadDeployment(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range d.Routers() {
+		if (r.Router.String() == mine) != (r.ChainID == 43114) {
+			t.Errorf("chain %d has router %s; the operator's messenger is on 43114, and the retired router nowhere", r.ChainID, r.Router)
+		}
+	}
+	if _, err := chain.ReadDeployment(path + ".gone"); err == nil {
+		t.Error("a missing file was accepted")
+	}
+}

@@ -1,0 +1,111 @@
+package chain
+
+// Route is how the source transaction of a pair travels.
+type Route uint8
+
+const (
+	// Direct transactions go to one of the service's pools.
+	Direct Route = iota + 1
+	// CCTPInbound transactions burn USDC at the issuer's messenger.
+	CCTPInbound
+)
+
+type ids []ID
+
+// onCCTP are the chains from which, and to which, USDC travels over the issuer's network.
+var onCCTP = ids{43114, 42161, 10, 137, 130, 59144, 480, 98866, 2818, 57073, 143, 146, 1329, 999, 1672, 25}
+
+var privacy = ids{PrivacyEthereum, PrivacyBNB}
+
+// pairs is every swap there is: each token on each chain of the left to each
+// on the right.
+var pairs = []struct {
+	srcToken string
+	src      ids
+	dstToken string
+	dst      ids
+	route    Route
+}{
+	// Standard, public.
+
+	// USDC, direct pools
+	{USDC, ids{1, 8453, 56}, USDC, ids{Hub}, Direct},
+	{USDC, ids{Hub}, USDC, ids{1, 8453, 56}, Direct},
+	// USDC, CCTP sources
+	{USDC, onCCTP, USDC, ids{Hub}, CCTPInbound},
+	{USDC, ids{Hub}, USDC, onCCTP, Direct},
+	// ETH / WETH
+	{ETH, ids{1, 8453, 4663}, WETH, ids{Hub}, Direct},
+	{WETH, ids{Hub}, ETH, ids{1, 8453, 4663}, Direct},
+	// USDT / DAI, inbound only
+	{USDT, ids{1, 56}, USDC, ids{Hub}, Direct},
+	{DAI, ids{1}, USDC, ids{Hub}, Direct},
+	// USD1, inbound only
+	{USD1, ids{56}, USDC, ids{Hub}, Direct},
+
+	// Privacy: shielding, then unshielding.
+
+	// USDC
+	{USDC, ids{369, 1, 8453, 56}, USDC, privacy, Direct},
+	{USDC, privacy, USDC, ids{369, 1, 8453, 56}, Direct},
+	// USDT / DAI, inbound only
+	{USDT, ids{1, 56}, USDC, privacy, Direct},
+	{DAI, ids{1, 56}, USDC, privacy, Direct},
+	// USD1, inbound only
+	{USD1, ids{56}, USDC, privacy, Direct},
+	// ETH / WETH: chain 1 takes and pays either, the hub only WETH
+	{ETH, ids{1}, WETH, privacy, Direct},
+	{WETH, ids{1, 369}, WETH, privacy, Direct},
+	{WETH, privacy, WETH, ids{369, 1}, Direct},
+	{WETH, privacy, ETH, ids{1}, Direct},
+}
+
+// Pair is one supported swap.
+type Pair struct {
+	Src, Dst           ID
+	SrcToken, DstToken Token
+	Route              Route
+}
+
+type pairKey struct {
+	src, dst           ID
+	srcToken, dstToken string
+}
+
+var (
+	allPairs   []Pair
+	routeByKey = map[pairKey]Route{}
+	listings   = map[ID][]Token{} // by routing ID, the tokens some pair moves there
+)
+
+func init() {
+	for _, row := range pairs {
+		for _, src := range row.src {
+			for _, dst := range row.dst {
+				p := Pair{src, dst, list(src, row.srcToken), list(dst, row.dstToken), row.route}
+				allPairs = append(allPairs, p)
+				routeByKey[pairKey{src, dst, row.srcToken, row.dstToken}] = row.route
+			}
+		}
+	}
+}
+
+// list enters a token of the table into the listing of its routing ID.
+func list(id ID, symbol string) Token {
+	for _, t := range listings[id] {
+		if t.Symbol == symbol {
+			return t
+		}
+	}
+	network, _ := FindNetwork(id)
+	for _, t := range network.Tokens {
+		if t.Symbol == symbol {
+			listings[id] = append(listings[id], t)
+			return t
+		}
+	}
+	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
+}
+
+// Pairs lists every supported pair in the order of the table.
+func Pairs() []Pair { return append([]Pair(nil), allPairs...) }

@@ -1,0 +1,81 @@
+package chain
+
+import (
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// FindToken resolves what a caller wrote, a symbol in any case or an address,
+// to a token that can be swapped from or to id.
+func FindToken(id ID, name string) (Token, error) {
+	if strings.HasPrefix(name, "0x") {
+		address, err := ParseAddress(name)
+		if err != nil {
+			return Token{}, fault.New(fault.UnsupportedToken, "The token %v", err)
+		}
+		if address == (common.Address{}) {
+			address = Native.Address
+		}
+		for _, t := range listings[id] {
+			if t.Address.Address == address {
+				return t, nil
+			}
+		}
+		return Token{}, notListed(id, "The token with that address")
+	}
+	for _, t := range listings[id] {
+		if strings.EqualFold(t.Symbol, name) {
+			return t, nil
+		}
+	}
+	for _, symbol := range []string{USDC, USDT, DAI, USD1, ETH, WETH} {
+		if strings.EqualFold(symbol, name) {
+			return Token{}, notListed(id, symbol)
+		}
+	}
+	return Token{}, notListed(id, "That token")
+}
+
+func notListed(id ID, subject string) error {
+	symbols := make([]string, len(listings[id]))
+	for i, t := range listings[id] {
+		symbols[i] = t.Symbol
+	}
+	return fault.New(fault.UnsupportedToken, "%s is not supported on chain %s; supported there: %s", subject, id, strings.Join(symbols, ", "))
+}
+
+// FindPair resolves both ends of a swap and makes sure that they are a pair.
+// The parameter at fault is named as every version of the interface names it.
+func FindPair(src ID, srcToken string, dst ID, dstToken string) (Pair, error) {
+	from, err := FindToken(src, srcToken)
+	if err != nil {
+		return Pair{}, fault.On("srcToken", err)
+	}
+	to, err := FindToken(dst, dstToken)
+	if err != nil {
+		return Pair{}, fault.On("dstToken", err)
+	}
+	route, ok := routeByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
+	if !ok {
+		return Pair{}, fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s",
+			from.Symbol, src, to.Symbol, dst, destinations(src, from.Symbol))
+	}
+	return Pair{src, dst, from, to, route}, nil
+}
+
+// destinations says where a token can go instead.
+func destinations(src ID, symbol string) string {
+	var found []string
+	for _, p := range allPairs {
+		if p.Src == src && p.SrcToken.Symbol == symbol {
+			found = append(found, p.DstToken.Symbol+" on "+p.Dst.String())
+		}
+	}
+	if len(found) == 0 {
+		return "; " + symbol + " on chain " + src.String() + " can be received but not sent"
+	}
+	return "; from there it can go to " + strings.Join(found, ", ")
+}

@@ -1,0 +1,115 @@
+package railgun
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"filippo.io/edwards25519"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// Payload of an address: version (1), master public key (32, big-endian),
+// network (8, masked), viewing public key (32, as in RFC 8032).
+const (
+	version       = 1
+	masterStart   = 1
+	networkStart  = masterStart + 32
+	viewingStart  = networkStart + 8
+	networkMask   = 0x7261696c67756e00 // "railgun" and a zero byte: makes the text look better, hides nothing
+	everyNetwork  = math.MaxUint64
+	networkIDBits = 56 // the byte above is the type of network, 0 for EVM
+)
+
+// Address is a 0zk address that passed every check of ParseAddress. The zero
+// Address belongs to nobody; NewNote refuses it.
+type Address struct {
+	master  [32]byte // below the prime of the field, and not zero
+	viewing [32]byte
+	network uint64
+	point   *edwards25519.Point // viewing, decoded; never changed
+}
+
+// LooksLikeAddress tells whether text is meant as a 0zk address, valid or not.
+func LooksLikeAddress(text string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// ParseAddress decodes a 0zk address. What it refuses, it refuses with an
+// InvalidRecipient that says what is wrong, without repeating the address.
+//
+// The public engine omits the checks of the keys; they are here because each
+// of them, missed, costs the receiver the money or the privacy.
+func ParseAddress(text string) (Address, error) {
+	payload, err := decodeText(text)
+	if err != nil {
+		return Address{}, err
+	}
+	if payload[0] != version {
+		return Address{}, refuse("version is %d, must be %d", payload[0], version)
+	}
+	a := Address{
+		master:  [32]byte(payload[masterStart:networkStart]),
+		network: binary.BigEndian.Uint64(payload[networkStart:viewingStart]) ^ networkMask,
+		viewing: [32]byte(payload[viewingStart:]),
+	}
+
+	// Beyond the prime, engines silently pay another, reduced, key.
+	if new(fr.Element).SetBytesCanonical(a.master[:]) != nil {
+		return Address{}, refuse("master public key is not below the prime of the field")
+	}
+	if a.master == [32]byte{} {
+		return Address{}, refuse("master public key is zero, which no wallet has")
+	}
+
+	a.point, err = new(edwards25519.Point).SetBytes(a.viewing[:])
+	if err != nil {
+		return Address{}, refuse("viewing public key is not a point of the curve")
+	}
+	// Engines disagree on whether they take another encoding of a point.
+	if !bytes.Equal(a.point.Bytes(), a.viewing[:]) {
+		return Address{}, refuse("viewing public key is not in its canonical form")
+	}
+	// Multiples of such a point are a handful: anyone could guess the shared
+	// key and read the note. A point with both a small and a large part is no
+	// such danger, and the engine pays it; so do we.
+	if new(edwards25519.Point).MultByCofactor(a.point).Equal(edwards25519.NewIdentityPoint()) == 1 {
+		return Address{}, refuse("viewing public key has a small order, so that anyone could read the note")
+	}
+	return a, nil
+}
+
+func refuse(format string, args ...any) error {
+	return fault.New(fault.InvalidRecipient, "Invalid 0zk address: "+format, args...)
+}
+
+// PayableOn is nil if the owner lets the address be paid on the EVM network
+// chainID: if it is valid on all networks, or bound to that one. The keys are
+// the same everywhere; a payment elsewhere would not be lost, but it is not
+// what the owner asked for.
+func (a Address) PayableOn(chainID uint64) error {
+	if a.network == everyNetwork {
+		return nil
+	}
+	kind, id := a.network>>networkIDBits, a.network&(1<<networkIDBits-1)
+	if kind != 0 {
+		return fault.New(fault.InvalidRecipient,
+			"The 0zk address is bound to chain %d of a network type other than EVM (type %d), the route needs chain %d", id, kind, chainID)
+	}
+	if id != chainID {
+		return fault.New(fault.InvalidRecipient, "The 0zk address is bound to chain %d, the route needs chain %d", id, chainID)
+	}
+	return nil
+}
+
+// String is the address as wallets print it, in lower case.
+func (a Address) String() string {
+	payload := [payloadSize]byte{version}
+	copy(payload[masterStart:], a.master[:])
+	binary.BigEndian.PutUint64(payload[networkStart:], a.network^networkMask)
+	copy(payload[viewingStart:], a.viewing[:])
+	return encodeText(payload)
+}

@@ -1,0 +1,143 @@
+package railgun
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/sha512"
+	"errors"
+	"fmt"
+
+	"filippo.io/edwards25519"
+)
+
+// Note is what RAILGUN's shield call needs beside token and value. It depends
+// on neither, nor on the chain, so a pool may shield any amount with it.
+type Note struct {
+	NPK             [32]byte    // note public key: who can spend
+	EncryptedBundle [3][32]byte // what lets the owner of the address find out
+	ShieldKey       [32]byte    // the sender's half of the shared key
+}
+
+// secrets is all the randomness of a note. Every note has its own: a repeated
+// shield key or npk would link two payments on the chain.
+type secrets struct {
+	random        [16]byte // hides the receiver in the npk; the receiver needs it to spend
+	shieldPrivate [32]byte // the sender's half of the shared key; forgotten with the note
+	gcmIV         [16]byte
+	ctrIV         [16]byte
+}
+
+// NewNote makes a note that the owner of the address, and nobody else, can
+// spend. Its secrets are fresh and do not outlive the call. An error is never
+// the fault of an address that came from ParseAddress.
+func NewNote(to Address) (Note, error) {
+	var s secrets
+	// crypto/rand never returns short or with an error; it ends the process instead.
+	rand.Read(s.random[:])
+	rand.Read(s.shieldPrivate[:])
+	rand.Read(s.gcmIV[:])
+	rand.Read(s.ctrIV[:])
+	return seal(to, &s)
+}
+
+func seal(to Address, s *secrets) (Note, error) {
+	if to.point == nil {
+		return Note{}, errors.New("railgun: address was not parsed")
+	}
+	scalar := privateScalar(s.shieldPrivate)
+	aead, err := sharedCipher(scalar, to.point)
+	if err != nil {
+		return Note{}, err
+	}
+	sender, err := aes.NewCipher(s.shieldPrivate[:])
+	if err != nil {
+		return Note{}, fmt.Errorf("railgun: sender's cipher: %w", err)
+	}
+
+	n := Note{
+		NPK:       to.NPK(s.random),
+		ShieldKey: [32]byte(new(edwards25519.Point).ScalarBaseMult(scalar).Bytes()),
+	}
+	var sealed [32]byte // encrypted random, tag
+	aead.Seal(sealed[:0], s.gcmIV[:], s.random[:], nil)
+	copy(n.EncryptedBundle[0][:16], s.gcmIV[:])
+	copy(n.EncryptedBundle[0][16:], sealed[16:])
+	copy(n.EncryptedBundle[1][:16], sealed[:16])
+	copy(n.EncryptedBundle[1][16:], s.ctrIV[:])
+	// For the sender to find the receiver again; the receiver never reads it.
+	cipher.NewCTR(sender, s.ctrIV[:]).XORKeyStream(n.EncryptedBundle[2][:], to.viewing[:])
+
+	if err := n.check(to, aead); err != nil {
+		return Note{}, err
+	}
+	return n, nil
+}
+
+// check reads the finished note as a wallet would, short of the wallet's key.
+//
+// Opening the bundle catches a wrong layout and a cipher gone wrong. It cannot
+// catch a wrong shared key, for it uses the same: that the receiver derives
+// the same key is what the known answers of SelfTest show. Hashing the random
+// so found, by other arithmetic, catches a wrong npk whatever the cause; the
+// wallet does not, and would show money that cannot be spent.
+func (n Note) check(to Address, aead cipher.AEAD) error {
+	random, err := n.open(aead)
+	if err != nil {
+		return errors.New("railgun: note cannot be opened again")
+	}
+	if poseidonAgain(to.master, widen(random)) != n.NPK {
+		return errors.New("railgun: note public key differs when computed again")
+	}
+	return nil
+}
+
+// NPK is the note public key of the address under a note's random.
+func (a Address) NPK(random [16]byte) [32]byte {
+	return poseidon(a.master, widen(random))
+}
+
+// widen gives random as a big-endian number of 32 bytes.
+func widen(random [16]byte) (wide [32]byte) {
+	copy(wide[16:], random[:])
+	return wide
+}
+
+// Recipient is the note as the pool's call carries it:
+// abi.encode(bytes32 npk, bytes32[3] encryptedBundle, bytes32 shieldKey).
+func (n Note) Recipient() []byte {
+	b := make([]byte, 0, recipientSize)
+	b = append(b, n.NPK[:]...)
+	for _, word := range n.EncryptedBundle {
+		b = append(b, word[:]...)
+	}
+	return append(b, n.ShieldKey[:]...)
+}
+
+const recipientSize = 5 * 32
+
+// privateScalar is the ed25519 scalar of a private key.
+func privateScalar(key [32]byte) *edwards25519.Scalar {
+	digest := sha512.Sum512(key[:])
+	scalar, err := new(edwards25519.Scalar).SetBytesWithClamping(digest[:32])
+	if err != nil {
+		panic("railgun: 32 bytes are no scalar: " + err.Error())
+	}
+	return scalar
+}
+
+// sharedCipher is the cipher that one side's private scalar and the other
+// side's public point agree on.
+func sharedCipher(scalar *edwards25519.Scalar, public *edwards25519.Point) (cipher.AEAD, error) {
+	key := sha256.Sum256(new(edwards25519.Point).ScalarMult(scalar, public).Bytes())
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, fmt.Errorf("railgun: shared cipher: %w", err)
+	}
+	aead, err := cipher.NewGCMWithNonceSize(block, 16)
+	if err != nil {
+		return nil, fmt.Errorf("railgun: shared cipher: %w", err)
+	}
+	return aead, nil
+}

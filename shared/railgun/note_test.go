@@ -1,0 +1,179 @@
+package railgun
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"sync"
+	"testing"
+
+	"filippo.io/edwards25519"
+)
+
+func TestKnownNotes(t *testing.T) {
+	for _, v := range loadVectors(t).Valid {
+		t.Run(v.Note, func(t *testing.T) {
+			to := mustParse(t, v.Address)
+			got, err := seal(to, v.secrets())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := v.note(); got != want {
+				t.Errorf("got %x, want %x", got, want)
+			}
+			// In the engine's call of shield, the note stands around token and value.
+			call := v.ShieldCalldata[4+2*32:]
+			if want := bytes.Join([][]byte{call[:32], call[5*32:]}, nil); !bytes.Equal(got.Recipient(), want) {
+				t.Errorf("got recipient %x, want %x", got.Recipient(), want)
+			}
+
+			random, err := Open([32]byte(v.ViewingKey), v.note())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := [16]byte(v.Random); random != want {
+				t.Errorf("Open: got %x, want %x", random, want)
+			}
+			if got, want := to.NPK(random), [32]byte(v.NPK); got != want {
+				t.Errorf("NPK: got %x, want %x", got, want)
+			}
+		})
+	}
+}
+
+func TestNewNoteIsFreshAndArrives(t *testing.T) {
+	v := loadVectors(t).Valid[0]
+	to := mustParse(t, v.Address)
+	const count = 32
+	notes := make([]Note, count)
+	var wg sync.WaitGroup
+	for i := range notes {
+		wg.Go(func() {
+			n, err := NewNote(to)
+			if err != nil {
+				t.Error(err)
+			}
+			notes[i] = n
+		})
+	}
+	wg.Wait()
+
+	seen := map[string]bool{}
+	fresh := func(what string, part []byte) {
+		t.Helper()
+		if seen[string(part)] {
+			t.Errorf("%s %x is used twice", what, part)
+		}
+		seen[string(part)] = true
+	}
+	for _, n := range notes {
+		sent, err := ParseNote(n.Recipient())
+		if err != nil || sent != n {
+			t.Fatalf("got %x, %v, want %x", sent, err, n)
+		}
+		random, err := Open([32]byte(v.ViewingKey), sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := to.NPK(random); got != n.NPK {
+			t.Errorf("got npk %x, want %x", got, n.NPK)
+		}
+		fresh("random", random[:])
+		fresh("npk", n.NPK[:])
+		fresh("shield key", n.ShieldKey[:])
+		fresh("GCM IV", n.EncryptedBundle[0][:16])
+		fresh("CTR IV", n.EncryptedBundle[1][16:])
+	}
+}
+
+func TestNewNoteRefusesTheZeroAddress(t *testing.T) {
+	if n, err := NewNote(Address{}); err == nil || n != (Note{}) {
+		t.Errorf("got %x, %v, want an error and no note", n, err)
+	}
+}
+
+func TestShieldKeyIsAnOrdinaryPublicKey(t *testing.T) {
+	for _, v := range loadVectors(t).Valid {
+		want := ed25519.NewKeyFromSeed(v.ShieldPrivateKey).Public().(ed25519.PublicKey)
+		if got := new(edwards25519.Point).ScalarBaseMult(privateScalar([32]byte(v.ShieldPrivateKey))).Bytes(); !bytes.Equal(got, want) {
+			t.Errorf("got %x, want %x", got, want)
+		}
+	}
+}
+
+func TestCheckNoticesEveryBitItVouchesFor(t *testing.T) {
+	v := loadVectors(t).Valid[0]
+	to := mustParse(t, v.Address)
+	aead, err := sharedCipher(privateScalar([32]byte(v.ShieldPrivateKey)), to.point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := v.note()
+	if err := note.check(to, aead); err != nil {
+		t.Fatalf("untouched note: %v", err)
+	}
+	// npk, IV, tag and encrypted random. The rest is the shield key, for which
+	// only the receiver's key can vouch, and what only the sender can read.
+	for bit := range 8 * (32 + 32 + 16) {
+		recipient := note.Recipient()
+		recipient[bit/8] ^= 1 << (bit % 8)
+		broken, err := ParseNote(recipient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if broken.check(to, aead) == nil {
+			t.Errorf("bit %d of the recipient may change unnoticed", bit)
+		}
+	}
+	stranger := mustParse(t, loadVectors(t).Valid[1].Address)
+	if note.check(stranger, aead) == nil {
+		t.Error("a note for one address passes as one for another")
+	}
+}
+
+// A note must not leave when the two hashes disagree, whichever is wrong.
+func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
+	to := mustParse(t, knownAnswers[0].address)
+	broken := func(t *testing.T) {
+		if n, err := NewNote(to); err == nil || n != (Note{}) {
+			t.Errorf("got %x, %v, want an error and no note", n, err)
+		}
+		if SelfTest() == nil {
+			t.Error("SelfTest does not notice")
+		}
+	}
+	t.Run("first", func(t *testing.T) {
+		saved := *poseidonConstants
+		defer func() { *poseidonConstants = saved }()
+		poseidonConstants.matrix[2][1].SetOne()
+		broken(t)
+	})
+	t.Run("second", func(t *testing.T) {
+		saved := *montgomeryConstants
+		defer func() { *montgomeryConstants = saved }()
+		montgomeryConstants.round[rounds-1][0][3] ^= 1
+		broken(t)
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	v := loadVectors(t).Valid
+	t.Run("the note of another", func(t *testing.T) {
+		if random, err := Open([32]byte(v[1].ViewingKey), v[0].note()); err == nil {
+			t.Errorf("got %x, want an error", random)
+		}
+	})
+	t.Run("a shield key that is no point", func(t *testing.T) {
+		n := v[0].note()
+		n.ShieldKey = [32]byte{2}
+		if random, err := Open([32]byte(v[0].ViewingKey), n); err == nil {
+			t.Errorf("got %x, want an error", random)
+		}
+	})
+	t.Run("a note of another length", func(t *testing.T) {
+		for _, size := range []int{0, 159, 161} {
+			if n, err := ParseNote(make([]byte, size)); err == nil {
+				t.Errorf("got %x of %d bytes, want an error", n, size)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package railgun
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"math/big"
+	"strings"
+	"testing"
+
+	iden3 "github.com/iden3/go-iden3-crypto/poseidon"
+)
+
+func number(x *big.Int) (b [32]byte) {
+	x.FillBytes(b[:])
+	return b
+}
+
+// samples are numbers below the prime: those at which carries happen, and
+// random ones.
+func samples(t testing.TB, random int) []*big.Int {
+	prime := fieldPrime(t)
+	one := big.NewInt(1)
+	values := []*big.Int{new(big.Int), one, big.NewInt(2), new(big.Int).Sub(prime, one), new(big.Int).Rsh(prime, 1)}
+	for shift := uint(64); shift <= 253; shift += 63 {
+		power := new(big.Int).Lsh(one, shift)
+		values = append(values, power, new(big.Int).Sub(power, one))
+	}
+	for range random {
+		x, err := rand.Int(rand.Reader, prime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, x)
+	}
+	return values
+}
+
+func TestPoseidonKnownAnswer(t *testing.T) {
+	const want = "115cc0f5e7d690413df64c6b9662e9cf2a3617f2743245519e19607a4417189a"
+	a, b := number(big.NewInt(1)), number(big.NewInt(2))
+	if got := poseidon(a, b); hex.EncodeToString(got[:]) != want {
+		t.Errorf("poseidon: got %x, want %s", got, want)
+	}
+	if got := poseidonAgain(a, b); hex.EncodeToString(got[:]) != want {
+		t.Errorf("poseidonAgain: got %x, want %s", got, want)
+	}
+}
+
+func TestPoseidonAgainstAnotherLibrary(t *testing.T) {
+	values := samples(t, 30)
+	for _, a := range values {
+		for _, b := range values {
+			want, err := iden3.Hash([]*big.Int{a, b})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := poseidon(number(a), number(b)); got != number(want) {
+				t.Fatalf("poseidon(%x, %x): got %x, want %x", a, b, got, want)
+			}
+			if got := poseidonAgain(number(a), number(b)); got != number(want) {
+				t.Fatalf("poseidonAgain(%x, %x): got %x, want %x", a, b, got, want)
+			}
+		}
+	}
+}
+
+func TestMontgomeryAgainstBigNumbers(t *testing.T) {
+	prime := fieldPrime(t)
+	word := new(big.Int).Lsh(big.NewInt(1), 64)
+	words := new(big.Int)
+	for _, w := range []uint64{prime3, prime2, prime1, prime0} {
+		words.Lsh(words, 64).Or(words, new(big.Int).SetUint64(w))
+	}
+	if words.Cmp(prime) != 0 {
+		t.Errorf("got prime %d, want %d", words, prime)
+	}
+	inverse := new(big.Int).ModInverse(prime, word)
+	if want := inverse.Sub(word, inverse); want.Uint64() != primeInverse {
+		t.Errorf("got inverse %x, want %x", uint64(primeInverse), want)
+	}
+
+	values := samples(t, 100)
+	for _, x := range values {
+		if got := toMontgomery(number(x)).bytes(); got != number(x) {
+			t.Fatalf("got %x, want %x again", got, x)
+		}
+		for _, y := range values {
+			mx, my := toMontgomery(number(x)), toMontgomery(number(y))
+			var got montgomery
+			got.mul(&mx, &my)
+			want := new(big.Int).Mul(x, y)
+			if got.bytes() != number(want.Mod(want, prime)) {
+				t.Fatalf("%x * %x: got %x, want %x", x, y, got.bytes(), want)
+			}
+			got.add(&mx, &my)
+			want.Add(x, y)
+			if got.bytes() != number(want.Mod(want, prime)) {
+				t.Fatalf("%x + %x: got %x, want %x", x, y, got.bytes(), want)
+			}
+		}
+	}
+}
+
+// grain is the generator by which the authors of Poseidon choose constants: a
+// shift register of 80 bits, seeded with the parameters of the hash.
+type grain struct {
+	bits []byte
+}
+
+func newGrain() *grain {
+	g := &grain{}
+	for _, field := range []struct{ value, size int }{
+		{1, 2}, {0, 4}, {254, 12}, {stateSize, 12}, {fullRounds, 10}, {partialRounds, 10}, {1<<30 - 1, 30},
+	} {
+		for i := field.size - 1; i >= 0; i-- {
+			g.bits = append(g.bits, byte(field.value>>i&1))
+		}
+	}
+	for range 160 {
+		g.shift()
+	}
+	return g
+}
+
+func (g *grain) shift() byte {
+	b := g.bits[62] ^ g.bits[51] ^ g.bits[38] ^ g.bits[23] ^ g.bits[13] ^ g.bits[0]
+	g.bits = append(g.bits[1:], b)
+	return b
+}
+
+// number takes 254 bits, each the second of a pair whose first is one.
+func (g *grain) number() *big.Int {
+	x := new(big.Int)
+	for size := 0; size < 254; {
+		keep, b := g.shift(), g.shift()
+		if keep == 1 {
+			x.Lsh(x, 1).Or(x, big.NewInt(int64(b)))
+			size++
+		}
+	}
+	return x
+}
+
+func TestPoseidonConstantsAreThePublished(t *testing.T) {
+	prime, g := fieldPrime(t), newGrain()
+	var want []string
+	line := func(x *big.Int) {
+		b := number(x)
+		want = append(want, hex.EncodeToString(b[:]))
+	}
+	for len(want) < rounds*stateSize {
+		if x := g.number(); x.Cmp(prime) < 0 {
+			line(x)
+		}
+	}
+	var cauchy [2 * stateSize]*big.Int
+	for i := range cauchy {
+		cauchy[i] = g.number()
+	}
+	for _, x := range cauchy[:stateSize] {
+		for _, y := range cauchy[stateSize:] {
+			sum := new(big.Int).Add(x, y)
+			line(sum.ModInverse(sum, prime))
+		}
+	}
+	if poseidonText != strings.Join(want, "\n")+"\n" {
+		t.Error("poseidon.txt differs from what the generator gives")
+	}
+}

@@ -30,8 +30,8 @@ type secrets struct {
 }
 
 // NewNote makes a note that the owner of the address, and nobody else, can
-// spend. Its secrets are fresh and do not outlive the call. An error is never
-// the fault of an address that came from ParseAddress.
+// spend. Its secrets are fresh, and nothing keeps them. An error is never the
+// fault of an address that came from ParseAddress.
 func NewNote(to Address) (Note, error) {
 	var s secrets
 	// crypto/rand never returns short or with an error; it ends the process instead.
@@ -80,8 +80,9 @@ func seal(to Address, s *secrets) (Note, error) {
 // Opening the bundle catches a wrong layout and a cipher gone wrong. It cannot
 // catch a wrong shared key, for it uses the same: that the receiver derives
 // the same key is what the known answers of SelfTest show. Hashing the random
-// so found, by other arithmetic, catches a wrong npk whatever the cause; the
-// wallet does not, and would show money that cannot be spent.
+// so found, by other arithmetic, catches an npk that was computed wrongly for
+// this note; the wallet does not, and would show money that cannot be spent.
+// The two hashes share their constants, for which SelfTest vouches again.
 func (n Note) check(to Address, aead cipher.AEAD) error {
 	random, err := n.open(aead)
 	if err != nil {

@@ -1,0 +1,74 @@
+package cctp_test
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+func liveFees(b testing.TB) *cctp.Fees {
+	server := httptest.NewServer(charge("7"))
+	b.Cleanup(server.Close)
+	f, err := cctp.New(cctp.Config{FeeURL: server.URL}, chain.Reference().Settlement, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(f.Close)
+	for f.Rate(b.Context(), linea) != bps(b, "7") {
+	}
+	return f
+}
+
+// TestAFreshRateAllocatesNothing holds the path of nearly every quote to it.
+func TestAFreshRateAllocatesNothing(t *testing.T) {
+	f := liveFees(t)
+	f.Rate(t.Context(), linea) // asks for the next look-up
+	ctx := t.Context()
+	if got := testing.AllocsPerRun(1000, func() { f.Rate(ctx, linea) }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
+
+func BenchmarkRate(b *testing.B) {
+	f := liveFees(b)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Rate(ctx, linea)
+	}
+}
+
+func BenchmarkRateParallel(b *testing.B) {
+	f := liveFees(b)
+	ctx := b.Context()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			f.Rate(ctx, linea)
+		}
+	})
+}
+
+func BenchmarkMaxFee(b *testing.B) {
+	rate, amount := bps(b, "1.3"), uint256.NewInt(25_000_000_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := rate.MaxFee(amount); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParseRate(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := cctp.ParseRate("1.3"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

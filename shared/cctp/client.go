@@ -1,0 +1,171 @@
+package cctp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	requestTimeout = 5 * time.Second
+	bodyLimit      = 64 << 10
+	fastThreshold  = "1000" // the row of fast transfers
+
+	// The service blocks a caller that went past its rate limit for five
+	// minutes. It may ask for more, within reason.
+	shortestHold = 5 * time.Minute
+	longestHold  = time.Hour
+)
+
+// failure is why a look-up gave no rate. Its text is fit for a public health
+// page: it names no address and repeats nothing the service sent. The cause
+// is for the log.
+type failure struct {
+	reason string
+	cause  error
+	hold   time.Duration // the service wants no request of any route for so long
+}
+
+func (f *failure) Error() string { return f.reason }
+func (f *failure) Unwrap() error { return f.cause }
+
+// client asks the fee service.
+type client struct {
+	http *http.Client
+	base *url.URL
+	dest uint32
+}
+
+func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client {
+	if transport == nil {
+		transport = &http.Transport{
+			Proxy:       http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: requestTimeout}).DialContext,
+			// Requests are rare, and one on a connection that was kept would
+			// be sent a second time if the service had dropped it.
+			DisableKeepAlives:      true,
+			TLSHandshakeTimeout:    requestTimeout,
+			MaxResponseHeaderBytes: 16 << 10,
+		}
+	}
+	return &client{
+		http: &http.Client{
+			Transport: transport,
+			// The fee of a redirected request would be somebody else's word.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		base: base,
+		dest: dest,
+	}
+}
+
+// rate looks the fast fee of one route up. It takes requestTimeout at most,
+// and every error is a *failure.
+func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	address := c.base.JoinPath("v2/burn/USDC/fees", formatDomain(source), formatDomain(c.dest))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return Rate{}, unanswered(err)
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "quotegate")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return Rate{}, unanswered(err)
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusTooManyRequests:
+		hold := retryAfter(response.Header.Get("Retry-After"))
+		return Rate{}, &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold), hold: hold}
+	default:
+		return Rate{}, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, bodyLimit+1))
+	if err != nil {
+		return Rate{}, unanswered(err)
+	}
+	if len(body) > bodyLimit {
+		return Rate{}, &failure{reason: fmt.Sprintf("the answer is larger than %d bytes", bodyLimit)}
+	}
+	return decode(body)
+}
+
+func formatDomain(domain uint32) string { return strconv.FormatUint(uint64(domain), 10) }
+
+// unanswered is the failure of a request that got no answer, or half of one.
+func unanswered(err error) *failure {
+	// The text of a url.Error is the address, credentials and all.
+	if outer := (*url.Error)(nil); errors.As(err, &outer) {
+		err = outer.Err
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &failure{reason: fmt.Sprintf("no answer within %s", requestTimeout), cause: err}
+	}
+	return &failure{reason: "unreachable", cause: err}
+}
+
+// retryAfter reads the header, seconds or a date, and keeps it within bounds.
+func retryAfter(header string) time.Duration {
+	var asked time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		asked = time.Duration(min(seconds, uint64(longestHold/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(header); err == nil {
+		asked = time.Until(date)
+	}
+	return min(max(asked, shortestHold), longestHold)
+}
+
+// decode finds the fast fee in an answer: a bare array with a row for each
+// finality threshold, in any order. Should there be several rows for fast
+// transfers, the highest counts, since a maxFee that is too low is what hurts.
+func decode(body []byte) (Rate, error) {
+	var rows []struct {
+		FinalityThreshold scalar `json:"finalityThreshold"`
+		MinimumFee        scalar `json:"minimumFee"`
+	}
+	if err := json.Unmarshal(body, &rows); err != nil {
+		return Rate{}, &failure{reason: "the answer is not the expected JSON", cause: err}
+	}
+	var found bool
+	var fast Rate
+	for _, row := range rows {
+		if row.FinalityThreshold != fastThreshold {
+			continue
+		}
+		rate, err := ParseRate(string(row.MinimumFee))
+		if err != nil {
+			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err)}
+		}
+		if !found || rate.nano > fast.nano {
+			found, fast = true, rate
+		}
+	}
+	if !found {
+		return Rate{}, &failure{reason: "no row for fast transfers"}
+	}
+	return fast, nil
+}
+
+// scalar is the text of a JSON number, or of a string that may hold one.
+// Anything else is kept as it stands and is no number.
+type scalar string
+
+func (s *scalar) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(s))
+	}
+	*s = scalar(data)
+	return nil
+}

@@ -1,0 +1,60 @@
+package cctp
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// FuzzDecode makes sure that an answer is either a rate that one of its rows
+// for fast transfers states, or a failure whose text repeats nothing of it.
+func FuzzDecode(f *testing.F) {
+	for _, body := range []string{
+		`[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`,
+		`[{"finalityThreshold":"1000","minimumFee":"13e-1"}]`,
+		`[{"finalityThreshold":1000,"minimumFee":-1}]`,
+		`[{"finalityThreshold":1000,"minimumFee":101}]`,
+		`[{"finalityThreshold":1000,"minimumFee":null},null,{}]`,
+		`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":2}]`,
+		`{}`, `[`, `null`, `[[]]`, `"1000"`, "<html>", "",
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		rate, err := decode(body)
+		if err != nil {
+			var reason *failure
+			if !errors.As(err, &reason) || rate != (Rate{}) {
+				t.Fatalf("got %s and %v, want a failure", rate, err)
+			}
+			for _, known := range []string{"the answer is not the expected JSON", "no row for fast transfers", "the fee is "} {
+				if strings.HasPrefix(reason.reason, known) && len(reason.reason) < 60 {
+					return
+				}
+			}
+			t.Fatalf("got the reason %q", reason.reason)
+		}
+		if rate.nano > highest.nano {
+			t.Fatalf("got %s bps", rate)
+		}
+		var rows []map[string]json.RawMessage
+		if err := json.Unmarshal(body, &rows); err != nil {
+			t.Fatalf("got %s for what is no array of objects: %v", rate, err)
+		}
+		for _, row := range rows {
+			for _, fee := range row {
+				if got, err := ParseRate(strings.Trim(string(fee), `"`)); err == nil && got == rate {
+					return
+				}
+				var text string
+				if json.Unmarshal(fee, &text) == nil {
+					if got, err := ParseRate(text); err == nil && got == rate {
+						return
+					}
+				}
+			}
+		}
+		t.Fatalf("got %s, which no row states", rate)
+	})
+}

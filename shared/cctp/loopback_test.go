@@ -1,0 +1,101 @@
+package cctp_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// onLoopback gives the fees of a service at an address, over the transport
+// that is used in production.
+func onLoopback(t *testing.T, address string) (*cctp.Fees, *journal) {
+	t.Helper()
+	log := &journal{}
+	f, err := cctp.New(cctp.Config{FeeURL: address}, chain.Reference().Settlement, slog.New(slog.NewTextHandler(log, nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f, log
+}
+
+// settled asks for a rate until the look-up behind it is done, since on a busy
+// machine that may take longer than a caller is held up.
+func settled(t *testing.T, f *cctp.Fees, source chain.ID) cctp.State {
+	t.Helper()
+	for {
+		f.Rate(t.Context(), source)
+		if s := state(t, f, source); s.Err != nil || s.Origin == cctp.Live {
+			return s
+		}
+	}
+}
+
+func TestOverLoopback(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, word, _ := r.BasicAuth(); user != "user" || word != "secret" || r.URL.Path != "/base/v2/burn/USDC/fees/11/6" {
+			http.Error(w, "who is there?", http.StatusForbidden)
+			return
+		}
+		charge("12.5")(w, r)
+	}))
+	address := strings.Replace(server.URL, "://", "://user:secret@", 1) + "/base"
+	f, log := onLoopback(t, address)
+	if s := settled(t, f, linea); s.Origin != cctp.Live || s.Rate != bps(t, "12.5") {
+		t.Errorf("got %+v, want a live 12.5 bps", s)
+	}
+	if s := settled(t, f, optimism); s.Err == nil || s.Err.Error() != "status 403" || s.Origin != cctp.BuiltIn {
+		t.Errorf("got %+v, want status 403", s)
+	}
+	server.Close()
+	if s := settled(t, f, polygon); s.Err == nil || s.Err.Error() != "unreachable" || s.Origin != cctp.BuiltIn {
+		t.Errorf("got %+v, want the service to be unreachable", s)
+	}
+	f.Close()
+	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "refused") {
+		t.Errorf("got log %s, want the cause and no secret", got)
+	}
+}
+
+func TestACertificateNobodyVouchesFor(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	server := httptest.NewUnstartedServer(charge("77"))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	defer server.Close()
+	f, log := onLoopback(t, server.URL)
+	if s := settled(t, f, linea); s.Err == nil || s.Err.Error() != "unreachable" || s.Rate != bps(t, "13") {
+		t.Errorf("got %+v, want the service to be unreachable", s)
+	}
+	f.Close()
+	if got := log.String(); !strings.Contains(got, "certificate") {
+		t.Errorf("got log %s, want the certificate to be the cause", got)
+	}
+}
+
+func TestCloseCutsARequestShort(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	reached := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(reached)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	f, _ := onLoopback(t, server.URL)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if got := f.Rate(gone, linea); got != bps(t, "13") {
+		t.Errorf("got %s bps for a caller who is gone, want the built-in 13", got)
+	}
+	<-reached
+	f.Close()
+}

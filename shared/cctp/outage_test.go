@@ -1,0 +1,172 @@
+package cctp_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+)
+
+// outages are the ways in which the service can fail to give a rate, and what
+// the operator reads.
+var outages = []struct {
+	name   string
+	behave http.HandlerFunc
+	reason string
+}{
+	{"down", nil, "unreachable"},
+	{"hanging", hang, "no answer within 5s"},
+	{"slower than the timeout", delay(6*time.Second, charge("77")), "no answer within 5s"},
+	{"trickling", trickle, "no answer within 5s"},
+	{"cut off", cut, "unreachable"},
+	{"dropping the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unreachable"},
+	{"rate limiting", fail(429), "status 429: staying away for 5m0s"},
+	{"rate limiting for less than it does", fail(429, "Retry-After: 1"), "status 429: staying away for 5m0s"},
+	{"rate limiting for longer", fail(429, "Retry-After: 420"), "status 429: staying away for 7m0s"},
+	{"rate limiting until a date", fail(429, "Retry-After: Sat, 01 Jan 2050 00:00:00 GMT"), "status 429: staying away for 1h0m0s"},
+	{"rate limiting since a date", fail(429, "Retry-After: Sat, 01 Jan 1994 00:00:00 GMT"), "status 429: staying away for 5m0s"},
+	{"rate limiting for ever", fail(429, "Retry-After: 99999999999999999999"), "status 429: staying away for 1h0m0s"},
+	{"rate limiting for nonsense", fail(429, "Retry-After: -3 apples"), "status 429: staying away for 5m0s"},
+	{"broken", fail(500), "status 500"},
+	{"not there", fail(404), "status 404"},
+	{"redirecting", fail(302, "Location: /v2/burn/USDC/fees/elsewhere"), "status 302"},
+	{"redirecting to nowhere", fail(302, "Location: http://%zz"), "unreachable"},
+	{"accepting", fail(202), "status 202"},
+	{"empty", say(""), "the answer is not the expected JSON"},
+	{"HTML", say("<!DOCTYPE html><html><body>Please wait</body></html>"), "the answer is not the expected JSON"},
+	{"half an answer", say(`[{"finalityThreshold":1000,"minimumFee":1.3`), "the answer is not the expected JSON"},
+	{"two answers", say(`[{"finalityThreshold":1000,"minimumFee":1.3}][]`), "the answer is not the expected JSON"},
+	{"an object", say(`{"finalityThreshold":1000,"minimumFee":1.3}`), "the answer is not the expected JSON"},
+	{"numbers", say(`[1000, 1.3]`), "the answer is not the expected JSON"},
+	{"deeply nested", say(strings.Repeat("[", 60_000)), "the answer is not the expected JSON"},
+	{"null", say("null"), "no row for fast transfers"},
+	{"no rows", say("[]"), "no row for fast transfers"},
+	{"no row for fast transfers", say(`[{"finalityThreshold":2000,"minimumFee":1.3},null,{},{"minimumFee":1}]`), "no row for fast transfers"},
+	{"no fee", say(`[{"finalityThreshold":1000}]`), "the fee is not a decimal number such as 1.3"},
+	{"null fee", charge("null"), "the fee is not a decimal number such as 1.3"},
+	{"a fee in words", charge(`"none"`), "the fee is not a decimal number such as 1.3"},
+	{"not a number", charge(`"NaN"`), "the fee is not a decimal number such as 1.3"},
+	{"infinite", charge(`"Infinity"`), "the fee is not a decimal number such as 1.3"},
+	{"a list of fees", charge("[1.3]"), "the fee is not a decimal number such as 1.3"},
+	{"negative", charge("-1"), "the fee is negative"},
+	{"a negative string", charge(`"-0.5"`), "the fee is negative"},
+	{"absurd", charge("101"), "the fee is above 100 basis points"},
+	{"just absurd", charge("100.0000000000000000001"), "the fee is above 100 basis points"},
+	{"absurdly large", charge("1e400"), "the fee is above 100 basis points"},
+	{"a number of 50 digits", charge(strings.Repeat("7", 50)), "the fee is above 100 basis points"},
+	{"a number of 60000 digits", charge("1." + strings.Repeat("3", 60_000)), "the fee is longer than 64 characters"},
+	{"one row good and one absurd", say(`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":-1}]`), "the fee is negative"},
+	{"flooding", flood, "the answer is larger than 65536 bytes"},
+	{"one byte too large", say(`[{"finalityThreshold":1000,"minimumFee":77}]` + strings.Repeat(" ", 65536+1-44)), "the answer is larger than 65536 bytes"},
+}
+
+// TestOutages takes a route that was never live, and one that was, through
+// each outage and out of it again.
+func TestOutages(t *testing.T) {
+	for _, outage := range outages {
+		t.Run(outage.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, charge("7"))
+				f, log := s.fees(t)
+				wantRate(t, f, linea, "7")
+				s.become(outage.behave)
+
+				// The rate is fresh for five minutes, whatever the refresh met.
+				start := time.Now()
+				for time.Since(start) < 5*time.Minute {
+					wantRate(t, f, linea, "7")
+					if got := state(t, f, linea).Origin; got != cctp.Live {
+						t.Fatalf("got a rate that is %s after %s, want it live", got, time.Since(start))
+					}
+					time.Sleep(time.Second)
+				}
+				if log.String() != "" {
+					t.Errorf("got log %s before anything was served that is not live", log)
+				}
+				wantRate(t, f, linea, "7")
+				wantOrigin(t, f, linea, cctp.LastGood, outage.reason)
+				wantRate(t, f, optimism, "1.3")
+				time.Sleep(requestTimeout)
+				synctest.Wait()
+				wantRate(t, f, optimism, "1.3")
+				wantOrigin(t, f, optimism, cctp.BuiltIn, outage.reason)
+
+				// In an outage nobody waits.
+				for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(time.Second) {
+					now := time.Now()
+					wantRate(t, f, linea, "7")
+					wantRate(t, f, optimism, "1.3")
+					if waited := time.Since(now); waited != 0 {
+						t.Fatalf("waited %s in an outage", waited)
+					}
+				}
+				wantOrigin(t, f, linea, cctp.LastGood, outage.reason)
+
+				s.become(charge("8"))
+				for start := time.Now(); time.Since(start) < 2*time.Hour; time.Sleep(time.Second) {
+					f.Rate(t.Context(), linea)
+					f.Rate(t.Context(), optimism)
+				}
+				wantRate(t, f, linea, "8")
+				wantRate(t, f, optimism, "8")
+				wantOrigin(t, f, linea, cctp.Live, "")
+				wantOrigin(t, f, optimism, cctp.Live, "")
+				if got := log.levels(); got != "WARN WARN INFO INFO" {
+					t.Errorf("got %q in the log, want each route to go and come back once:\n%s", got, log)
+				}
+			})
+		})
+	}
+}
+
+// TestAServiceThatDoesNotEvenRefuse drops what is sent to it, as a firewall
+// does. No attempt to connect outlives the Fees, or the bubble says so.
+func TestAServiceThatDoesNotEvenRefuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startService(t, charge("7"))
+		s.deaf = true
+		f, _ := s.fees(t)
+		start := time.Now()
+		wantRate(t, f, linea, "13")
+		if waited := time.Since(start); waited != time.Second {
+			t.Errorf("waited %s, want a second", waited)
+		}
+		time.Sleep(requestTimeout)
+		wantOrigin(t, f, linea, cctp.BuiltIn, "no answer within 5s")
+		if got := state(t, f, linea).ErrAge; got != time.Second {
+			t.Errorf("got a failure of %s ago, want a second", got)
+		}
+		wantRate(t, f, optimism, "1.3")
+	})
+}
+
+const requestTimeout = 5 * time.Second
+
+func TestAnswersInOtherWords(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"as documented", `[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`, "1.3"},
+		{"the other order", `[{"finalityThreshold":2000,"minimumFee":0},{"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3"},
+		{"strings", `[{"finalityThreshold":"2000","minimumFee":"0"},{"finalityThreshold":"1000","minimumFee":"1.3"}]`, "1.3"},
+		{"more fields", `[{"forwardFee":{"low":1,"med":2},"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3"},
+		{"nonsense in a row that does not matter", `[{"finalityThreshold":2000,"minimumFee":"soon"},{"finalityThreshold":{},"minimumFee":-1},{"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3"},
+		{"nothing to pay", `[{"finalityThreshold":1000,"minimumFee":0}]`, "0"},
+		{"exponents", `[{"finalityThreshold":1000,"minimumFee":13e-1}]`, "1.3"},
+		{"50 digits", `[{"finalityThreshold":1000,"minimumFee":1.3` + strings.Repeat("0", 48) + `}]`, "1.3"},
+		{"50 digits that round up", `[{"finalityThreshold":1000,"minimumFee":1.3` + strings.Repeat("0", 47) + `4}]`, "1.300000001"},
+		{"the most that is believed", `[{"finalityThreshold":1000,"minimumFee":100}]`, "100"},
+		{"fast transfers twice", `[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":1000,"minimumFee":1.4},{"finalityThreshold":1000,"minimumFee":0}]`, "1.4"},
+		{"as large as can be", `[{"finalityThreshold":1000,"minimumFee":1.3}]` + strings.Repeat(" ", 65536-45), "1.3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, _ := startService(t, say(tt.body)).fees(t)
+				wantRate(t, f, linea, tt.want)
+				wantOrigin(t, f, linea, cctp.Live, "")
+			})
+		})
+	}
+}

@@ -1,0 +1,269 @@
+package cctp_test
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/holiman/uint256"
+	"pgregory.net/rapid"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+func TestParseRate(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"0", "0"},
+		{"0.0", "0"},
+		{"0e999999999999999999999999", "0"},
+		{"1", "1"},
+		{"1.3", "1.3"},
+		{"1.30", "1.3"},
+		{"13", "13"},
+		{"14.000", "14"},
+		{"0.001", "0.001"},
+		{"0.000000001", "0.000000001"},
+		{"100", "100"},
+		{"99.999999999", "99.999999999"},
+		{"1.3e0", "1.3"},
+		{"1e-1", "0.1"},
+		{"1E+1", "10"},
+		{"1e2", "100"},
+		{"0.00013e4", "1.3"},
+		{"130000e-5", "1.3"},
+		{"1.3E-09", "0.000000002"},
+		// Up, never down.
+		{"1.0000000001", "1.000000001"},
+		{"1.0000000010", "1.000000001"},
+		{"1.3000000000000000444", "1.300000001"},
+		{"0." + strings.Repeat("0", 61) + "1", "0.000000001"},
+		{"1e-999999999999999999999999999", "0.000000001"},
+		{"99.9999999999", "100"},
+		{"1." + strings.Repeat("0", 62), "1"},
+	}
+	for _, tt := range tests {
+		got, err := cctp.ParseRate(tt.text)
+		if err != nil || got.String() != tt.want {
+			t.Errorf("%s: got %s and %v, want %s", tt.text, got, err, tt.want)
+		}
+	}
+}
+
+func TestParseRateRefuses(t *testing.T) {
+	tests := []struct{ says, texts string }{
+		{"is not a decimal number", "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ 1e1.5 e1 1e-+1 ١ -x --1 1\u00a0"},
+		{"is negative", "-1 -0.5 -0 -1e400 -1e-400"},
+		{"is above 100 basis points", "100.1 101 1000 1e3 100.00000000000000000001 1e400 1e99999999999999999999 18446744073709551616 " + strings.Repeat("9", 64)},
+		{"is longer than 64 characters", strings.Repeat("0", 65) + " 1." + strings.Repeat("0", 63) + " " + strings.Repeat("9", 1<<20)},
+	}
+	for _, tt := range tests {
+		for text := range strings.SplitSeq(tt.texts, " ") {
+			got, err := cctp.ParseRate(text)
+			if err == nil || !strings.HasPrefix(err.Error(), tt.says) || got != (cctp.Rate{}) {
+				t.Errorf("%.80q: got %s and %v, want an error that it %s", text, got, err, tt.says)
+			}
+		}
+	}
+}
+
+func TestFromMilliBPS(t *testing.T) {
+	for milli, want := range map[uint32]string{0: "0", 1: "0.001", 1_300: "1.3", 13_000: "13", 100_000: "100"} {
+		if got, err := cctp.FromMilliBPS(milli); err != nil || got != bps(t, want) {
+			t.Errorf("%d: got %s and %v, want %s", milli, got, err, want)
+		}
+	}
+	for _, milli := range []uint32{100_001, 1<<32 - 1} {
+		if got, err := cctp.FromMilliBPS(milli); err == nil {
+			t.Errorf("%d: got %s, want an error", milli, got)
+		}
+	}
+}
+
+func TestMaxFee(t *testing.T) {
+	tests := []struct{ rate, amount, estimate, maxFee string }{
+		{"1.3", "100000000", "13000", "15600"},        // 100 USDC
+		{"1.3", "100000001", "13001", "15602"},        // 13000.00013, 15601.2
+		{"13", "25000000000", "32500000", "39000000"}, // 25,000 USDC from Linea
+		{"1.4", "10000000", "1400", "1680"},           // 10 USDC
+		{"1.333333333", "10000000000000", "1333333333", "1600000000"},
+		{"0.000000001", "1000", "1", "2"},
+		{"1", "10000", "1", "2"},
+		{"1", "10001", "2", "3"},
+		{"1", "50000", "5", "6"},
+		{"0", "1", "0", "0"},
+		{"0", "25000000000", "0", "0"},
+		{"100", "3", "1", "2"},
+		// 2^256-1, whose hundredth times 1.2 fits.
+		{"100", "115792089237316195423570985008687907853269984665640564039457584007913129639935",
+			"1157920892373161954235709850086879078532699846656405640394575840079131296400",
+			"1389505070847794345082851820104254894239239815987686768473491008094957555680"},
+	}
+	for _, tt := range tests {
+		amount, rate := uint256.MustFromDecimal(tt.amount), bps(t, tt.rate)
+		estimate := rate.Estimate(amount)
+		maxFee, err := rate.MaxFee(amount)
+		if err != nil || estimate.Dec() != tt.estimate || maxFee.Dec() != tt.maxFee {
+			t.Errorf("%s bps of %s: got an estimate of %s and a maxFee of %s (%v), want %s and %s",
+				tt.rate, tt.amount, estimate.Dec(), maxFee.Dec(), err, tt.estimate, tt.maxFee)
+		}
+		if amount.Dec() != tt.amount {
+			t.Errorf("the amount became %s", amount.Dec())
+		}
+	}
+}
+
+func TestMaxFeeRefusesWhatWouldRevert(t *testing.T) {
+	tests := []struct {
+		rate   string
+		amount uint64
+		least  string
+	}{
+		{"1.3", 0, "3"},
+		{"1.3", 1, "3"},
+		{"1.3", 2, "3"},
+		{"100", 2, "3"},
+		{"0.000000001", 2, "3"},
+		{"0", 0, "1"},
+	}
+	for _, tt := range tests {
+		rate := bps(t, tt.rate)
+		_, err := rate.MaxFee(uint256.NewInt(tt.amount))
+		got := fault.From(err)
+		if got.Code != fault.AmountOutOfRange || got.Param != "amount" || got.MinAmount != tt.least || !strings.HasSuffix(got.Message, "at least "+tt.least) {
+			t.Errorf("%s bps of %d: got %+v, want the least amount to be %s", tt.rate, tt.amount, got, tt.least)
+		}
+		if _, err := rate.MaxFee(uint256.MustFromDecimal(tt.least)); err != nil {
+			t.Errorf("%s bps of %s: got %v for the least amount", tt.rate, tt.least, err)
+		}
+	}
+}
+
+// rates draws a rate together with its exact value in basis points.
+func rates(t *rapid.T, label string) (cctp.Rate, *big.Rat) {
+	nano := rapid.OneOf(rapid.Uint64Range(0, 100_000_000_000), rapid.Uint64Range(0, 20)).Draw(t, label)
+	text := new(big.Rat).SetFrac(new(big.Int).SetUint64(nano), big.NewInt(1e9))
+	rate, err := cctp.ParseRate(text.FloatString(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rate, text
+}
+
+// amounts draws an amount of any size.
+func amounts(t *rapid.T, label string) *uint256.Int {
+	size := rapid.IntRange(0, 32).Draw(t, label+" size")
+	return new(uint256.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, label))
+}
+
+// ceil rounds a rational up.
+func ceil(r *big.Rat) *big.Int {
+	n := new(big.Int).Add(r.Num(), r.Denom())
+	return n.Sub(n, big.NewInt(1)).Div(n, r.Denom())
+}
+
+// TestMaxFeeIsExact compares with rationals.
+func TestMaxFeeIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate, exact := rates(t, "rate")
+		amount := amounts(t, "amount")
+		product := new(big.Rat).Mul(exact, new(big.Rat).SetInt(amount.ToBig()))
+		product.Quo(product, big.NewRat(10_000, 1))
+		wantEstimate := ceil(product)
+		wantMax := ceil(new(big.Rat).Mul(new(big.Rat).SetInt(wantEstimate), big.NewRat(12, 10)))
+
+		estimate := rate.Estimate(amount)
+		if estimate.ToBig().Cmp(wantEstimate) != 0 {
+			t.Fatalf("got an estimate of %s, want %s", estimate.Dec(), wantEstimate)
+		}
+		maxFee, err := rate.MaxFee(amount)
+		if reverts := wantMax.Cmp(amount.ToBig()) >= 0; reverts != (err != nil) {
+			t.Fatalf("got %v, want an error to be %t", err, reverts)
+		}
+		if err != nil {
+			return
+		}
+		if maxFee.ToBig().Cmp(wantMax) != 0 {
+			t.Fatalf("got a maxFee of %s, want %s", maxFee.Dec(), wantMax)
+		}
+		margin := new(big.Rat).Mul(product, big.NewRat(12, 10))
+		if new(big.Rat).SetInt(maxFee.ToBig()).Cmp(margin) < 0 {
+			t.Fatalf("got a maxFee of %s, less than the fee and a fifth", maxFee.Dec())
+		}
+	})
+}
+
+// TestMaxFeeIsMonotone makes sure that neither more money nor a higher rate
+// lowers a maxFee, and that no larger amount is refused than one that is not.
+func TestMaxFeeIsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low, exactLow := rates(t, "low")
+		high, exactHigh := rates(t, "high")
+		if exactLow.Cmp(exactHigh) > 0 {
+			low, high = high, low
+		}
+		small, large := amounts(t, "small"), amounts(t, "large")
+		if small.Gt(large) {
+			small, large = large, small
+		}
+		least, err := low.MaxFee(small)
+		if err != nil {
+			return
+		}
+		for _, more := range []struct {
+			rate   cctp.Rate
+			amount *uint256.Int
+		}{{low, large}, {high, large}} {
+			got, err := more.rate.MaxFee(more.amount)
+			if more.rate == low && err != nil {
+				t.Fatalf("%s is refused where %s is not: %v", more.amount.Dec(), small.Dec(), err)
+			}
+			if err == nil && got.Lt(&least) {
+				t.Fatalf("%s bps of %s is %s, less than the %s of %s bps of %s", more.rate, more.amount.Dec(), got.Dec(), least.Dec(), low, small.Dec())
+			}
+		}
+	})
+}
+
+// FuzzParseRate holds the parser to rationals: what it takes is the number
+// rounded up to its unit, and what is plainly a rate it takes.
+func FuzzParseRate(f *testing.F) {
+	for _, text := range []string{"1.3", "0", "100", "1e-1", "1.3E+0", "-1", "100.0000000001", "0.0000000001", "1e999", "01", "", "x", "0e", "1.", strings.Repeat("9", 70)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := cctp.ParseRate(text)
+		if len(text) > 64 || strings.Trim(text, "0123456789.eE+-") != "" {
+			if err == nil {
+				t.Fatalf("got %s for what is no number", got)
+			}
+			return
+		}
+		exact, ok := new(big.Rat).SetString(text)
+		if err != nil {
+			plain := ok && exact.Sign() >= 0 && exact.Cmp(big.NewRat(100, 1)) <= 0 && strings.Trim(text, "123456789.") == "" &&
+				text[0] != '.' && !strings.HasSuffix(text, ".")
+			if plain {
+				t.Fatalf("%q is refused: %v", text, err)
+			}
+			return
+		}
+		if !ok {
+			// The one thing it takes that math/big does not is a vast exponent.
+			if !strings.ContainsAny(text, "eE") {
+				t.Fatalf("got %s for %q, which is no number", got, text)
+			}
+			return
+		}
+		unit := big.NewRat(1, 1e9)
+		want := new(big.Rat).SetInt(ceil(new(big.Rat).Quo(exact, unit)))
+		want.Mul(want, unit)
+		printed, ok := new(big.Rat).SetString(got.String())
+		if !ok || printed.Cmp(want) != 0 || exact.Sign() < 0 || exact.Cmp(big.NewRat(100, 1)) > 0 {
+			t.Fatalf("got %s for %q, want %s", got, text, want.FloatString(9))
+		}
+		if again, err := cctp.ParseRate(got.String()); err != nil || again != got {
+			t.Fatalf("got %s and %v for the text of %s", again, err, got)
+		}
+	})
+}

@@ -1,0 +1,2 @@
+// Package localnet runs simulated chains with the reference contracts.
+package localnet

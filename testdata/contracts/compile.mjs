@@ -53,11 +53,12 @@ const artifacts = join(here, "artifacts");
 rmSync(artifacts, { recursive: true, force: true });
 mkdirSync(artifacts);
 
-for (const [file, contracts] of Object.entries(output.contracts)) {
-  for (const [name, { abi, evm, storageLayout }] of Object.entries(contracts)) {
-    if (`${name}.sol` !== file) continue; // an interface or a library beside the contract
+for (const file of Object.keys(sources)) {
+  for (const node of output.sources[file].ast.nodes) {
+    if (node.contractKind !== "contract" || node.abstract) continue;
+    const { abi, evm, storageLayout } = output.contracts[file][node.name];
     const artifact = {
-      contract: name,
+      contract: node.name,
       solc: version,
       sources: Object.fromEntries([...reach(file)].sort().map((f) => [f, sha256(f)])),
       abi,
@@ -71,6 +72,6 @@ for (const [file, contracts] of Object.entries(output.contracts)) {
       bytecode: "0x" + evm.bytecode.object,
       deployedBytecode: "0x" + evm.deployedBytecode.object,
     };
-    writeFileSync(join(artifacts, `${name}.json`), JSON.stringify(artifact, null, 2) + "\n");
+    writeFileSync(join(artifacts, `${node.name}.json`), JSON.stringify(artifact, null, 2) + "\n");
   }
 }

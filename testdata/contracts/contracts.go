@@ -1,32 +1,55 @@
 // Package contracts holds the reference contracts: small Solidity models of the contracts that a quote's transactions
 // reach, compiled by `make contracts`. They have no constructors: each function here gives one contract as an account
 // of a genesis, so that it stands at whatever address a deployment names, configured, from block zero.
+//
+// What a contract models, and what it leaves out, is said at the top of its source.
 package contracts
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-var registry = load("IntegratorRegistry")
+// Native is the address by which a Pool means the coin of its chain.
+var Native = common.HexToAddress("0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE")
 
-// RegistryABI is the interface of the account that Registry gives.
-var RegistryABI = registry.ABI
+var (
+	registry        = load("IntegratorRegistry")
+	pool            = load("Pool")
+	railgun         = load("Railgun")
+	token           = load("Token")
+	tetherLikeToken = load("TetherLikeToken")
+	tokenMessenger  = load("TokenMessengerV2")
+	receiver        = load("Receiver")
+)
 
-// An Integrator is one entry of a registry.
+// The interfaces of the contracts.
+var (
+	RegistryABI        = registry.ABI
+	PoolABI            = pool.ABI
+	RailgunABI         = railgun.ABI
+	TokenABI           = token.ABI
+	TetherLikeTokenABI = tetherLikeToken.ABI
+	TokenMessengerABI  = tokenMessenger.ABI
+	ReceiverABI        = receiver.ABI
+)
+
+// An Integrator is one entry of a Registry.
 type Integrator struct {
 	Wallet common.Address
 	FeeBPS uint16
 	Active bool
 }
 
-// Registry is an IntegratorRegistry run by operator, with these integrators in it.
+// Registry is an IntegratorRegistry with these integrators in it, where operator may register more and change them.
 func Registry(operator common.Address, integrators ...Integrator) types.Account {
-	account := registry.account(map[string][]byte{"operator": operator[:]})
+	account := registry.account(setting{"operator", operator[:]})
 	for _, i := range integrators {
-		var word common.Hash
+		var word common.Hash // of the packed struct, from the right: wallet, feeBps, active
 		copy(word[12:], i.Wallet[:])
 		binary.BigEndian.PutUint16(word[10:], i.FeeBPS)
 		if i.Active {
@@ -37,7 +60,93 @@ func Registry(operator common.Address, integrators ...Integrator) types.Account 
 	return account
 }
 
-// IntegratorID is the name of a wallet in every registry.
-func IntegratorID(wallet common.Address) common.Hash {
-	return common.BytesToHash(wallet[:])
+// IntegratorID is a wallet's name in every registry: its address, left-padded.
+func IntegratorID(wallet common.Address) common.Hash { return common.BytesToHash(wallet[:]) }
+
+// Pool takes one token, which may be Native, and is settled by operator. Protocol fees go to treasury; railgun is where
+// it shields, and may be zero.
+func Pool(operator, token, treasury, railgun common.Address) types.Account {
+	return pool.account(
+		setting{"operator", operator[:]},
+		setting{"token", token[:]},
+		setting{"treasury", treasury[:]},
+		setting{"railgun", railgun[:]},
+	)
+}
+
+// A Settlement is the argument of a Pool's settle, and of its Settled event.
+type Settlement struct {
+	ID            [32]byte `abi:"id"`
+	Token         common.Address
+	Amount        *big.Int
+	Recipient     []byte
+	RecipientType uint8
+	ProtocolFee   *big.Int
+	Integrator    common.Address
+	IntegratorFee *big.Int
+}
+
+// Railgun pays its shielding fee to treasury.
+func Railgun(treasury common.Address) types.Account {
+	return railgun.account(setting{"treasury", treasury[:]})
+}
+
+// Token is a standard ERC-20. The operator mints it at will, and so may the minters. It panics if the symbol has more
+// than 31 bytes.
+func Token(operator common.Address, symbol string, decimals uint8, minters ...common.Address) types.Account {
+	return ledger(token, operator, symbol, decimals, minters)
+}
+
+// TetherLikeToken is Token with the manners of USDT on Ethereum.
+func TetherLikeToken(operator common.Address, symbol string, decimals uint8, minters ...common.Address) types.Account {
+	return ledger(tetherLikeToken, operator, symbol, decimals, minters)
+}
+
+func ledger(a artifact, operator common.Address, symbol string, decimals uint8, minters []common.Address) types.Account {
+	account := a.account(
+		setting{"operator", operator[:]},
+		setting{"symbol", shortString(symbol)},
+		setting{"decimals", []byte{decimals}},
+	)
+	for _, minter := range minters {
+		account.Storage[a.entry("minters", common.BytesToHash(minter[:]))] = yes
+	}
+	return account
+}
+
+// TokenMessenger is a TokenMessengerV2 of the given domain, burning one token for minting on the remote domains.
+func TokenMessenger(domain uint32, token common.Address, remotes ...uint32) types.Account {
+	account := tokenMessenger.account(
+		setting{"token", token[:]},
+		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
+	)
+	for _, remote := range remotes {
+		key := common.BigToHash(new(big.Int).SetUint64(uint64(remote)))
+		account.Storage[tokenMessenger.entry("remoteDomains", key)] = yes
+	}
+	return account
+}
+
+// Receiver takes messages that attester signed and that are meant for the given domain. It must be among the minters of
+// token.
+func Receiver(attester, token common.Address, domain uint32) types.Account {
+	return receiver.account(
+		setting{"attester", attester[:]},
+		setting{"token", token[:]},
+		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
+	)
+}
+
+// yes is true, as the value of a mapping.
+var yes = common.BigToHash(big.NewInt(1))
+
+// shortString is the one slot of a string under 32 bytes: the text from the left, and twice its length in the last byte.
+func shortString(s string) []byte {
+	var word common.Hash
+	if len(s) >= len(word) {
+		panic(fmt.Sprintf("contracts: %q is longer than %d bytes", s, len(word)-1))
+	}
+	copy(word[:], s)
+	word[len(word)-1] = byte(2 * len(s))
+	return word[:]
 }

@@ -1,2 +1,0 @@
-// Package localnet runs simulated chains with the reference contracts.
-package localnet

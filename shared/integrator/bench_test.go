@@ -1,0 +1,75 @@
+package integrator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+func benchmarkRegistry(b *testing.B) *Registry {
+	front := newFront(b, newEVM(b, 369, partner(1, 25)))
+	cfg := config(front)
+	cfg.CacheSize, cfg.CacheTTL = 4096, time.Hour
+	r, err := New(cfg, deployment, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(r.Close)
+	return r
+}
+
+func BenchmarkLookupRemembered(b *testing.B) {
+	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(1))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Lookup(ctx, 369, id); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLookupRememberedParallel(b *testing.B) {
+	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(1))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := r.Lookup(ctx, 369, id); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+func BenchmarkLookupRememberedStranger(b *testing.B) {
+	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(2))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Lookup(ctx, 369, id); fault.From(err).Code != fault.IntegratorUnregistered {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLookupAsked includes the node, which runs in this process.
+func BenchmarkLookupAsked(b *testing.B) {
+	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(1))
+	k := key{369, id}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Lookup(ctx, 369, id); err != nil {
+			b.Fatal(err)
+		}
+		r.cache.partners.Remove(k)
+	}
+}
+
+func BenchmarkParseID(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseID(checksummed); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

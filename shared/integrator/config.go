@@ -1,0 +1,105 @@
+package integrator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// Config says where the registries are read and for how long answers count.
+// Endpoints are http or https; without any for a chain, integrators are refused
+// there.
+type Config struct {
+	RPC1    []SecretURL `env:"RPC_URLS_1"`
+	RPC56   []SecretURL `env:"RPC_URLS_56"`
+	RPC369  []SecretURL `env:"RPC_URLS_369"`
+	RPC4663 []SecretURL `env:"RPC_URLS_4663"`
+	RPC8453 []SecretURL `env:"RPC_URLS_8453"`
+
+	// CacheSize is how many active integrators are remembered, and how many
+	// others beside them.
+	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096"`
+	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s"`
+}
+
+const (
+	maxCacheSize = 1 << 20
+	maxCacheTTL  = time.Hour
+)
+
+// variable is one list of endpoints with the name under which it is set.
+type variable struct {
+	name    string
+	network chain.ID
+	urls    []SecretURL
+}
+
+func (c Config) variables() []variable {
+	return []variable{
+		{"RPC_URLS_1", 1, c.RPC1},
+		{"RPC_URLS_56", 56, c.RPC56},
+		{"RPC_URLS_369", 369, c.RPC369},
+		{"RPC_URLS_4663", 4663, c.RPC4663},
+		{"RPC_URLS_8453", 8453, c.RPC8453},
+	}
+}
+
+// Validate reports everything that is wrong, by the names of the variables. It
+// never quotes a URL.
+func (c Config) Validate() error {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for _, v := range c.variables() {
+		seen := make(map[SecretURL]int)
+		for i, u := range v.urls {
+			if first, ok := seen[u]; ok {
+				problem("%s: entry %d repeats entry %d", v.name, i+1, first)
+				continue
+			}
+			seen[u] = i + 1
+			if what := u.problem(); what != "" {
+				problem("%s: entry %d %s", v.name, i+1, what)
+			}
+		}
+	}
+	if c.CacheSize < 1 || c.CacheSize > maxCacheSize {
+		problem("INTEGRATOR_CACHE_SIZE: %d is not between 1 and %d", c.CacheSize, maxCacheSize)
+	}
+	if c.CacheTTL <= 0 || c.CacheTTL > maxCacheTTL {
+		problem("INTEGRATOR_CACHE_TTL: %v is not more than 0s and at most %v", c.CacheTTL, maxCacheTTL)
+	}
+	return errors.Join(problems...)
+}
+
+// SecretURL is a URL that holds a secret, as those of RPC providers do in their
+// user, host, path or query. However it is printed, it stays hidden.
+type SecretURL string
+
+const hidden = "[hidden]"
+
+// Format hides the URL from every verb of fmt.
+func (SecretURL) Format(s fmt.State, _ rune) { io.WriteString(s, hidden) }
+
+// MarshalText hides the URL from JSON and from loggers.
+func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// problem says what keeps u from being an endpoint.
+func (u SecretURL) problem() string {
+	if u == "" {
+		return "is empty"
+	}
+	parsed, err := url.Parse(string(u))
+	switch {
+	case err != nil:
+		return "is not a URL"
+	case parsed.Scheme != "http" && parsed.Scheme != "https":
+		return "does not begin with http:// or https://"
+	case parsed.Hostname() == "":
+		return "has no host"
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+// Package integrator tells whether a partner named in a request is registered
+// and active on a chain, and which fee it takes there. The chain's registry
+// contract says so, read over JSON-RPC.
+//
+// What it promises:
+//   - A fee is what the registry of that very chain said, at most the
+//     configured time ago. Where nobody can be asked, or the answer is not one
+//     a registry gives, there is no fee: the look-up fails.
+//   - Answers are remembered, failures are not. Look-ups of one key at the same
+//     time share one call, and one that gives up does not end it for the others.
+//   - Invented IDs cost the partners already known nothing: answers about them
+//     live in a cache of their own, and their calls run in a lane of their own.
+//   - No text from an RPC endpoint, and no part of its address, is in any error,
+//     log line or health report. Endpoints are named by their place in the
+//     configuration.
+package integrator
+
+import (
+	"bytes"
+	"encoding/hex"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// ID names an integrator: the address of its wallet, left-padded with zeros.
+// The zero ID is nobody's.
+type ID [32]byte
+
+// padding is how many leading bytes of every ID are zero.
+const padding = len(ID{}) - common.AddressLength
+
+// Partner is a registered, active integrator as its chain knows it.
+type Partner struct {
+	ID     ID
+	Wallet chain.Address // always the one the ID is made of
+	FeeBPS uint16        // at most MaxFeeBPS
+}
+
+// ParseID reads an integrator from a request: a wallet address, or its 32-byte
+// form. Both give the same ID.
+func ParseID(text string) (ID, error) {
+	const (
+		shortLen = 2 + 2*common.AddressLength
+		longLen  = 2 + 2*len(ID{})
+	)
+	subject, digits := "The integrator ID", text
+	if len(text) == longLen && text[:2] == "0x" {
+		var word ID
+		if _, err := hex.Decode(word[:], []byte(text[2:])); err != nil {
+			return ID{}, invalid("The integrator ID has characters that are not hexadecimal digits")
+		}
+		if !zero(word[:padding]) {
+			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: its first 12 bytes must be zero")
+		}
+		subject, digits = "The address within the integrator ID", "0x"+text[2+2*padding:]
+	}
+	if len(digits) != shortLen {
+		return ID{}, invalid("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) or its 32-byte form (0x and 64, of which the first 24 are zeros)")
+	}
+	wallet, err := chain.ParseAddress(digits)
+	if err != nil {
+		return ID{}, invalid("%s %v", subject, err)
+	}
+	if wallet == (common.Address{}) {
+		return ID{}, invalid("The integrator ID is zero: name a registered wallet, or leave the parameter out")
+	}
+	return idOf(wallet), nil
+}
+
+func invalid(format string, args ...any) error {
+	return fault.New(fault.InvalidIntegrator, format, args...)
+}
+
+func idOf(wallet common.Address) (id ID) {
+	copy(id[padding:], wallet[:])
+	return id
+}
+
+// String is the canonical form: 0x and 64 digits.
+func (id ID) String() string { return "0x" + hex.EncodeToString(id[:]) }
+
+func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -1,0 +1,146 @@
+package integrator
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+const (
+	checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // from EIP-55
+	zeros       = "000000000000000000000000"
+)
+
+func TestParseID(t *testing.T) {
+	want := ID(common.HexToHash(checksummed))
+	for name, text := range map[string]string{
+		"address":                checksummed,
+		"lower case":             strings.ToLower(checksummed),
+		"upper case":             "0x" + strings.ToUpper(checksummed[2:]),
+		"32 bytes":               "0x" + zeros + strings.ToLower(checksummed[2:]),
+		"32 bytes, upper case":   "0x" + zeros + strings.ToUpper(checksummed[2:]),
+		"32 bytes, checksummed":  "0x" + zeros + checksummed[2:],
+		"what String made of it": want.String(),
+	} {
+		if got, err := ParseID(text); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+		}
+	}
+	if got := want.String(); got != "0x"+zeros+strings.ToLower(checksummed[2:]) {
+		t.Errorf("String gives %s", got)
+	}
+}
+
+func TestParseIDRefuses(t *testing.T) {
+	wrongCase := strings.Replace(checksummed, "aA", "AA", 1)
+	for name, test := range map[string]struct{ text, says string }{
+		"nothing":                {"", "must be a wallet address"},
+		"no prefix":              {checksummed[2:], "must be a wallet address"},
+		"32 bytes, no prefix":    {zeros + checksummed[2:], "must be a wallet address"},
+		"a digit short":          {checksummed[:41], "must be a wallet address"},
+		"a digit too many":       {checksummed + "0", "must be a wallet address"},
+		"31 bytes":               {"0x" + zeros[2:] + checksummed[2:], "must be a wallet address"},
+		"33 bytes":               {"0x00" + zeros + checksummed[2:], "must be a wallet address"},
+		"a name":                 {"partner", "must be a wallet address"},
+		"blanks around it":       {" " + checksummed + " ", "must be a wallet address"},
+		"another prefix":         {"0X" + checksummed[2:], "0x followed by 40 hexadecimal digits"},
+		"no hex":                 {"0xZ" + checksummed[3:], "0x followed by 40 hexadecimal digits"},
+		"checksum":               {wrongCase, "The integrator ID is in mixed case but its EIP-55 checksum"},
+		"32 bytes, checksum":     {"0x" + zeros + wrongCase[2:], "The address within the integrator ID is in mixed case but its EIP-55 checksum"},
+		"32 bytes, no hex":       {"0x" + zeros + "Z" + checksummed[3:], "not hexadecimal"},
+		"32 bytes, other":        {"0x" + strings.Repeat("0", 23) + "1" + checksummed[2:], "first 12 bytes must be zero"},
+		"32 bytes, padded right": {checksummed + zeros, "first 12 bytes must be zero"},
+		"32 bytes, prefix":       {"0X" + zeros + checksummed[2:], "must be a wallet address"},
+		"zero":                   {"0x" + strings.Repeat("0", 40), "is zero"},
+		"32 zero bytes":          {"0x" + strings.Repeat("0", 64), "is zero"},
+	} {
+		id, err := ParseID(test.text)
+		if id != (ID{}) {
+			t.Errorf("%s: got %v, want none", name, id)
+		}
+		e := fault.From(err)
+		if err == nil || e.Code != fault.InvalidIntegrator || e.Param != "" || !strings.Contains(e.Message, test.says) {
+			t.Errorf("%s: got %v, want %s saying %q", name, err, fault.InvalidIntegrator, test.says)
+		}
+	}
+}
+
+func FuzzParseID(f *testing.F) {
+	f.Add(checksummed)
+	f.Add("0x" + zeros + checksummed[2:])
+	f.Fuzz(func(t *testing.T, text string) {
+		id, err := ParseID(text)
+		if err != nil {
+			if fault.From(err).Code != fault.InvalidIntegrator || id != (ID{}) {
+				t.Errorf("%q: got %v, %v", text, id, err)
+			}
+			return
+		}
+		if id == (ID{}) || !zero(id[:12]) {
+			t.Errorf("%q: got %v", text, id)
+		}
+		digits := strings.ToLower(text[2:])
+		if got := id.String(); got != "0x"+strings.Repeat("0", 64-len(digits))+digits {
+			t.Errorf("%q: got %s", text, got)
+		}
+		if again, err := ParseID(id.String()); err != nil || again != id {
+			t.Errorf("%q: %v is read as %v, %v", text, id, again, err)
+		}
+	})
+}
+
+// The question, as the contract's own interface encodes it.
+func TestGetIntegrator(t *testing.T) {
+	id := ID(common.HexToHash(checksummed))
+	want, err := contracts.RegistryABI.Pack("getIntegrator", [32]byte(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second would show that the first wrote into the selector
+		if got := getIntegrator(id); !bytes.Equal(got, want) {
+			t.Errorf("got %x, want %x", got, want)
+		}
+	}
+}
+
+// Every answer that decodes is the one encoding of what it decodes to.
+func FuzzDecode(f *testing.F) {
+	outputs := contracts.RegistryABI.Methods["getIntegrator"].Outputs
+	pack := func(t testing.TB, wallet common.Address, fee uint16, active bool) []byte {
+		data, err := outputs.Pack(wallet, fee, active)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	owner := common.HexToAddress(checksummed)
+	f.Add(pack(f, owner, 25, true))
+	f.Add(pack(f, owner, 65535, false))
+	f.Add(pack(f, common.Address{}, 0, false))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, output []byte) {
+		var wallet common.Address
+		if len(output) >= 32 {
+			wallet = common.BytesToAddress(output[12:32])
+		}
+		a, failure := decode(idOf(wallet), output)
+		if failure != nil {
+			if _, err := outputs.Unpack(output); err == nil && len(output) == 96 {
+				t.Errorf("%x: %v, though the contract's interface decodes it", output, failure)
+			}
+			return
+		}
+		want := pack(t, a.partner.Wallet.Address, a.partner.FeeBPS, a.standing == active)
+		if a.standing == unregistered {
+			want, output = want[:32], output[:32] // the rest has no meaning
+		}
+		if !bytes.Equal(output, want) {
+			t.Errorf("%x was decoded as %+v, which is %x", output, a, want)
+		}
+	})
+}

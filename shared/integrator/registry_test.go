@@ -1,0 +1,221 @@
+package integrator
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+func partner(n uint64, fee uint16) contracts.Integrator {
+	return contracts.Integrator{Wallet: wallet(n), FeeBPS: fee, Active: true}
+}
+
+func TestLookupFollowsTheChain(t *testing.T) {
+	t.Parallel()
+	node := newEVM(t, 369)
+	g := newRig(t, newFront(t, node))
+	id := contracts.IntegratorID(wallet(1))
+	ttl := 30 * time.Second
+
+	g.wantFault(1, fault.IntegratorUnregistered)
+	node.send("register", wallet(1), uint16(25))
+	g.pass(ttl - 1)
+	g.wantFault(1, fault.IntegratorUnregistered)
+	g.pass(1)
+	g.wantFee(1, 25)
+
+	node.send("setFee", id, uint16(40))
+	g.pass(ttl - 1)
+	g.wantFee(1, 25)
+	g.pass(1)
+	g.wantFee(1, 40)
+
+	node.send("setActive", id, false)
+	g.pass(ttl - 1)
+	g.wantFee(1, 40)
+	g.pass(1)
+	g.wantFault(1, fault.IntegratorInactive)
+
+	node.send("setActive", id, true)
+	g.pass(ttl - 1)
+	g.wantFault(1, fault.IntegratorInactive)
+	g.pass(1)
+	g.wantFee(1, 40)
+
+	if g.hits != 4 || g.misses != 5 || g.asked != 5 || len(g.failed) != 0 {
+		t.Errorf("hooks heard %d hits, %d misses, %d latencies and %v; want 4, 5, 5 and no failures", g.hits, g.misses, g.asked, g.failed)
+	}
+}
+
+func TestEveryChainHasItsOwnRegistry(t *testing.T) {
+	t.Parallel()
+	base, hub := newFront(t, newEVM(t, 8453, partner(1, 10))), newFront(t, newEVM(t, 369, partner(1, 20)))
+	cfg := config(hub)
+	cfg.RPC8453 = []SecretURL{base.url()}
+	g := newRigWith(t, cfg, patient)
+	g.wantFee(1, 20)
+	got, err := g.Lookup(context.Background(), 8453, idOf(wallet(1)))
+	if err != nil || got.FeeBPS != 10 {
+		t.Errorf("on 8453: got %+v, %v, want a fee of 10", got, err)
+	}
+}
+
+func TestFeesAreBounded(t *testing.T) {
+	t.Parallel()
+	asleep := partner(5, 1001)
+	asleep.Active = false
+	front := newFront(t, newEVM(t, 369, partner(1, 0), partner(2, 1000), partner(3, 1001), partner(4, 65535), asleep))
+	g := newRig(t, front)
+	g.wantFee(1, 0)
+	g.wantFee(2, 1000)
+	g.wantUnverified(3, Misconfigured)
+	g.wantUnverified(4, Misconfigured)
+	g.wantFault(5, fault.IntegratorInactive)
+
+	calls := front.count("eth_call")
+	g.wantUnverified(3, Misconfigured)
+	if got := front.count("eth_call") - calls; got != 1 {
+		t.Errorf("%d calls for a fee that was refused before, want 1: failures are not remembered", got)
+	}
+	if got := g.Health()[2].State; got != Working {
+		t.Errorf("state is %s, want %s: the endpoint answered", got, Working)
+	}
+}
+
+func TestConcurrentLookupsShareOneCall(t *testing.T) {
+	t.Parallel()
+	front := newFront(t, newEVM(t, 369, partner(1, 25)))
+	g := newRig(t, front)
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for range 1000 {
+		done.Go(func() {
+			start.Wait()
+			if got, err := g.lookup(1); err != nil || got.FeeBPS != 25 {
+				t.Errorf("got %+v, %v, want a fee of 25", got, err)
+			}
+		})
+	}
+	start.Done()
+	done.Wait()
+	if got := front.count("eth_call"); got != 1 {
+		t.Errorf("%d calls, want 1", got)
+	}
+	if got := g.hits + g.misses; got != 1000 {
+		t.Errorf("%d hits and misses, want 1000", got)
+	}
+}
+
+// Callers that share a failure each get a fault of their own: lookup adds to
+// each, and the race detector watches.
+func TestConcurrentLookupsShareOneFailure(t *testing.T) {
+	t.Parallel()
+	front := newFront(t, newEVM(t, 369))
+	front.instead("eth_call", says("garbage"))
+	g := newRig(t, front)
+	var done sync.WaitGroup
+	for range 100 {
+		done.Go(func() {
+			if _, err := g.lookup(1); fault.From(err).Code != fault.IntegratorUnverified {
+				t.Errorf("got %v, want %s", err, fault.IntegratorUnverified)
+			}
+		})
+	}
+	done.Wait()
+}
+
+func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
+	t.Parallel()
+	node := newEVM(t, 369, partner(1, 25))
+	front := newFront(t, node)
+	asked, release := make(chan struct{}), make(chan struct{})
+	front.instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-release
+		node.ServeHTTP(w, r)
+	})
+	g := newRig(t, front)
+
+	ctx, giveUp := context.WithCancel(context.Background())
+	gaveUp := make(chan error)
+	go func() {
+		_, err := g.lookupIn(ctx, 1)
+		gaveUp <- err
+	}()
+	<-asked
+	patient := make(chan error)
+	go func() {
+		_, err := g.lookup(1)
+		patient <- err
+	}()
+	giveUp()
+	err := <-gaveUp
+	if e := fault.From(err); e.Code != fault.IntegratorUnverified || !errors.Is(err, context.Canceled) || e.RetryAfter != time.Second {
+		t.Errorf("who gave up got %v, retry after %v, want %s because of %v", err, e.RetryAfter, fault.IntegratorUnverified, context.Canceled)
+	}
+	close(release)
+	if err := <-patient; err != nil {
+		t.Errorf("who waited got %v", err)
+	}
+	g.wantFee(1, 25)
+	if got := front.count("eth_call"); got != 1 {
+		t.Errorf("%d calls, want 1", got)
+	}
+	if len(g.failures()) != 0 {
+		t.Errorf("reported %v, want no failure of the chain", g.failures())
+	}
+}
+
+func TestUnconfiguredChain(t *testing.T) {
+	t.Parallel()
+	g := newRig(t)
+	if e := g.wantUnverified(1, Unconfigured); e.RetryAfter != time.Minute {
+		t.Errorf("retry after %v, want a minute", e.RetryAfter)
+	}
+	// Chains without a registry, real or invented, are no different.
+	for _, id := range []chain.ID{10, chain.PrivacyEthereum, 0, 1 << 63} {
+		_, err := g.Lookup(context.Background(), id, idOf(wallet(1)))
+		if fault.From(err).Code != fault.IntegratorUnverified {
+			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
+		}
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	front := newFront(t, newEVM(t, 369, partner(1, 25)))
+	g := newRig(t, front)
+	g.wantFee(1, 25)
+
+	asked := make(chan struct{})
+	front.instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		hangs(w, r)
+	})
+	waiting := make(chan error)
+	go func() {
+		_, err := g.lookup(2)
+		waiting <- err
+	}()
+	<-asked
+	g.Close()
+	if err := <-waiting; !errors.Is(err, errClosed) {
+		t.Errorf("the look-up under way got %v, want %v", err, errClosed)
+	}
+	g.wantFee(1, 25) // still remembered
+	g.wantFault(3, fault.IntegratorUnverified)
+	if got := front.count("eth_call"); got != 2 {
+		t.Errorf("%d calls, want none after the end", got)
+	}
+	if got := g.Health()[2]; got.State != Working || got.Resting != 0 {
+		t.Errorf("health %+v: the end was blamed on the endpoint", got)
+	}
+	g.Close()
+}

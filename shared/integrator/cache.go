@@ -48,17 +48,14 @@ func newCache(size int, ttl time.Duration, now func() time.Time) (*cache, error)
 
 // get gives the answer to k while its time lasts.
 func (c *cache) get(k key) (answer, bool) {
-	a, ok := c.partners.Get(k)
-	if !ok || !c.fresh(a) {
-		a, ok = c.others.Get(k)
+	now := c.now()
+	for _, remembered := range [...]*lru.Cache[key, answer]{c.partners, c.others} {
+		if a, ok := remembered.Get(k); ok && now.Sub(a.asked) < c.ttl {
+			return a, true
+		}
 	}
-	if !ok || !c.fresh(a) {
-		return answer{}, false
-	}
-	return a, true
+	return answer{}, false
 }
-
-func (c *cache) fresh(a answer) bool { return c.now().Sub(a.asked) < c.ttl }
 
 // known tells whether k was a partner when last asked for, however long ago.
 func (c *cache) known(k key) bool { return c.partners.Contains(k) }

@@ -1,0 +1,47 @@
+// Package calldata writes the transactions' input, one file per contract, in
+// canonical ABI encoding to the byte.
+//
+// The calls are few and fixed, so their words are laid down by hand: no
+// reflection, no parsing, one allocation of the exact size.
+package calldata
+
+import (
+	"encoding/binary"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+)
+
+const word = 32
+
+// appendUint appends a uint256.
+func appendUint(b []byte, v *uint256.Int) []byte {
+	w := v.Bytes32()
+	return append(b, w[:]...)
+}
+
+// appendUint64 appends any unsigned integer of at most 64 bits as a word.
+func appendUint64(b []byte, v uint64) []byte {
+	b = append(b, zeros[:word-8]...)
+	return binary.BigEndian.AppendUint64(b, v)
+}
+
+// appendAddress appends an address as a word.
+func appendAddress(b []byte, a common.Address) []byte {
+	b = append(b, zeros[:word-common.AddressLength]...)
+	return append(b, a[:]...)
+}
+
+// appendBytes appends the tail of a dynamic bytes argument.
+func appendBytes(b, data []byte) []byte {
+	b = appendUint64(b, uint64(len(data)))
+	b = append(b, data...)
+	return append(b, zeros[:padding(len(data))]...)
+}
+
+// bytesSize is the length of what appendBytes appends.
+func bytesSize(n int) int { return word + n + padding(n) }
+
+func padding(n int) int { return (word - n%word) % word }
+
+var zeros [word]byte

@@ -1,0 +1,74 @@
+package fee
+
+import (
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// maxDigits is the length of the largest 256-bit integer in decimal.
+const maxDigits = 78
+
+// ParseAmount reads a base-10 integer. One that does not fit 256 bits becomes
+// the largest that does, which is as far out of any range.
+func ParseAmount(text string) (uint256.Int, error) {
+	if text == "" {
+		return uint256.Int{}, errDigits()
+	}
+	if len(text) > maxDigits {
+		return uint256.Int{}, fault.New(fault.InvalidAmount, "The amount has more than %d digits", maxDigits)
+	}
+	for i := range len(text) {
+		if text[i] < '0' || '9' < text[i] {
+			return uint256.Int{}, errDigits()
+		}
+	}
+	var amount uint256.Int
+	if err := amount.SetFromDecimal(text); err != nil {
+		amount.SetAllOne()
+	}
+	return amount, nil
+}
+
+func errDigits() error {
+	return fault.New(fault.InvalidAmount, "The amount must be a whole number of the source token's smallest unit, in digits only, such as 100000000 for 100 USDC with 6 decimals")
+}
+
+// limits of one transaction, in hundredths of a token.
+type limits struct{ min, max uint64 }
+
+var (
+	stablecoin = limits{min: 10_00, max: 25_000_00}
+	ether      = limits{min: 1, max: 20_00}
+)
+
+func limitsOf(symbol string) limits {
+	switch symbol {
+	case chain.ETH, chain.WETH:
+		return ether
+	}
+	return stablecoin
+}
+
+// CheckLimits refuses an amount of the source token outside the bounds of one
+// transaction, which are themselves allowed.
+func CheckLimits(token chain.Token, amount *uint256.Int) error {
+	l := limitsOf(token.Symbol)
+	unit := &powers[token.Decimals-2]
+	min := new(uint256.Int).Mul(uint256.NewInt(l.min), unit)
+	max := new(uint256.Int).Mul(uint256.NewInt(l.max), unit)
+	var word string
+	switch {
+	case amount.Lt(min):
+		word = "below the minimum"
+	case amount.Gt(max):
+		word = "above the maximum"
+	default:
+		return nil
+	}
+	e := fault.New(fault.AmountOutOfRange, "The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
+		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals).On("amount")
+	e.MinAmount, e.MaxAmount = min.Dec(), max.Dec()
+	return e
+}

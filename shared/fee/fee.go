@@ -1,0 +1,103 @@
+// Package fee is the money: the rates, the limits, the conversion between
+// decimals, and the division of an amount into fees and what is left.
+//
+// Everything is integers. Conversions and fees round down, always on the
+// gross destination amount, so that the parts add up to the gross to the unit.
+package fee
+
+import (
+	"strconv"
+
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// BPS is a rate in basis points, hundredths of a percent.
+type BPS uint16
+
+// Protocol rates.
+const (
+	inbound  BPS = 30 // public chain to hub
+	outbound BPS = 50 // hub to public chain
+	privacy  BPS = 50 // shielding and unshielding
+)
+
+// Protocol is the protocol's rate for a supported swap.
+func Protocol(src, dst chain.ID) BPS {
+	switch {
+	case src.Private() || dst.Private():
+		return privacy
+	case dst == chain.Hub:
+		return inbound
+	}
+	return outbound
+}
+
+// Percent is the rate in percent, as the shortest decimal: 30 is "0.3".
+func (b BPS) Percent() string { return hundredths(uint64(b)) }
+
+// Of is the fee on amount at this rate, rounded down. It is exact for any
+// amount within the limits, which are far below 2^128.
+func (b BPS) Of(amount *uint256.Int) uint256.Int {
+	var fee uint256.Int
+	fee.Mul(amount, uint256.NewInt(uint64(b)))
+	fee.Div(&fee, uint256.NewInt(10_000))
+	return fee
+}
+
+// Convert expresses an amount of a token with from decimals in units of one
+// with to decimals, rounded down.
+func Convert(amount *uint256.Int, from, to uint8) uint256.Int {
+	out := *amount
+	switch {
+	case to > from:
+		out.Mul(amount, &powers[to-from])
+	case to < from:
+		out.Div(amount, &powers[from-to])
+	}
+	return out
+}
+
+// Split is a gross destination amount divided: Protocol + Integrator + Net = gross.
+type Split struct {
+	Protocol, Integrator, Net uint256.Int
+}
+
+// Divide takes both fees out of gross.
+func Divide(gross *uint256.Int, protocol, integrator BPS) Split {
+	s := Split{Protocol: protocol.Of(gross), Integrator: integrator.Of(gross)}
+	total := s.Total()
+	s.Net.Sub(gross, &total)
+	return s
+}
+
+// Total is the sum of both fees.
+func (s *Split) Total() uint256.Int {
+	var total uint256.Int
+	total.Add(&s.Protocol, &s.Integrator)
+	return total
+}
+
+// hundredths prints n/100 as the shortest decimal.
+func hundredths(n uint64) string {
+	whole, part := strconv.FormatUint(n/100, 10), n%100
+	switch {
+	case part == 0:
+		return whole
+	case part%10 == 0:
+		return whole + "." + strconv.FormatUint(part/10, 10)
+	case part < 10:
+		return whole + ".0" + strconv.FormatUint(part, 10)
+	}
+	return whole + "." + strconv.FormatUint(part, 10)
+}
+
+// powers of ten, as many as a token can have decimals.
+var powers = func() (p [19]uint256.Int) {
+	p[0].SetOne()
+	for i := 1; i < len(p); i++ {
+		p[i].Mul(&p[i-1], uint256.NewInt(10))
+	}
+	return p
+}()

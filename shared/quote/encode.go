@@ -1,0 +1,73 @@
+package quote
+
+import (
+	"context"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// encode writes the transactions.
+func (e *Engine) encode(ctx context.Context, req *Request, q *Quote) error {
+	recipient, kind, err := req.Recipient.encode()
+	if err != nil {
+		return err
+	}
+	if q.Pair.Route == chain.CCTPInbound {
+		err = e.encodeBurn(ctx, req, q, recipient, kind)
+	} else {
+		q.Calldata = encodeSwap(req, q, recipient, kind)
+	}
+	if err != nil {
+		return err
+	}
+	if q.Pair.SrcToken.Native() {
+		q.Value = req.Amount
+		return nil
+	}
+	q.Approval = &Approval{
+		Token:    q.Pair.SrcToken.Address,
+		Spender:  q.To,
+		Amount:   req.Amount,
+		Calldata: calldata.Approve(q.To.Address, &req.Amount),
+	}
+	return nil
+}
+
+func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
+	swap := calldata.Swap{
+		DstChainID:    uint64(q.Pair.Dst),
+		Amount:        req.Amount,
+		Recipient:     recipient,
+		RecipientType: kind,
+		DstToken:      q.Pair.DstToken.Address.Address,
+		IntegratorID:  req.Integrator,
+	}
+	return swap.Encode()
+}
+
+// encodeBurn writes the burn that the settlement chain's receiver, and nobody
+// else, can turn towards the hub.
+func (e *Engine) encodeBurn(ctx context.Context, req *Request, q *Quote, recipient []byte, kind uint8) error {
+	maxFee, err := e.fees.Rate(ctx, q.Pair.Src).MaxFee(&req.Amount)
+	if err != nil {
+		return fault.On("amount", err)
+	}
+	burn := calldata.Burn{
+		Amount:            req.Amount,
+		DestinationDomain: e.deployment.Settlement.Domain,
+		Receiver:          e.deployment.Settlement.Receiver.Address,
+		BurnToken:         q.Pair.SrcToken.Address.Address,
+		MaxFee:            maxFee,
+		Hook: calldata.Hook{
+			DstChainID:    uint64(q.Pair.Dst),
+			DstToken:      q.Pair.DstToken.Address.Address,
+			IntegratorID:  req.Integrator,
+			RecipientType: kind,
+			Recipient:     recipient,
+		},
+	}
+	q.Calldata = burn.Encode()
+	return nil
+}

@@ -1,0 +1,49 @@
+// Package quote is the hub: one request in, one quote out, in the words of no
+// version. It knows neither HTTP nor JSON; what differs between versions is
+// expressed in the Request by meaning, and said of the Quote by their mappers.
+package quote
+
+import (
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+// Request asks how an amount of one token becomes another elsewhere.
+type Request struct {
+	SrcChain, DstChain chain.ID
+	SrcToken, DstToken string      // symbol or address, as the caller wrote it
+	Amount             uint256.Int // of the source token, in its smallest unit
+	Recipient          Recipient
+	Integrator         integrator.ID // zero for none
+}
+
+// Quote is a swap that can be signed: the two transactions and what comes of them.
+type Quote struct {
+	Pair       chain.Pair
+	To         chain.Address // the contract that receives the source transaction
+	SrcAmount  uint256.Int   // in the source token's smallest unit
+	DestAmount uint256.Int   // what is left after the fees, in the destination token's
+	Fee        Fee
+	Approval   *Approval // nil when the source is native
+	Calldata   []byte
+	Value      uint256.Int // native value to send, zero for an ERC-20 source
+}
+
+// Fee is what the swap costs, in the destination token's smallest unit.
+type Fee struct {
+	fee.Split
+	ChainID     chain.ID // the network of the pool that pays out
+	ProtocolBPS fee.BPS
+	Partner     integrator.Partner // zero for none
+}
+
+// Approval is the transaction that lets To spend the source token.
+type Approval struct {
+	Token    chain.Address
+	Spender  chain.Address
+	Amount   uint256.Int
+	Calldata []byte
+}

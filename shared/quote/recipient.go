@@ -1,0 +1,62 @@
+package quote
+
+import (
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/railgun"
+)
+
+// Recipient is who is paid: an account, or the owner of a privacy-pool address.
+type Recipient struct {
+	EVM     common.Address
+	Private *railgun.Address // nil for an account
+}
+
+// Zero tells whether nobody would be paid.
+func (r Recipient) Zero() bool { return r == Recipient{} }
+
+// ParseRecipient reads an EVM address or a raw 0zk address.
+func ParseRecipient(text string) (Recipient, error) {
+	if railgun.LooksLikeAddress(text) {
+		address, err := railgun.ParseAddress(text)
+		if err != nil {
+			return Recipient{}, err
+		}
+		return Recipient{Private: &address}, nil
+	}
+	address, err := chain.ParseAddress(text)
+	if err != nil {
+		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient %v", err)
+	}
+	return Recipient{EVM: address}, nil
+}
+
+// payableOn makes sure that a recipient can be paid at a destination.
+func (r Recipient) payableOn(dst chain.ID) error {
+	var err error
+	switch {
+	case dst.Private() && r.Private == nil:
+		err = fault.New(fault.InvalidRecipient, "Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
+	case dst.Private():
+		err = r.Private.PayableOn(uint64(dst.Network()))
+	case r.Private != nil:
+		err = fault.New(fault.InvalidRecipient, "Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
+	}
+	return fault.On("recipient", err)
+}
+
+// encode gives the bytes that name the recipient in calldata, and their type.
+// For a private recipient that is a fresh note, different every time.
+func (r Recipient) encode() ([]byte, uint8, error) {
+	if r.Private == nil {
+		return r.EVM[:], calldata.RecipientEVM, nil
+	}
+	note, err := railgun.NewNote(*r.Private)
+	if err != nil {
+		return nil, 0, err
+	}
+	return note.Recipient(), calldata.RecipientPrivate, nil
+}

@@ -1,6 +1,9 @@
 # `make run` serves the gateway; `make test` is everything CI checks.
 
-.PHONY: run test check unit bench
+.PHONY: run test check unit bench vectors contracts interop
+
+# The Go code under testdata has to be named: ./... passes it by.
+packages := ./... ./testdata/contracts
 
 run:
 	go run ./cmd/gateway
@@ -10,11 +13,31 @@ test: check unit
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
-	go vet ./...
-	go tool staticcheck ./...
+	go vet $(packages)
+	go tool staticcheck $(packages)
 
 unit:
 	go test -race -shuffle=on ./...
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# What follows needs Node.js and npm, and is not part of `make test`.
+
+# Encode the calldata vectors anew with two libraries other than ours.
+vectors:
+	mkdir -p .scratch/calldata
+	cp testdata/calldata/package.json testdata/calldata/generate.mjs .scratch/calldata/
+	npm install --prefix .scratch/calldata --no-package-lock --loglevel=error
+	node .scratch/calldata/generate.mjs > testdata/calldata/vectors.json
+
+# Compile the reference contracts with the pinned solc.
+contracts:
+	mkdir -p .scratch/contracts
+	cp testdata/contracts/package.json .scratch/contracts/
+	npm install --prefix .scratch/contracts --no-package-lock --loglevel=error
+	cd .scratch/contracts && node ../../testdata/contracts/compile.mjs
+
+# Have the public RAILGUN engine read the notes of a running gateway.
+interop:
+	testdata/interop/run.sh

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+
+	"github.com/sethvargo/go-envconfig"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+// config is the whole environment. The parts sit beside the code they configure.
+type config struct {
+	ListenAddr     string `env:"LISTEN_ADDR, default=:8080"`
+	DeploymentFile string `env:"DEPLOYMENT_FILE"`
+	LogLevel       string `env:"LOG_LEVEL, default=info"`
+	LogFormat      string `env:"LOG_FORMAT, default=json"`
+
+	Gateway     gateway.Config
+	IssuerFees  cctp.Config
+	Integrators integrator.Config
+}
+
+func readConfig(ctx context.Context, env envconfig.Lookuper) (*config, error) {
+	var cfg config
+	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: &cfg, Lookuper: env}); err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
+	}
+	return &cfg, nil
+}
+
+// validate reports every problem at once.
+func (c *config) validate() error {
+	var problems []error
+	if _, _, err := net.SplitHostPort(c.ListenAddr); err != nil {
+		problems = append(problems, fmt.Errorf("LISTEN_ADDR: %q is not an address such as :8080 or 127.0.0.1:8080", c.ListenAddr))
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		problems = append(problems, fmt.Errorf("LOG_LEVEL: %q is not debug, info, warn or error", c.LogLevel))
+	}
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		problems = append(problems, fmt.Errorf("LOG_FORMAT: %q is not json or text", c.LogFormat))
+	}
+	problems = append(problems, c.Gateway.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	return errors.Join(problems...)
+}
+
+func (c *config) deployment() (*chain.Deployment, error) {
+	if c.DeploymentFile == "" {
+		return chain.Reference(), nil
+	}
+	return chain.ReadDeployment(c.DeploymentFile)
+}
+
+func newLogger(cfg *config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.LogFormat == "text" {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}

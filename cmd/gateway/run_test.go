@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sethvargo/go-envconfig"
+)
+
+// TestMain lets the test binary be the gateway itself, so that signals and
+// exit codes are real.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_THE_GATEWAY") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const quotePath = "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+// start runs the service in this process until the test ends or stop is called.
+func start(t *testing.T, env map[string]string) (base string, stop func() error) {
+	t.Helper()
+	env["LISTEN_ADDR"] = "127.0.0.1:0"
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := make(chan string, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, envconfig.MapLookuper(env), io.Discard, func(addr string) { ready <- addr })
+	}()
+	stop = func() error {
+		cancel()
+		return <-done
+	}
+	select {
+	case addr := <-ready:
+		return "http://" + addr, stop
+	case err := <-done:
+		t.Fatalf("the service did not start: %v", err)
+		return "", nil
+	}
+}
+
+func TestServesWithoutAnyConfiguration(t *testing.T) {
+	base, stop := start(t, map[string]string{})
+	for path, want := range map[string]string{
+		quotePath:              `"destAmount":"99700000"`,
+		"/v3/swap/healthcheck": `"status":"ok"`,
+		"/v3/app/routers":      `"data":[`,
+		"/v3/openapi.yaml":     "openapi: 3.1.0",
+	} {
+		res, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != 200 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: got %d %s, want it to hold %s", path, res.StatusCode, body, want)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+}
+
+func TestBadConfigurationStopsTheStartWithEveryProblem(t *testing.T) {
+	err := run(t.Context(), envconfig.MapLookuper(map[string]string{
+		"LISTEN_ADDR": "8080", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
+		"ISSUER_FEE_URL": "not a url", "RPC_URLS_1": "ftp://node.example/key-hunter2",
+	}), io.Discard, func(string) { t.Error("it started") })
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, name := range []string{"LISTEN_ADDR", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is missing from:\n%v", name, err)
+		}
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error shows a secret:\n%v", err)
+	}
+}
+
+func TestBadDeploymentStopsTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deployment.json")
+	if err := os.WriteFile(path, []byte(`{"name": "mine", "pools": [], "extra": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), envconfig.MapLookuper(map[string]string{"LISTEN_ADDR": "127.0.0.1:0", "DEPLOYMENT_FILE": path}), io.Discard, func(string) { t.Error("it started") })
+	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no row for USDC on chain 369"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
+
+// slowNode is a JSON-RPC node of the hub that holds its first registry answer
+// back until it is released.
+func slowNode(t *testing.T) (url string, asked <-chan struct{}, release func()) {
+	t.Helper()
+	called, released := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+			t.Errorf("the node was sent no JSON: %v", err)
+		}
+		result := "0x171" // eth_chainId
+		if call.Method == "eth_call" {
+			close(called)
+			<-released
+			result = "0x000000000000000000000000fb6916095ca1df60bb79ce92ce3ea74c37c5d359" + fmt.Sprintf("%064x%064x", 25, 1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"%s"}`, call.ID, result)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, called, func() { close(released) }
+}
+
+// TestDrain stops the service while a request waits for its node: it is
+// answered, a new one is refused, and the exit is clean.
+func TestDrain(t *testing.T) {
+	node, asked, release := slowNode(t)
+	base, stop := start(t, map[string]string{"RPC_URLS_369": node})
+	answered := make(chan string, 1)
+	go func() {
+		res, err := http.Get(base + quotePath + "&integratorId=0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		answered <- string(body)
+	}()
+	<-asked
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	waitUntilRefused(t, strings.TrimPrefix(base, "http://"))
+	select {
+	case err := <-stopped:
+		t.Fatalf("stopped with a request under way: %v", err)
+	default:
+	}
+	release()
+	if got := <-answered; !strings.Contains(got, `"integrator":{"percentage":0.25,"amount":"250000"`) {
+		t.Errorf("the request under way got %s", got)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+}
+
+func waitUntilRefused(t *testing.T, addr string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		conn.Close()
+	}
+	t.Fatal("new connections are still accepted while draining")
+}
+
+// TestProcess runs the real thing: ready means listening, and SIGTERM means
+// exit 0.
+func TestProcess(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }()
+	lines := bufio.NewScanner(stderr)
+	if !lines.Scan() {
+		t.Fatal("it said nothing")
+	}
+	var first struct{ Msg, Addr string }
+	if err := json.Unmarshal(lines.Bytes(), &first); err != nil || first.Msg != "serving" {
+		t.Fatalf("got %s, want that it serves", lines.Text())
+	}
+	res, err := http.Get("http://" + first.Addr + quotePath)
+	if err != nil {
+		t.Fatalf("it said it serves, but: %v", err)
+	}
+	res.Body.Close()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // read on, or the process blocks on its log
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("got %v after SIGTERM, want exit code 0", err)
+	}
+}

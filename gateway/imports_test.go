@@ -1,0 +1,71 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers says which of our packages each may import. The direction is what
+// keeps a version deletable and the core free of all of them: a package is
+// listed here when it has a reason of its own to exist.
+var layers = map[string][]string{
+	"shared/fault":      {},
+	"shared/jsonfile":   {},
+	"shared/chain":      {"shared/fault", "shared/jsonfile"},
+	"shared/fee":        {"shared/chain", "shared/fault"},
+	"shared/calldata":   {},
+	"shared/cctp":       {"shared/chain", "shared/fault"},
+	"shared/railgun":    {"shared/fault"},
+	"shared/integrator": {"shared/chain", "shared/fault"},
+	"shared/quote":      {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},
+	"shared/web":        {"shared/fault"},
+	"shared/wire":       {"shared/calldata", "shared/chain", "shared/fault", "shared/fee", "shared/quote", "shared/web"},
+	"v1":                {"shared/*"},
+	"v3":                {"shared/*"},
+	"v3legacy":          {"shared/*"},
+	"gateway":           {"shared/*", "v1", "v3", "v3legacy"},
+	"cmd/gateway":       {"shared/*", "gateway"},
+
+	"cmd/devnet/localnet": {"testdata/contracts"},
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	const module = "github.com/quotegate/quotegate/"
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Doc", "../...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			Doc        string
+		}
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		allowed, known := layers[name]
+		if !known {
+			t.Errorf("%s is not in the table of layers: add it with what it may import, and why it exists in its package comment", name)
+			continue
+		}
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment: say what it is for and what it promises", name)
+		}
+		for _, path := range p.Imports {
+			imported, ours := strings.CutPrefix(path, module)
+			if ours && !slices.Contains(allowed, imported) && !(slices.Contains(allowed, "shared/*") && strings.HasPrefix(imported, "shared/")) {
+				t.Errorf("%s imports %s: imports point one way, from the commands to the facts, and versions never meet", name, imported)
+			}
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/v1"
+	"github.com/quotegate/quotegate/v3"
+	"github.com/quotegate/quotegate/v3legacy"
+)
+
+// Core is what the versions stand on.
+type Core struct {
+	Deployment *chain.Deployment
+	Engine     *quote.Engine
+	Registries func() []integrator.Health
+	IssuerFees func() []cctp.State
+}
+
+// Modules is every version this gateway serves, the current one first. A
+// version is gone when its line and its folder are.
+func Modules(core Core) []web.Module {
+	return []web.Module{
+		v3.Module(core.Engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
+		v3legacy.Module(core.Engine),
+		v1.Module(core.Engine),
+	}
+}

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// trace is what is known of a request by the time it has been answered.
+type trace struct {
+	http.ResponseWriter
+	id      string
+	version string // empty for a path of no version
+	route   string // the path as mounted, never as the client wrote it
+	status  int
+	code    fault.Code // empty for a success
+}
+
+func (t *trace) WriteHeader(status int) {
+	if t.status == 0 {
+		t.status = status
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+type traceKey struct{}
+
+func traceOf(r *http.Request) *trace { return r.Context().Value(traceKey{}).(*trace) }
+
+// observe gives a request its ID and logs what came of it.
+func (g *Gateway) observe(next http.Handler) http.Handler {
+	newID := requestIDs()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		t := &trace{ResponseWriter: w, id: newID()}
+		w.Header().Set("X-Request-ID", t.id)
+		w.Header().Set("Cache-Control", "no-store") // a quote is for one caller, at one time
+		w.Header().Set("Vary", "API-Revision")      // the Host is part of every cache's key already
+		next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), traceKey{}, t)))
+		g.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+			slog.String("requestId", t.id),
+			slog.String("version", t.version),
+			slog.String("route", t.route),
+			slog.String("method", r.Method),
+			slog.Int("status", t.status),
+			slog.String("code", string(t.code)),
+			slog.Duration("duration", time.Since(start)),
+		)
+	})
+}
+
+// requestIDs makes IDs that no other process makes: a random part for this
+// one and a count.
+func requestIDs() func() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails: it would end the program
+	prefix := hex.EncodeToString(random[:]) + "-"
+	var count atomic.Uint64
+	return func() string { return prefix + strconv.FormatUint(count.Add(1), 10) }
+}
+
+// recover turns a panic into an answer and a logged stack.
+func (g *Gateway) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			g.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

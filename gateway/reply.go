@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// fail is the one place that answers an error and logs its cause.
+func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := fault.From(err)
+	t := traceOf(r)
+	t.code = e.Code
+	status, body := g.module(r).MapFault(e, t.id)
+	g.logFault(r, t, e, status)
+	if t.status != 0 {
+		return // an answer is on its way already; another would only garble it
+	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	_ = web.JSON(w, status, body) // an error body is plain text fields: it always encodes
+}
+
+// logFault records why: at error level when it is our fault, and never when
+// the client has merely left.
+func (g *Gateway) logFault(r *http.Request, t *trace, e *fault.Error, status int) {
+	level := slog.LevelInfo
+	if status >= 500 && !errors.Is(r.Context().Err(), context.Canceled) {
+		level = slog.LevelError
+	}
+	if cause := errors.Unwrap(e); cause != nil {
+		g.log.LogAttrs(r.Context(), level, "fault",
+			slog.String("requestId", t.id), slog.String("code", string(e.Code)), slog.Any("cause", cause))
+	}
+}

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// legacy is the revision that hosts on the operator's list speak.
+const legacy = "legacy"
+
+// revisions are the handlers of one path, by revision. The unnamed one serves
+// whoever asks for no revision there is.
+type revisions struct {
+	handlers map[string]http.Handler
+	of       func(*http.Request) string
+}
+
+func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler := p.handlers[""]
+	if len(p.handlers) > 1 {
+		if named, ok := p.handlers[p.of(r)]; ok {
+			handler = named
+		}
+	}
+	handler.ServeHTTP(w, r)
+}
+
+// routes arranges what the modules offer by path.
+func (g *Gateway) routes() map[string]*revisions {
+	paths := map[string]*revisions{}
+	for i := range g.modules {
+		for _, route := range g.modules[i].Routes {
+			p := paths[route.Path]
+			if p == nil {
+				p = &revisions{handlers: map[string]http.Handler{}, of: g.revision}
+				paths[route.Path] = p
+			}
+			p.handlers[route.Revision] = g.serve(&g.modules[i], route)
+		}
+	}
+	return paths
+}
+
+// serve takes a request of one version through the steps it shares with all.
+func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t := traceOf(r)
+		t.version, t.route = m.Name, route.Path
+		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		if err := route.Handle(w, r); err != nil {
+			g.fail(w, r, err)
+		}
+	})
+}
+
+// revision is the one a request names, by header or by the host it came to.
+func (g *Gateway) revision(r *http.Request) string {
+	if named := r.Header.Get("API-Revision"); named != "" {
+		return strings.ToLower(named)
+	}
+	if len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {
+		return legacy
+	}
+	return ""
+}
+
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// module is the version whose dialect a request expects.
+func (g *Gateway) module(r *http.Request) *web.Module {
+	if revision := g.revision(r); revision != "" {
+		for i := range g.modules {
+			for _, route := range g.modules[i].Routes {
+				if route.Revision == revision && route.Path == r.URL.Path {
+					return &g.modules[i]
+				}
+			}
+		}
+	}
+	for i := range g.modules {
+		for _, prefix := range g.modules[i].Prefixes {
+			if strings.HasPrefix(r.URL.Path, prefix) {
+				return &g.modules[i]
+			}
+		}
+	}
+	return &g.modules[0]
+}

@@ -1,0 +1,169 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+const (
+	somebody = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	private  = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+)
+
+// quotePath is where a version quotes: the first route of every module.
+func quotePath(m web.Module) string { return m.Routes[0].Path }
+
+// pairQuery is a request that moves an uneven amount over a pair.
+func pairQuery(p chain.Pair) url.Values {
+	amount := "1234567" + strings.Repeat("8", int(p.SrcToken.Decimals)-5) // 12.34… of a token
+	recipient := somebody
+	if p.Dst.Private() {
+		recipient = private
+	}
+	return url.Values{
+		"srcToken": {p.SrcToken.Symbol}, "dstToken": {p.DstToken.Symbol}, "amount": {amount},
+		"srcChain": {p.Src.String()}, "dstChain": {p.Dst.String()}, "recipient": {recipient},
+	}
+}
+
+func get(t *testing.T, h http.Handler, target string) (int, []byte) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+	return w.Code, w.Body.Bytes()
+}
+
+// TestAllVersionsAgree runs every pair through every version: the same
+// request is the same transaction and the same money, whatever the words.
+func TestAllVersionsAgree(t *testing.T) {
+	gw, versions := newGateway(t), modules()
+	for _, p := range chain.Pairs() {
+		t.Run(fmt.Sprintf("%s on %d to %s on %d", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst), func(t *testing.T) {
+			var first *answer
+			for _, m := range versions {
+				status, body := get(t, gw, quotePath(m)+"?"+pairQuery(p).Encode())
+				if status == http.StatusBadRequest && m.Name == "v1" && !(inV1(p.Src) && inV1(p.Dst)) {
+					continue
+				}
+				if status != http.StatusOK {
+					t.Errorf("%s: got %d %s", m.Name, status, body)
+					continue
+				}
+				var got answer
+				if err := json.Unmarshal(body, &got); err != nil {
+					t.Fatal(err)
+				}
+				got.MethodParameters.Calldata = maskNote(got.MethodParameters.Calldata)
+				if first == nil {
+					first = &got
+				}
+				if got.To != first.To || got.MethodParameters != first.MethodParameters ||
+					got.SrcAmount != first.SrcAmount || got.DestAmount != first.DestAmount {
+					t.Errorf("%s: got %+v, want %+v", m.Name, got, *first)
+				}
+			}
+		})
+	}
+}
+
+func inV1(id chain.ID) bool {
+	return slices.Contains([]chain.ID{1, 369, 8453, 56, 137, 42161, 69696969, 96969696}, id)
+}
+
+// TestEveryPairHasGoldens makes sure that no pair is served unseen.
+func TestEveryPairHasGoldens(t *testing.T) {
+	covered := map[string]bool{}
+	for _, g := range goldens(t) {
+		if !strings.HasPrefix(g.answer, "200") {
+			continue
+		}
+		q := g.newRequest(t).URL.Query()
+		covered[fmt.Sprint(g.version, q.Get("srcToken"), q.Get("srcChain"), q.Get("dstToken"), q.Get("dstChain"))] = true
+	}
+	for _, m := range modules() {
+		for _, p := range chain.Pairs() {
+			if m.Name == "v1" && !(inV1(p.Src) && inV1(p.Dst)) {
+				continue
+			}
+			if !covered[fmt.Sprint(m.Name, p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)] {
+				t.Errorf("%s has no golden for %s on %d to %s on %d", m.Name, p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
+			}
+		}
+	}
+}
+
+// TestRouterListingMatchesEveryQuote is the check a careful client makes.
+func TestRouterListingMatchesEveryQuote(t *testing.T) {
+	gw := newGateway(t)
+	_, body := get(t, gw, "/v3/app/routers")
+	var listing struct {
+		Data []struct {
+			ChainID               chain.ID
+			Symbol, Token, Router string
+		}
+	}
+	if err := json.Unmarshal(body, &listing); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range chain.Pairs() {
+		_, body := get(t, gw, "/v3/swap/quote?"+pairQuery(p).Encode())
+		var quote struct {
+			To       string
+			SrcToken struct{ Address, Symbol string }
+		}
+		if err := json.Unmarshal(body, &quote); err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for _, row := range listing.Data {
+			if row.ChainID == p.Src && row.Token == quote.SrcToken.Address {
+				rows++
+				if row.Router != quote.To || row.Symbol != quote.SrcToken.Symbol {
+					t.Errorf("%s on %d: the listing says %s, the quote %s", p.SrcToken.Symbol, p.Src, row.Router, quote.To)
+				}
+			}
+		}
+		if rows != 1 {
+			t.Errorf("%s on %d: got %d rows, want 1", p.SrcToken.Symbol, p.Src, rows)
+		}
+	}
+}
+
+// TestEveryVersionHasWordsForEveryFault holds each dialect to be total: a
+// status, and a string under "error".
+func TestEveryVersionHasWordsForEveryFault(t *testing.T) {
+	allowed := []int{400, 404, 405, 410, 429, 500, 503}
+	for _, m := range modules() {
+		for _, code := range fault.Codes() {
+			status, body := m.MapFault(fault.New(code, "A sentence"), "id-1")
+			if !slices.Contains(allowed, status) {
+				t.Errorf("%s: %s has status %d", m.Name, code, status)
+			}
+			text, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read struct {
+				Error     string
+				Code      fault.Code
+				RequestID string
+			}
+			if err := json.Unmarshal(text, &read); err != nil || read.Error != "A sentence" || read.Code != code || read.RequestID != "id-1" {
+				t.Errorf("%s: %s reads %s", m.Name, code, text)
+			}
+		}
+	}
+}
+
+var _ http.Handler = (*gateway.Gateway)(nil)

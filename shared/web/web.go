@@ -1,0 +1,69 @@
+// Package web is what the version modules and the gateway say to each other:
+// handlers that return their error, the description of a version, and JSON
+// that is written whole or not at all.
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// Handler answers a request or returns why it cannot. It writes nothing
+// before it is sure to succeed; the gateway alone replies to an error.
+type Handler func(http.ResponseWriter, *http.Request) error
+
+// Module is one version of the interface.
+type Module struct {
+	Name string
+	// Prefixes are the parts of the path space whose errors are answered in
+	// this version's dialect.
+	Prefixes []string
+	Routes   []Route
+	// MapFault puts a failure into this version's words.
+	MapFault func(e *fault.Error, requestID string) (status int, body any)
+}
+
+// Route is one GET endpoint of a version.
+type Route struct {
+	Path string
+	// Revision, if any, claims only those requests for Path that name this
+	// revision; the others belong to the module that has the path without one.
+	Revision string
+	// Free routes are not counted against the caller's request budget.
+	Free   bool
+	Handle Handler
+}
+
+// JSON answers with v. Nothing is sent when v cannot be encoded.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // this is no HTML, and people read the sentences
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	return Bytes(w, status, "application/json", body.Bytes())
+}
+
+// Bytes answers with a body that is complete already.
+func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // an error here means that the client has left
+	return nil
+}
+
+// File serves a fixed document, which caches may keep for a while.
+func File(contentType string, body []byte) Handler {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		return Bytes(w, http.StatusOK, contentType, body)
+	}
+}

@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// Problem is the error body that clients of every version can read: error is
+// a string in all of them. A version with other words has its own.
+type Problem struct {
+	Error     string     `json:"error"`
+	Code      fault.Code `json:"code"`
+	RequestID string     `json:"requestId"`
+	Param     string     `json:"param,omitempty"`
+	MinAmount string     `json:"minAmount,omitempty"`
+	MaxAmount string     `json:"maxAmount,omitempty"`
+	Successor string     `json:"successor,omitempty"`
+	Until     *time.Time `json:"until,omitempty"`
+}
+
+// MapFault is the dialect the versions share.
+func MapFault(e *fault.Error, requestID string) (int, any) {
+	p := Problem{
+		Error: e.Message, Code: e.Code, RequestID: requestID, Param: e.Param,
+		MinAmount: e.MinAmount, MaxAmount: e.MaxAmount, Successor: e.Successor,
+	}
+	if !e.Until.IsZero() {
+		until := e.Until.UTC()
+		p.Until = &until
+	}
+	return statuses[e.Code], p
+}
+
+var statuses = map[fault.Code]int{
+	fault.MissingParameter:       http.StatusBadRequest,
+	fault.InvalidParameter:       http.StatusBadRequest,
+	fault.InvalidAmount:          http.StatusBadRequest,
+	fault.AmountOutOfRange:       http.StatusBadRequest,
+	fault.UnsupportedChain:       http.StatusBadRequest,
+	fault.UnsupportedToken:       http.StatusBadRequest,
+	fault.UnsupportedPair:        http.StatusBadRequest,
+	fault.InvalidRecipient:       http.StatusBadRequest,
+	fault.InvalidIntegrator:      http.StatusBadRequest,
+	fault.IntegratorUnregistered: http.StatusBadRequest,
+	fault.IntegratorInactive:     http.StatusBadRequest,
+	fault.IntegratorUnverified:   http.StatusServiceUnavailable,
+	fault.NotFound:               http.StatusNotFound,
+	fault.MethodNotAllowed:       http.StatusMethodNotAllowed,
+	fault.VersionBrownout:        http.StatusGone,
+	fault.VersionRetired:         http.StatusGone,
+	fault.RateLimited:            http.StatusTooManyRequests,
+	fault.Internal:               http.StatusInternalServerError,
+}

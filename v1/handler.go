@@ -1,0 +1,53 @@
+// Package v1 is the first version of the interface: fewer chains, a flat fee
+// in the source token's unit, no approval, and a route of paths and swaps.
+package v1
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+// Quoter answers quote requests.
+type Quoter interface {
+	Quote(context.Context, *quote.Request) (*quote.Quote, error)
+}
+
+//go:embed openapi.yaml
+var contract []byte
+
+// Module is this version over a core.
+func Module(quoter Quoter) web.Module {
+	h := handler{quoter}
+	return web.Module{
+		Name:     "v1",
+		Prefixes: []string{"/v1/", "/swap/v1/"},
+		Routes: []web.Route{
+			{Path: "/v1/quote", Handle: h.quote},
+			{Path: "/swap/v1/quote", Handle: h.quote},
+			{Path: "/v1/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+		},
+		MapFault: wire.MapFault,
+	}
+}
+
+type handler struct{ quoter Quoter }
+
+func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
+	req, err := decodeQuote(web.ParseQuery(r))
+	if err != nil {
+		return err
+	}
+	q, err := h.quoter.Quote(r.Context(), &req)
+	if err != nil {
+		return err
+	}
+	if req.Recipient.Zero() {
+		w.Header().Set("Quote-Warning", "no recipient was given, so this calldata pays the zero address: do not sign it")
+	}
+	return web.JSON(w, http.StatusOK, mapQuote(q))
+}

@@ -1,0 +1,73 @@
+// Package v3 is the current version of the interface: a structured fee with
+// integrators, an approval ready to send, and the kind of route.
+package v3
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+// Quoter answers quote requests.
+type Quoter interface {
+	Quote(context.Context, *quote.Request) (*quote.Quote, error)
+}
+
+// Health is what the health check reports on.
+type Health struct {
+	Registries func() []integrator.Health
+	IssuerFees func() []cctp.State
+}
+
+//go:embed openapi.yaml
+var contract []byte
+
+// Module is this version over a core.
+func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Module {
+	h := handler{quoter, deployment.Name, mapRouters(deployment.Routers()), health}
+	return web.Module{
+		Name:     "v3",
+		Prefixes: []string{"/v3/"},
+		Routes: []web.Route{
+			{Path: "/v3/swap/quote", Handle: h.quote},
+			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
+			{Path: "/v3/app/routers", Handle: h.listRouters},
+			{Path: "/v3/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+		},
+		MapFault: wire.MapFault,
+	}
+}
+
+type handler struct {
+	quoter     Quoter
+	deployment string
+	routers    routersBody
+	health     Health
+}
+
+func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
+	req, err := decodeQuote(web.ParseQuery(r))
+	if err != nil {
+		return err
+	}
+	q, err := h.quoter.Quote(r.Context(), &req)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, mapQuote(q))
+}
+
+func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {
+	return web.JSON(w, http.StatusOK, h.routers)
+}
+
+func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
+	return web.JSON(w, http.StatusOK, mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees()))
+}

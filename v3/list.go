@@ -1,0 +1,71 @@
+package v3
+
+import (
+	"encoding/json"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+type routersBody struct {
+	Data []routerBody `json:"data"`
+}
+
+type routerBody struct {
+	ChainID chain.ID `json:"chainId"`
+	Symbol  string   `json:"symbol"`
+	Token   string   `json:"token"`
+	Router  string   `json:"router"`
+}
+
+func mapRouters(routers []chain.Router) routersBody {
+	body := routersBody{Data: make([]routerBody, len(routers))}
+	for i, r := range routers {
+		body.Data[i] = routerBody{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
+	}
+	return body
+}
+
+type healthBody struct {
+	Status     string         `json:"status"`
+	Deployment string         `json:"deployment"`
+	Registries []registryBody `json:"registries"`
+	IssuerFees []issuerFee    `json:"issuerFees"`
+}
+
+type registryBody struct {
+	ChainID chain.ID         `json:"chainId"`
+	RPC     integrator.State `json:"rpc"`
+}
+
+type issuerFee struct {
+	ChainID    chain.ID    `json:"chainId"`
+	BPS        json.Number `json:"bps"`
+	Origin     cctp.Origin `json:"origin"`
+	AgeSeconds int64       `json:"ageSeconds"`
+	Problem    string      `json:"problem,omitempty"`
+}
+
+func mapHealth(deployment string, registries []integrator.Health, fees []cctp.State) healthBody {
+	body := healthBody{
+		Status:     "ok",
+		Deployment: deployment,
+		Registries: make([]registryBody, len(registries)),
+		IssuerFees: make([]issuerFee, len(fees)),
+	}
+	for i, r := range registries {
+		body.Registries[i] = registryBody{r.Network, r.State}
+	}
+	for i, f := range fees {
+		body.IssuerFees[i] = issuerFee{f.Source, json.Number(f.Rate.String()), f.Origin, int64(f.Age.Seconds()), problem(f.Err)}
+	}
+	return body
+}
+
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,50 @@
+// Package v3legacy is the earlier revision of v3: a flat fee, no integrators
+// and no health check. Its clients keep their URL by header or by host.
+package v3legacy
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+// Quoter answers quote requests.
+type Quoter interface {
+	Quote(context.Context, *quote.Request) (*quote.Quote, error)
+}
+
+//go:embed openapi.yaml
+var contract []byte
+
+// Module is this version over a core.
+func Module(quoter Quoter) web.Module {
+	h := handler{quoter}
+	return web.Module{
+		Name:     "v3legacy",
+		Prefixes: []string{"/v3legacy/"},
+		Routes: []web.Route{
+			{Path: "/v3legacy/swap/quote", Handle: h.quote},
+			{Path: "/v3/swap/quote", Revision: "legacy", Handle: h.quote},
+			{Path: "/v3legacy/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+		},
+		MapFault: wire.MapFault,
+	}
+}
+
+type handler struct{ quoter Quoter }
+
+func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
+	req, err := decodeQuote(web.ParseQuery(r))
+	if err != nil {
+		return err
+	}
+	q, err := h.quoter.Quote(r.Context(), &req)
+	if err != nil {
+		return err
+	}
+	return web.JSON(w, http.StatusOK, mapQuote(q))
+}

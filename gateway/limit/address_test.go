@@ -1,0 +1,121 @@
+package limit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+func TestClientIP(t *testing.T) {
+	trusted := []string{"10.0.0.0/8", "192.168.7.7", "2001:db8:ffff::/48"}
+	tests := []struct {
+		name    string
+		trusted []string
+		peer    string
+		xff     []string
+		want    string
+	}{
+		{"direct", nil, "203.0.113.9:4711", nil, "203.0.113.9"},
+		{"direct IPv6", nil, "[2001:db8::1]:4711", nil, "2001:db8::1"},
+		{"direct, IPv4 as IPv6", nil, "[::ffff:203.0.113.9]:4711", nil, "203.0.113.9"},
+		{"nobody is trusted, so nobody is believed", nil, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"a stranger is not believed", trusted, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"a proxy is", trusted, "10.0.0.1:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"a proxy named by address is", trusted, "192.168.7.7:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"its neighbour is not", trusted, "192.168.7.8:80", []string{"198.51.100.1"}, "192.168.7.8"},
+		{"a proxy on IPv4 as IPv6 is", trusted, "[::ffff:10.0.0.1]:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"what the client wrote is left of what the proxy saw", trusted, "10.0.0.1:80", []string{"1.1.1.1, 10.0.0.9, 198.51.100.1"}, "198.51.100.1"},
+		{"also in a header of its own", trusted, "10.0.0.1:80", []string{"1.1.1.1", "198.51.100.1"}, "198.51.100.1"},
+		{"two proxies", trusted, "10.0.0.1:80", []string{"1.1.1.1, 198.51.100.1, 2001:db8:ffff::5"}, "198.51.100.1"},
+		{"a client cannot pose as a proxy in other notation", trusted, "10.0.0.1:80", []string{"198.51.100.1, ::ffff:203.0.113.9"}, "203.0.113.9"},
+		{"IPv6 client", trusted, "10.0.0.1:80", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2:3:4:5:6"},
+		{"with a port", trusted, "10.0.0.1:80", []string{"1.1.1.1:1, 198.51.100.1:5060"}, "198.51.100.1"},
+		{"IPv6 with a port", trusted, "10.0.0.1:80", []string{"[2001:db8:1::1]:5060"}, "2001:db8:1::1"},
+		{"IPv6 in brackets", trusted, "10.0.0.1:80", []string{"[2001:db8:1::1]"}, "2001:db8:1::1"},
+		{"ports on proxies too", trusted, "10.0.0.1:80", []string{"198.51.100.1:5, 10.0.0.7:6"}, "198.51.100.1"},
+		{"the proxy itself asks", trusted, "10.0.0.1:80", nil, "10.0.0.1"},
+		{"a machine inside asks", trusted, "10.0.0.1:80", []string{"10.0.3.4"}, "10.0.3.4"},
+		{"a machine inside asks through two", trusted, "10.0.0.1:80", []string{"10.0.3.4, 10.0.0.2"}, "10.0.3.4"},
+		{"unreadable", trusted, "10.0.0.1:80", []string{"unknown"}, "10.0.0.1"},
+		{"unreadable behind a proxy", trusted, "10.0.0.1:80", []string{"unknown, 10.0.0.2"}, "10.0.0.2"},
+		{"nothing left of the unreadable counts", trusted, "10.0.0.1:80", []string{"198.51.100.1, unknown"}, "10.0.0.1"},
+		{"empty", trusted, "10.0.0.1:80", []string{"", " , "}, "10.0.0.1"},
+		{"unix socket", nil, "@", nil, ""},
+		{"unix socket is no trusted proxy", trusted, "@", []string{"198.51.100.1"}, ""},
+		{"other headers are not read", trusted, "10.0.0.1:80", nil, "10.0.0.1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newTestLimiter(t, Config{TrustedProxies: tt.trusted}, newClock())
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr = tt.peer
+			r.Header["X-Forwarded-For"] = tt.xff
+			for _, h := range []string{"X-Real-Ip", "True-Client-Ip", "Forwarded", "Cf-Connecting-Ip"} {
+				r.Header.Set(h, "6.6.6.6")
+			}
+			got := "the handler was not called"
+			l.ClientIP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				got = middleware.GetClientIP(r.Context())
+			})).ServeHTTP(httptest.NewRecorder(), r)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestClientOf(t *testing.T) {
+	tests := []struct{ a, b, want string }{
+		{"203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"},
+		{"fe80::1", "fe80::1%eth0", "fe80::/64"},
+		{"::1", "::2", "::/64"},
+		{"255.255.255.255", "255.255.255.255", "255.255.255.255"},
+	}
+	for _, tt := range tests {
+		a, b := clientOf(netip.MustParseAddr(tt.a)), clientOf(netip.MustParseAddr(tt.b))
+		if a != b {
+			t.Errorf("%s and %s are two clients, want one", tt.a, tt.b)
+		}
+		if got := a.String(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.a, got, tt.want)
+		}
+	}
+	different := []string{"203.0.113.9", "203.0.113.8", "2001:db8:1:2::1", "2001:db8:1:3::1", "::1", "0.0.0.1"}
+	seen := map[client]string{}
+	for _, s := range different {
+		c := clientOf(netip.MustParseAddr(s))
+		if other, ok := seen[c]; ok {
+			t.Errorf("%s and %s are one client, want two", s, other)
+		}
+		seen[c] = s
+	}
+}
+
+// Whatever a trusted proxy forwards, there is a client, and the header cannot
+// make it one of the peers nobody trusts.
+func FuzzForwardedFor(f *testing.F) {
+	for _, s := range []string{"", "unknown", "1.2.3.4", "1.2.3.4:5, 10.0.0.1", "[::1]:80", "fe80::1%eth0", ",,", "::ffff:10.0.0.1", "[", "]", "[]:"} {
+		f.Add(s)
+	}
+	l := newTestLimiter(f, Config{TrustedProxies: []string{"10.0.0.0/8"}}, newClock())
+	f.Fuzz(func(t *testing.T, xff string) {
+		for peer, trusted := range map[string]bool{"10.0.0.1:80": true, "203.0.113.9:80": false} {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr = peer
+			r.Header.Set("X-Forwarded-For", xff)
+			l.ClientIP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				ip := middleware.GetClientIPAddr(r.Context())
+				if !ip.IsValid() || ip.Is4In6() || ip.Zone() != "" {
+					t.Errorf("peer %s: got %v, want a plain address", peer, ip)
+				}
+				if !trusted && ip.String() != "203.0.113.9" {
+					t.Errorf("a stranger made itself %v", ip)
+				}
+			})).ServeHTTP(httptest.NewRecorder(), r)
+		}
+	})
+}

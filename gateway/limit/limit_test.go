@@ -1,0 +1,339 @@
+package limit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// clock is a clock that moves when told to.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// journal is a log that can be read.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}
+
+func (j *journal) count(s string) int { return strings.Count(j.text(), s) }
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
+	t.Helper()
+	l, err := New(context.Background(), cfg, quiet, c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// deny answers as the gateway would.
+func deny(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, err.Error(), http.StatusTooManyRequests)
+}
+
+// guarded answers 200 to whom l lets pass.
+func guarded(l *Limiter) http.Handler {
+	return l.ClientIP(l.Middleware(deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+}
+
+func get(h http.Handler, peer string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/v3/swap/quote", nil)
+	r.RemoteAddr = peer
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
+	t.Helper()
+	if w.Code != want {
+		t.Fatalf("got %d, want %d (%s)", w.Code, want, w.Body)
+	}
+}
+
+const alice, bob = "203.0.113.1:1", "203.0.113.2:1"
+
+func TestThirtyPassAndTheBudgetReturnsAsPromised(t *testing.T) {
+	c := newClock()
+	h := guarded(newTestLimiter(t, Config{PerMinute: 30}, c))
+	for i := range 30 {
+		w := get(h, alice)
+		wantStatus(t, w, 200)
+		wantHeaders(t, w, 29-i, 60-i, "")
+		c.advance(time.Second)
+	}
+	w := get(h, alice)
+	wantStatus(t, w, 429)
+	wantHeaders(t, w, 0, 30, "30")
+	wantStatus(t, get(h, bob), 200)
+
+	c.advance(30*time.Second - tick)
+	w = get(h, alice)
+	wantStatus(t, w, 429)
+	wantHeaders(t, w, 0, 1, "1")
+	c.advance(tick)
+	w = get(h, alice)
+	wantStatus(t, w, 200)
+	wantHeaders(t, w, 0, 1, "")
+	wantStatus(t, get(h, alice), 429)
+	c.advance(time.Second)
+	wantStatus(t, get(h, alice), 200)
+}
+
+func wantHeaders(t *testing.T, w *httptest.ResponseRecorder, remaining, reset int, retryAfter string) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"RateLimit-Limit":     "30",
+		"RateLimit-Remaining": strconv.Itoa(remaining),
+		"RateLimit-Reset":     strconv.Itoa(reset),
+		"Retry-After":         retryAfter,
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("got %s %q, want %q", name, got, want)
+		}
+	}
+	for name := range w.Header() {
+		if strings.HasPrefix(name, "X-Ratelimit") {
+			t.Errorf("got a header %s, want none beside RateLimit-*", name)
+		}
+	}
+}
+
+// After a whole second's wait or a fraction's, the next request passes.
+func TestRetryAfterIsKept(t *testing.T) {
+	for _, gap := range []time.Duration{0, time.Nanosecond, 333 * time.Microsecond, 1999 * time.Millisecond} {
+		t.Run(gap.String(), func(t *testing.T) {
+			c := newClock()
+			h := guarded(newTestLimiter(t, Config{PerMinute: 30}, c))
+			for range 200 {
+				w := get(h, alice)
+				if w.Code == 429 {
+					seconds, err := strconv.Atoi(w.Header().Get("Retry-After"))
+					if err != nil || seconds < 1 || seconds > 60 {
+						t.Fatalf("got Retry-After %q, want 1 to 60", w.Header().Get("Retry-After"))
+					}
+					c.advance(time.Duration(seconds) * time.Second)
+					wantStatus(t, get(h, alice), 200)
+				}
+				c.advance(gap)
+			}
+		})
+	}
+}
+
+func TestALawfulClientIsNeverRefused(t *testing.T) {
+	c := newClock()
+	h := guarded(newTestLimiter(t, Config{PerMinute: 30}, c))
+	for i := range 2000 {
+		if w := get(h, alice); w.Code != 200 {
+			t.Fatalf("request %d at one per 2 s: got %d, want 200", i, w.Code)
+		}
+		c.advance(2 * time.Second)
+	}
+	c.advance(time.Minute)
+	for minute := range 10 {
+		for i := range 30 {
+			if w := get(h, alice); w.Code != 200 {
+				t.Fatalf("burst %d, request %d: got %d, want 200", minute, i, w.Code)
+			}
+		}
+		c.advance(time.Minute)
+	}
+}
+
+func TestTheDeniedRequestIsExplained(t *testing.T) {
+	for _, tt := range []struct {
+		perMinute int
+		want      string
+	}{
+		{30, "The limit is 30 requests a minute from one address; the next one passes in 60 seconds"},
+		{1, "The limit is 1 request a minute from one address; the next one passes in 60 seconds"},
+	} {
+		l := newTestLimiter(t, Config{PerMinute: tt.perMinute}, newClock())
+		var denied error
+		h := l.Middleware(func(w http.ResponseWriter, _ *http.Request, err error) {
+			denied = err
+			w.WriteHeader(429)
+		})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for range tt.perMinute {
+			wantStatus(t, get(h, alice), 200)
+		}
+		wantStatus(t, get(h, alice), 429)
+		var e *fault.Error
+		if !errors.As(denied, &e) {
+			t.Fatalf("got %v, want a *fault.Error", denied)
+		}
+		if e.Code != fault.RateLimited || e.Message != tt.want || e.RetryAfter != time.Minute {
+			t.Errorf("got %s %q %s, want %s %q 1m0s", e.Code, e.Message, e.RetryAfter, fault.RateLimited, tt.want)
+		}
+	}
+}
+
+func TestOneBudgetBehindEveryMiddleware(t *testing.T) {
+	l := newTestLimiter(t, Config{PerMinute: 30}, newClock())
+	v1, v3 := guarded(l), guarded(l)
+	for range 15 {
+		wantStatus(t, get(v1, alice), 200)
+		wantStatus(t, get(v3, alice), 200)
+	}
+	wantStatus(t, get(v1, alice), 429)
+	wantStatus(t, get(v3, alice), 429)
+	if got, want := l.Stats(), (Stats{Backend: Memory, Allowed: 30, Refused: 2, Clients: 1, Ceiling: l.memory.ceiling()}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestAddressesOfOneClient(t *testing.T) {
+	h := guarded(newTestLimiter(t, Config{PerMinute: 2}, newClock()))
+	wantStatus(t, get(h, "[2001:db8:1:2::1]:1"), 200)
+	wantStatus(t, get(h, "[2001:db8:1:2:dead:beef::]:1"), 200)
+	wantStatus(t, get(h, "[2001:db8:1:2::3]:1"), 429)
+	wantStatus(t, get(h, "[2001:db8:1:3::1]:1"), 200)
+	wantStatus(t, get(h, "203.0.113.9:1"), 200)
+	wantStatus(t, get(h, "[::ffff:203.0.113.9]:2"), 200)
+	wantStatus(t, get(h, "203.0.113.9:3"), 429)
+}
+
+func TestZeroTurnsLimitingOff(t *testing.T) {
+	l := newTestLimiter(t, Config{RedisURL: "redis://localhost:1"}, newClock())
+	h := guarded(l)
+	for range 100 {
+		w := get(h, alice)
+		wantStatus(t, w, 200)
+		if len(w.Header()) != 0 {
+			t.Fatalf("got headers %v, want none", w.Header())
+		}
+	}
+	if got, want := l.Stats(), (Stats{Backend: Off}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Without ClientIP before it, the middleware finds the address itself.
+func TestMiddlewareAlone(t *testing.T) {
+	l := newTestLimiter(t, Config{PerMinute: 1}, newClock())
+	h := l.Middleware(deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	wantStatus(t, get(h, alice), 200)
+	wantStatus(t, get(h, alice), 429)
+	wantStatus(t, get(h, bob), 200)
+}
+
+func TestPeersWithoutAddressShareNothing(t *testing.T) {
+	var j journal
+	l, err := New(t.Context(), Config{PerMinute: 1}, j.logger(), newClock().now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: guarded(l)}}
+	server.Start()
+	defer server.Close()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", listener.Addr().String())
+	}}
+	defer transport.CloseIdleConnections()
+	for range 5 {
+		res, err := (&http.Client{Transport: transport}).Get("http://gateway/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 || res.Header.Get("RateLimit-Limit") != "" {
+			t.Errorf("got %d and headers %v, want 200 and no RateLimit", res.StatusCode, res.Header)
+		}
+	}
+	if got := l.Stats().Uncounted; got != 5 {
+		t.Errorf("got %d uncounted, want 5", got)
+	}
+	if got := j.count("cannot be counted"); got != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", got, j.text())
+	}
+}
+
+func TestConcurrentRequestsOverLoopback(t *testing.T) {
+	c := newClock()
+	server := httptest.NewServer(guarded(newTestLimiter(t, Config{PerMinute: 30}, c)))
+	defer server.Close()
+	for minute := range 3 {
+		var mu sync.Mutex
+		got := map[int]int{}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 10 {
+					res, err := server.Client().Get(server.URL)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					res.Body.Close()
+					mu.Lock()
+					got[res.StatusCode]++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if got[200] != 30 || got[429] != 50 {
+			t.Errorf("minute %d: got %v, want 30 times 200 and 50 times 429", minute, got)
+		}
+		c.advance(time.Minute)
+	}
+}

@@ -1,0 +1,207 @@
+package limit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// model is the limit in its plainest form.
+type model map[client][]int64
+
+func (m model) take(c client, now int64, perMinute int) (allowed bool, used int, wait int64) {
+	var times []int64
+	for _, at := range m[c] {
+		if now-at < windowTicks {
+			times = append(times, at)
+		}
+	}
+	used = len(times)
+	if allowed = used < perMinute; allowed {
+		times = append(times, now)
+	}
+	m[c] = times
+	return allowed, used, times[0] + windowTicks - now
+}
+
+func TestMemoryAgreesWithTheModel(t *testing.T) {
+	gaps := []int64{0, 1, 1000, windowTicks / 30, windowTicks/30 - 1, windowTicks - 1, windowTicks, windowTicks + 1,
+		1<<32 - windowTicks, 1<<32 - 1, 1 << 32, 1<<32 + 1, 3 << 32}
+	for _, perMinute := range []int{1, 2, 3, 30, 31} {
+		t.Run(fmt.Sprint(perMinute), func(t *testing.T) {
+			seed := rand.Uint64()
+			rng := rand.New(rand.NewPCG(seed, 0))
+			m, want, now := newMemory(perMinute), model{}, int64(0)
+			for step := range 50_000 {
+				switch rng.IntN(40) {
+				case 0:
+					now += gaps[rng.IntN(len(gaps))]
+				case 1, 2, 3, 4:
+					now += rng.Int64N(windowTicks / 20)
+				}
+				c := client(rng.IntN(5))
+				v := m.take(c, now)
+				allowed, used, wait := want.take(c, now, perMinute)
+				if v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick || v.uncounted {
+					t.Fatalf("seed %d, step %d: got %+v, want allowed %v, used %d, wait %v", seed, step, v, allowed, used, time.Duration(wait)*tick)
+				}
+				if v.allowed && rng.IntN(4) == 0 {
+					m.giveBack(c, v.at)
+					want[c] = want[c][:len(want[c])-1]
+				}
+			}
+		})
+	}
+}
+
+func TestGiveBackRestoresTheBudget(t *testing.T) {
+	m := newMemory(3)
+	first := m.take(1, 100)
+	second := m.take(1, 200)
+	m.take(1, 300)
+	m.giveBack(1, second.at)
+	if v := m.take(1, 400); !v.allowed || v.used != 2 {
+		t.Errorf("got %+v, want the third of three allowed", v)
+	}
+	if v := m.take(1, 400); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
+		t.Errorf("got %+v, want a refusal until the first leaves", v)
+	}
+	m.giveBack(2, 100) // a client nobody knows
+	m.giveBack(1, 999) // an entry nobody made
+	m.giveBack(1, first.at)
+	m.giveBack(1, 300)
+	m.giveBack(1, 400)
+	if got := m.clients(); got != 0 {
+		t.Errorf("got %d clients, want none left", got)
+	}
+}
+
+// The clock is read before the lock is had, so a later request may come first.
+func TestMemoryTakesALateClock(t *testing.T) {
+	m := newMemory(2)
+	m.take(1, 1000)
+	if v := m.take(1, 500); !v.allowed || v.at != 1000 {
+		t.Errorf("got %+v, want it booked at 1000", v)
+	}
+	if v := m.take(1, 700); v.allowed || v.wait != window {
+		t.Errorf("got %+v, want a refusal for a minute", v)
+	}
+}
+
+func TestAMillionAddresses(t *testing.T) {
+	const established, newcomer, flood = client(1), client(2), 1_000_000
+	m := newMemory(30)
+	for i := range int64(30) {
+		m.take(established, i)
+	}
+	now := int64(1000)
+	for i := range client(flood) {
+		now++
+		if v := m.take(1000+i, now); !v.allowed || v.uncounted {
+			t.Fatalf("address %d of the flood: got %+v, want it counted", i, v)
+		}
+		if got := m.clients; i%100_000 == 0 && got() > m.ceiling() {
+			t.Fatalf("got %d clients, want at most %d", got(), m.ceiling())
+		}
+		// Somebody new comes by during the flood, and is counted as ever.
+		if i >= flood/2 && i < flood/2+31 {
+			if v := m.take(newcomer, now); v.allowed != (i < flood/2+30) {
+				t.Fatalf("newcomer's request %d: got %+v", i-flood/2+1, v)
+			}
+		}
+	}
+	if v := m.take(established, now); v.allowed {
+		t.Errorf("got %+v, want the established client's count kept", v)
+	}
+	if got := m.clients(); got != m.ceiling() {
+		t.Errorf("got %d clients, want the %d of the ceiling", got, m.ceiling())
+	}
+	// A minute later all of it makes room.
+	now += windowTicks
+	for i := range client(2 * flood / 5) {
+		m.take(2*flood+i, now)
+	}
+	if v := m.take(established, now); !v.allowed || v.used != 0 {
+		t.Errorf("got %+v, want a fresh budget", v)
+	}
+}
+
+// fill lets m hold a few clients only, and gives it as many, all established.
+func fill(m *memory) {
+	for i := range m.shards {
+		m.shards[i].room = 2
+	}
+	for c := client(1 << 40); m.clients() < m.ceiling(); c++ {
+		m.take(c, 0)
+		m.take(c, 0)
+	}
+}
+
+func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
+	var j journal
+	c := newClock()
+	l, err := New(t.Context(), Config{PerMinute: 30}, j.logger(), c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(l.memory)
+	h := guarded(l)
+	for range 100 {
+		w := get(h, alice)
+		wantStatus(t, w, 200)
+		wantHeaders(t, w, 29, 60, "")
+	}
+	want := Stats{Backend: Memory, Uncounted: 100, Clients: l.memory.ceiling(), Ceiling: l.memory.ceiling()}
+	if got := l.Stats(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := j.count("newcomers pass uncounted"); got != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", got, j.text())
+	}
+	c.advance(time.Minute)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	wantStatus(t, get(h, alice), 429)
+}
+
+// The figures of the package comment. A log grows by doubling, so that a little
+// over half of its entries take the memory of all.
+func TestMemoryStaysWithinItsBudget(t *testing.T) {
+	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {maxPerMinute, 513}} {
+		t.Run(fmt.Sprintf("%d of %d", tt.requests, tt.perMinute), func(t *testing.T) {
+			before := heap()
+			m := newMemory(tt.perMinute)
+			for c := client(0); m.clients() < m.ceiling(); {
+				for range 1000 {
+					c++
+					for range tt.requests {
+						m.take(c, 0)
+					}
+				}
+			}
+			used := heap() - before
+			if got := cap(m.shards[0].slots[heads].times); tt.requests > 1 && got != tt.perMinute {
+				t.Fatalf("got room for %d entries, want %d", got, tt.perMinute)
+			}
+			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.clients(), tt.requests, used/m.clients(), float64(used)/(1<<20))
+			if tt.perMinute == 30 && m.ceiling() != 101_856 {
+				t.Errorf("got a ceiling of %d, want 101856 as documented", m.ceiling())
+			}
+			if used > memoryBudget {
+				t.Errorf("got %d bytes, want at most %d", used, memoryBudget)
+			}
+			runtime.KeepAlive(m)
+		})
+	}
+}
+
+func heap() int {
+	runtime.GC()
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int(s.HeapAlloc)
+}

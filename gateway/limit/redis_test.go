@@ -1,0 +1,155 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// server is a real redis-server that can be killed, frozen and brought back.
+type server struct {
+	t    *testing.T
+	args []string
+	addr string
+	cmd  *exec.Cmd
+	done chan struct{}
+	*redis.Client
+}
+
+// startRedis starts a redis-server of its own on a free port.
+func startRedis(t *testing.T, args ...string) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("SKIPPED, NOT TESTED: there is no redis-server on this machine; install it to test the shared limit")
+	}
+	s := &server{t: t, args: args}
+	t.Cleanup(func() {
+		s.kill()
+		s.Close()
+	})
+	for range 5 { // another process may take the port before Redis does
+		s.addr = freeAddress(t)
+		s.Client = redis.NewClient(&redis.Options{Addr: s.addr, Password: password(args), MaxRetries: -1})
+		if s.start() {
+			return s
+		}
+		s.Close()
+	}
+	t.Fatal("redis-server does not start")
+	return nil
+}
+
+func password(args []string) string {
+	for i, a := range args {
+		if a == "--requirepass" {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (s *server) start() bool {
+	s.t.Helper()
+	_, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.cmd = exec.Command("redis-server", append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir(), "--save", "", "--appendonly", "no",
+	}, s.args...)...)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.done = make(chan struct{})
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		_ = cmd.Wait() // it is killed, which is an error
+		close(done)
+	}(s.cmd, s.done)
+	for {
+		select {
+		case <-s.done:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+		if s.Ping(context.Background()).Err() == nil {
+			return true
+		}
+	}
+}
+
+func (s *server) kill() {
+	if s.cmd != nil {
+		s.signal(syscall.SIGKILL)
+		<-s.done
+	}
+}
+
+func (s *server) signal(sig syscall.Signal) {
+	if err := s.cmd.Process.Signal(sig); err != nil && s.t.Context().Err() == nil {
+		s.t.Error(err)
+	}
+}
+
+// A frozen Redis keeps its connections and answers nothing.
+const freeze, thaw = syscall.SIGSTOP, syscall.SIGCONT
+
+func (s *server) url() string { return "redis://" + s.addr }
+
+// pass makes the requests in the log of key d older, as if that time had passed.
+func (s *server) pass(key string, d time.Duration) {
+	s.t.Helper()
+	err := s.Eval(s.t.Context(), `
+		for i, at in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+			redis.call('LSET', KEYS[1], i - 1, string.format('%.0f', at - ARGV[1]))
+		end`, []string{key}, d.Microseconds()).Err()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		s.t.Fatal(err)
+	}
+}
+
+// write makes the log of key: n requests, accepted d ago.
+func (s *server) write(key string, n int, d time.Duration) {
+	s.t.Helper()
+	at := strconv.FormatInt(time.Now().Add(-d).UnixMicro(), 10)
+	for range n {
+		if err := s.RPush(s.t.Context(), key, at).Err(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// calls is how often a command was called.
+func (s *server) calls(command string) int {
+	s.t.Helper()
+	info, err := s.Info(s.t.Context(), "commandstats").Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	m := regexp.MustCompile("cmdstat_" + command + `:calls=(\d+)`).FindStringSubmatch(info)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}

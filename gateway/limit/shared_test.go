@@ -1,0 +1,431 @@
+package limit
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const aliceKey = keyPrefix + "203.0.113.1"
+
+// calm waits for a Redis that is merely kept waiting by a busy machine, hasty
+// is quick to find one gone.
+var (
+	calm  = patience{request: time.Minute, start: time.Minute, probe: time.Millisecond, proofs: 3}
+	hasty = patience{request: 50 * time.Millisecond, start: time.Minute, probe: time.Millisecond, proofs: 3}
+)
+
+func newSharedLimiter(t *testing.T, url string, log *slog.Logger, c *clock, p patience) *Limiter {
+	t.Helper()
+	l, err := newLimiter(t.Context(), Config{PerMinute: 30, RedisURL: url}, log, c.now, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// eventually waits for what happens on its own.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+func (l *Limiter) isOn(b Backend) func() bool {
+	return func() bool { return l.Stats().Backend == b }
+}
+
+func TestInstancesShareOneExactBudget(t *testing.T) {
+	s := startRedis(t)
+	var limiters []*Limiter
+	var handlers []http.Handler
+	for range 2 {
+		l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+		limiters, handlers = append(limiters, l), append(handlers, guarded(l))
+	}
+	evals := s.calls("evalsha")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for i := range 100 {
+		wg.Go(func() {
+			w := get(handlers[i%2], alice)
+			mu.Lock()
+			defer mu.Unlock()
+			got[w.Code]++
+		})
+	}
+	wg.Wait()
+	if got[200] != 30 || got[429] != 70 {
+		t.Errorf("got %v, want 30 times 200 and 70 times 429", got)
+	}
+	a, b := limiters[0].Stats(), limiters[1].Stats()
+	if a.Backend != Redis || b.Backend != Redis || a.Allowed+b.Allowed != 30 || a.Refused+b.Refused != 70 {
+		t.Errorf("got %+v and %+v, want 30 allowed and 70 refused on Redis", a, b)
+	}
+	if n := s.calls("evalsha") - evals; n > 100 {
+		t.Errorf("got %d round trips for 100 requests, want one at most for each", n)
+	}
+	if n := s.LLen(t.Context(), aliceKey).Val(); n != 30 {
+		t.Errorf("got %d requests in the log, want 30", n)
+	}
+	wantStatus(t, get(handlers[0], bob), 200)
+}
+
+func TestOneRoundTripARequest(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	h := guarded(l)
+	evalshas, evals := s.calls("evalsha"), s.calls("eval")
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	for range 30 { // known to be over the limit without asking
+		wantStatus(t, get(h, alice), 429)
+	}
+	if got := s.calls("evalsha") - evalshas; got != 30 {
+		t.Errorf("got %d evalsha, want 30", got)
+	}
+	if got := s.calls("eval") - evals; got != 0 {
+		t.Errorf("got %d eval, want the script known from the start", got)
+	}
+}
+
+func TestTheSharedBudgetReturnsAsPromised(t *testing.T) {
+	s := startRedis(t)
+	here, there := newClock(), newClock()
+	one := guarded(newSharedLimiter(t, s.url(), quiet, here, calm))
+	other := guarded(newSharedLimiter(t, s.url(), quiet, there, calm))
+	pass := func(d time.Duration) {
+		s.pass(aliceKey, d)
+		here.advance(d)
+		there.advance(d)
+	}
+	for i := range 15 {
+		w := get(one, alice)
+		wantStatus(t, w, 200)
+		wantRemaining(t, w, 29-i)
+	}
+	pass(20 * time.Second)
+	for i := range 15 {
+		w := get(other, alice)
+		wantStatus(t, w, 200)
+		wantRemaining(t, w, 14-i)
+	}
+	for _, h := range []http.Handler{one, other} {
+		w := get(h, alice)
+		wantStatus(t, w, 429)
+		wantRemaining(t, w, 0)
+		retry, err := strconv.Atoi(w.Header().Get("Retry-After"))
+		if err != nil || retry < 1 || retry > 40 {
+			t.Fatalf("got Retry-After %q, want at most 40", w.Header().Get("Retry-After"))
+		}
+	}
+	pass(10 * time.Second)
+	w := get(one, alice)
+	wantStatus(t, w, 429)
+	retry, err := strconv.Atoi(w.Header().Get("Retry-After"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Duration(retry) * time.Second)
+	for range 15 {
+		wantStatus(t, get(other, alice), 200)
+	}
+	wantStatus(t, get(one, alice), 429)
+}
+
+func wantRemaining(t *testing.T, w *httptest.ResponseRecorder, want int) {
+	t.Helper()
+	if got := w.Header().Get("RateLimit-Remaining"); got != strconv.Itoa(want) {
+		t.Errorf("got RateLimit-Remaining %s, want %d", got, want)
+	}
+}
+
+func TestLogsInRedis(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	tests := []struct {
+		name    string
+		entries int
+		age     time.Duration
+		allowed bool
+		used    int
+		atMost  time.Duration
+		atLeast time.Duration
+	}{
+		{"none", 0, 0, true, 0, time.Minute, time.Minute},
+		{"room for one", 29, 0, true, 29, time.Minute, 0},
+		{"full", 30, 0, false, 30, time.Minute, 0},
+		{"full of the past", 30, time.Minute, true, 0, time.Minute, time.Minute},
+		{"more than the limit, which was lowered", 50, 0, false, 50, time.Minute, 0},
+		{"the clock was set back", 30, -time.Hour, false, 30, time.Minute, time.Minute},
+		{"the clock was set back, with room", 29, -time.Hour, true, 29, time.Minute, time.Minute},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(i)
+			key := keyPrefix + c.String()
+			s.write(key, tt.entries, tt.age)
+			v, ok := l.shared.take(t.Context(), c)
+			if !ok {
+				t.Fatal("Redis does not answer")
+			}
+			if v.allowed != tt.allowed || v.used != tt.used || v.wait > tt.atMost || v.wait < tt.atLeast || v.wait <= 0 {
+				t.Errorf("got %+v, want %+v", v, tt)
+			}
+			if ttl := s.PTTL(t.Context(), key).Val(); v.allowed && (ttl <= 0 || ttl > time.Minute) {
+				t.Errorf("got a time to live of %v, want at most a minute", ttl)
+			}
+			if v.allowed {
+				return
+			}
+			s.pass(key, v.wait)
+			if again, _ := l.shared.take(t.Context(), c); !again.allowed {
+				t.Errorf("got %+v after the wait, want it allowed", again)
+			}
+		})
+	}
+	for _, key := range s.Keys(t.Context(), "*").Val() {
+		if !strings.HasPrefix(key, keyPrefix) {
+			t.Errorf("got a key %q, want all to start with %q", key, keyPrefix)
+		}
+	}
+}
+
+// What Redis refuses does not count here either.
+func TestARefusalByRedisLeavesNoTrace(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	h := guarded(l)
+	wantStatus(t, get(h, alice), 200)
+	s.write(aliceKey, 29, 0)
+	for range 100 {
+		wantStatus(t, get(h, alice), 429)
+	}
+	s.Del(t.Context(), aliceKey)
+	for range 29 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	wantStatus(t, get(h, alice), 429)
+	s.write(keyPrefix+"203.0.113.2", 30, 0)
+	wantStatus(t, get(h, bob), 429)
+	if got := l.Stats().Clients; got != 1 {
+		t.Errorf("got %d clients, want alice only", got)
+	}
+}
+
+// Memory may be full, Redis still counts.
+func TestRedisCountsWhomMemoryCannot(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	fill(l.memory)
+	h := guarded(l)
+	for i := range 30 {
+		w := get(h, alice)
+		wantStatus(t, w, 200)
+		wantRemaining(t, w, 29-i)
+	}
+	wantStatus(t, get(h, alice), 429)
+	if got := l.Stats(); got.Uncounted != 0 || got.Allowed != 30 {
+		t.Errorf("got %+v, want 30 allowed and none uncounted", got)
+	}
+}
+
+// Redis is killed in mid-traffic and comes back empty: every request is
+// answered by the limit's rules, and nobody's budget starts afresh.
+func TestRedisDiesAndComesBack(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			peer := "198.51.100." + strconv.Itoa(worker) + ":1"
+			for sent := 0; ctx.Err() == nil; sent++ {
+				w := get(h, peer)
+				if want := w.Code == 200; want != (sent < 30) {
+					t.Errorf("request %d of %s: got %d", sent+1, peer, w.Code)
+					return
+				}
+				if w = get(h, alice); w.Code != 429 {
+					t.Errorf("alice, whose budget is used up: got %d, want 429", w.Code)
+					return
+				}
+			}
+		})
+	}
+	// Clients nobody has seen make sure that Redis is being asked.
+	stranger := client(1 << 40)
+	fresh := func(b Backend) func() bool {
+		return func() bool {
+			stranger++
+			if v := l.decide(t.Context(), stranger); !v.allowed {
+				t.Errorf("a newcomer: got %+v, want it allowed", v)
+			}
+			return l.Stats().Backend == b
+		}
+	}
+	for range 3 {
+		s.kill()
+		eventually(t, "the fallback", fresh(Fallback))
+		for range 100 {
+			fresh(Fallback)()
+		}
+		if !s.start() {
+			t.Fatal("redis-server does not start again")
+		}
+		eventually(t, "the return to Redis", fresh(Redis))
+		for range 100 {
+			fresh(Redis)()
+		}
+	}
+	stop()
+	wg.Wait()
+	if away, back := j.count("does not answer"), j.count("is back"); away != 3 || back != 3 {
+		t.Errorf("got %d times away and %d times back in the log, want 3 and 3:\n%s", away, back, j.text())
+	}
+	if n := s.DBSize(t.Context()).Val(); n < 100 {
+		t.Errorf("got %d clients in Redis after its return, want at least 100", n)
+	}
+}
+
+func TestRedisFreezes(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), hasty)
+	h := guarded(l)
+	eventually(t, "Redis", l.isOn(Redis))
+	s.signal(freeze)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	wantStatus(t, get(h, alice), 429)
+	if !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	s.signal(thaw)
+	eventually(t, "the return to Redis", l.isOn(Redis))
+	wantStatus(t, get(h, alice), 429)
+	if j.count("does not answer") == 0 || j.count("is back") == 0 {
+		t.Errorf("got a log of %s, want the outage and its end", j.text())
+	}
+}
+
+func TestRedisIsAwayAtTheStart(t *testing.T) {
+	s := startRedis(t)
+	s.kill()
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	if !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	wantStatus(t, get(h, alice), 200)
+	if !s.start() {
+		t.Fatal("redis-server does not start again")
+	}
+	eventually(t, "Redis", l.isOn(Redis))
+	wantRemaining(t, get(h, alice), 28)
+	if away := j.count("does not answer"); away != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", away, j.text())
+	}
+}
+
+// A Redis that answers but may not write is no use, however often it is probed.
+func TestRedisIsFull(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	if err := s.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, get(h, alice), 200)
+	probes := s.calls("evalsha")
+	eventually(t, "twenty probes", func() bool { return s.calls("evalsha") > probes+20 })
+	if away := j.count("does not answer"); !l.isOn(Fallback)() || away != 1 {
+		t.Errorf("got %+v and %d warnings, want the fallback and 1:\n%s", l.Stats(), away, j.text())
+	}
+	if err := s.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the return to Redis", l.isOn(Redis))
+}
+
+func TestThePasswordStaysOutOfTheLog(t *testing.T) {
+	s := startRedis(t, "--requirepass", "open-sesame")
+	var j journal
+	wrong := newSharedLimiter(t, "redis://:hunter2@"+s.addr, j.logger(), newClock(), calm)
+	if !wrong.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", wrong.Stats())
+	}
+	wantStatus(t, get(guarded(wrong), alice), 200)
+	if !strings.Contains(j.text(), "WRONGPASS") || strings.Contains(j.text(), "hunter2") {
+		t.Errorf("got a log of %s, want WRONGPASS and not the password", j.text())
+	}
+	right := newSharedLimiter(t, "redis://:open-sesame@"+s.addr, j.logger(), newClock(), calm)
+	if !right.isOn(Redis)() || strings.Contains(j.text(), "sesame") {
+		t.Errorf("got %+v and a log of %s, want Redis and not the password", right.Stats(), j.text())
+	}
+}
+
+func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	for range 30 {
+		if v := l.decide(ctx, 1); !v.allowed {
+			t.Fatalf("got %+v, want it allowed", v)
+		}
+	}
+	if v := l.decide(ctx, 1); v.allowed || !l.isOn(Redis)() {
+		t.Errorf("got %+v on %s, want a refusal on Redis", v, l.Stats().Backend)
+	}
+}
+
+// While Redis owes one client an answer, others are served.
+func TestClientsDoNotWaitForOneAnother(t *testing.T) {
+	s := startRedis(t)
+	relay := startRelay(t, s.addr)
+	l := newSharedLimiter(t, "redis://"+relay.addr, quiet, newClock(), calm)
+	h := guarded(l)
+	relay.hold("203.0.113.1")
+	var wg sync.WaitGroup
+	answer := make(chan int, 1)
+	wg.Go(func() { answer <- get(h, alice).Code })
+	<-relay.held
+	for range 30 {
+		wantStatus(t, get(h, bob), 200)
+	}
+	select {
+	case code := <-answer:
+		t.Errorf("alice was answered %d before Redis answered", code)
+	default:
+	}
+	close(relay.release)
+	wg.Wait()
+	if code := <-answer; code != 200 {
+		t.Errorf("alice: got %d, want 200", code)
+	}
+}

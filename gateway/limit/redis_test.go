@@ -16,7 +16,7 @@ import (
 
 // server is a real redis-server that can be killed, frozen and brought back.
 type server struct {
-	t    *testing.T
+	t    testing.TB
 	args []string
 	addr string
 	cmd  *exec.Cmd
@@ -25,7 +25,7 @@ type server struct {
 }
 
 // startRedis starts a redis-server of its own on a free port.
-func startRedis(t *testing.T, args ...string) *server {
+func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("SKIPPED, NOT TESTED: there is no redis-server on this machine; install it to test the shared limit")
@@ -56,7 +56,7 @@ func password(args []string) string {
 	return ""
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -207,6 +207,20 @@ func TestLogsInRedis(t *testing.T) {
 	}
 }
 
+// With a lower limit than before, the wait is for enough requests to leave.
+func TestTheLimitWasLowered(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	s.write(aliceKey, 20, 50*time.Second)
+	s.write(aliceKey, 30, 20*time.Second)
+	w := get(guarded(l), alice)
+	wantStatus(t, w, 429)
+	wantRemaining(t, w, 0)
+	if retry, err := strconv.Atoi(w.Header().Get("Retry-After")); err != nil || retry <= 10 || retry > 40 {
+		t.Errorf("got Retry-After %q, want about 40", w.Header().Get("Retry-After"))
+	}
+}
+
 // What Redis refuses does not count here either.
 func TestARefusalByRedisLeavesNoTrace(t *testing.T) {
 	s := startRedis(t)

@@ -10,7 +10,7 @@ import (
 // age exactly.
 type slot struct {
 	client     client
-	last       int64    // tick of the newest entry
+	last       int64    // tick of the newest entry ever made
 	times      []uint32 // oldest first
 	prev, next uint32   // neighbours in one of the shard's lists
 }
@@ -46,13 +46,9 @@ func (k *slot) add(now int64, most int) {
 // remove takes back an entry made at tick at, if it is still there.
 func (k *slot) remove(at int64) {
 	for i, t := range slices.Backward(k.times) {
-		if t != uint32(at) {
-			continue
+		if t == uint32(at) {
+			k.times = slices.Delete(k.times, i, i+1)
+			return
 		}
-		k.times = slices.Delete(k.times, i, i+1)
-		if n := len(k.times); n > 0 {
-			k.last -= int64(uint32(k.last) - k.times[n-1])
-		}
-		return
 	}
 }

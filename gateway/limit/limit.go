@@ -28,10 +28,11 @@
 // With REDIS_URL the instances share each client's budget through one script,
 // run by Redis on its own clock, so it is as exact as on one machine. Each
 // instance also counts in memory what it accepted itself. When Redis has not
-// answered within 50 ms, that memory decides: nobody's budget starts afresh and
-// no request fails, but the instances no longer know of one another, so until
-// a minute after the outage a client can have the limit once per instance.
-// Requests ask Redis again as soon as it has answered a few probes in a row.
+// answered within 50 ms, that memory decides: no request fails, and what a
+// client had from this instance still counts; but the instances no longer know
+// of one another, so until a minute after the outage a client can have the
+// limit once from each. Requests ask Redis again as soon as it has answered
+// three probes in a row.
 package limit
 
 import (

@@ -1,6 +1,6 @@
 # `make run` serves the gateway; `make test` is everything CI checks.
 
-.PHONY: run test check unit bench vectors contracts interop
+.PHONY: run test redis check unit bench vectors contracts interop
 
 # The Go code under testdata has to be named: ./... passes it by.
 packages := ./... ./testdata/contracts
@@ -10,13 +10,17 @@ run:
 
 test: check unit
 
+# A redis-server for the tests that need a real one, where it can be had.
+redis:
+	.ci/redis
+
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet $(packages)
 	go tool staticcheck $(packages)
 
-unit:
+unit: redis
 	go test -race -shuffle=on ./...
 
 bench:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -23,6 +24,15 @@ const (
 	maxURL = 4 << 10
 )
 
+// Parts is what a Gateway is put together from.
+type Parts struct {
+	// Modules are the versions. The first is the current one, which answers
+	// for paths that belong to none.
+	Modules []web.Module
+	Limiter *limit.Limiter
+	Log     *slog.Logger
+}
+
 // Gateway is the public handler.
 type Gateway struct {
 	http.Handler
@@ -30,14 +40,15 @@ type Gateway struct {
 	log         *slog.Logger
 	modules     []web.Module
 	legacyHosts map[string]bool
+	limited     func(http.Handler) http.Handler
 }
 
-// New mounts the modules. The first is the current version, which answers for
-// paths that belong to none.
-func New(cfg Config, modules []web.Module, log *slog.Logger) *Gateway {
-	g := &Gateway{log: log, modules: modules, legacyHosts: cfg.hosts()}
+// New mounts the versions.
+func New(cfg Config, parts Parts) *Gateway {
+	g := &Gateway{log: parts.Log, modules: parts.Modules, legacyHosts: cfg.hosts()}
+	g.limited = parts.Limiter.Middleware(g.fail)
 	router := chi.NewRouter()
-	router.Use(g.observe, allowOrigins(), g.recover, g.boundURL)
+	router.Use(g.observe, allowOrigins(), g.recover, g.boundURL, parts.Limiter.ClientIP)
 	for path, revisions := range g.routes() {
 		router.Get(path, revisions.ServeHTTP)
 		router.Head(path, revisions.ServeHTTP)

@@ -5,10 +5,12 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -59,7 +61,20 @@ func modules() []web.Module {
 	})
 }
 
+// newGateway serves the real versions without a limit.
 func newGateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, modules(), slog.New(slog.NewJSONHandler(io.Discard, nil)))
+	return mount(t, gateway.Config{LegacyHosts: []string{"legacy.example"}}, limit.Config{}, modules(), io.Discard)
+}
+
+// mount puts a gateway together.
+func mount(t testing.TB, cfg gateway.Config, budget limit.Config, modules []web.Module, logs io.Writer) *gateway.Gateway {
+	t.Helper()
+	log := slog.New(slog.NewJSONHandler(logs, nil))
+	limiter, err := limit.New(t.Context(), budget, log, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { limiter.Close() })
+	return gateway.New(cfg, gateway.Parts{Modules: modules, Limiter: limiter, Log: log})
 }

@@ -28,8 +28,9 @@ var layers = map[string][]string{
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},
 	"v3legacy":          {"shared/*"},
-	"gateway":           {"shared/*", "v1", "v3", "v3legacy"},
-	"cmd/gateway":       {"shared/*", "gateway"},
+	"gateway/limit":     {"shared/fault"},
+	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/limit"},
+	"cmd/gateway":       {"shared/*", "gateway", "gateway/limit"},
 
 	"cmd/devnet/localnet": {"testdata/contracts"},
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
@@ -23,7 +23,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return // an answer is on its way already; another would only garble it
 	}
 	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second // up, so that the retry passes
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	_ = web.JSON(w, status, body) // an error body is plain text fields: it always encodes

@@ -47,15 +47,21 @@ func (g *Gateway) routes() map[string]*revisions {
 
 // serve takes a request of one version through the steps it shares with all.
 func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := traceOf(r)
-		t.version, t.route = m.Name, route.Path
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		if err := route.Handle(w, r); err != nil {
 			g.fail(w, r, err)
 		}
+	})
+	if !route.Free {
+		handler = g.limited(handler)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t := traceOf(r)
+		t.version, t.route = m.Name, route.Path
+		handler.ServeHTTP(w, r)
 	})
 }
 

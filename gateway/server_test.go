@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -56,7 +56,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			var logs bytes.Buffer
-			gw := gateway.New(gateway.Config{}, []web.Module{broken()}, slog.New(slog.NewJSONHandler(&logs, nil)))
+			gw := mount(t, gateway.Config{}, limit.Config{}, []web.Module{broken()}, &logs)
 			w := httptest.NewRecorder()
 			gw.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 
@@ -91,7 +91,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 }
 
 func TestAnErrorAfterTheAnswerDoesNotGarbleIt(t *testing.T) {
-	gw := gateway.New(gateway.Config{}, []web.Module{broken()}, slog.New(slog.DiscardHandler))
+	gw := mount(t, gateway.Config{}, limit.Config{}, []web.Module{broken()}, io.Discard)
 	w := httptest.NewRecorder()
 	gw.ServeHTTP(w, httptest.NewRequest("GET", "/broken/late", nil))
 	if got := w.Body.String(); w.Code != 200 || got != "\"half\"\n" {

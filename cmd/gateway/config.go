@@ -11,6 +11,7 @@ import (
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -24,6 +25,7 @@ type config struct {
 	LogFormat      string `env:"LOG_FORMAT, default=json"`
 
 	Gateway     gateway.Config
+	Limit       limit.Config
 	IssuerFees  cctp.Config
 	Integrators integrator.Config
 }
@@ -52,7 +54,7 @@ func (c *config) validate() error {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		problems = append(problems, fmt.Errorf("LOG_FORMAT: %q is not json or text", c.LogFormat))
 	}
-	problems = append(problems, c.Gateway.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	problems = append(problems, c.Gateway.Validate(), c.Limit.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
 	return errors.Join(problems...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -59,7 +60,12 @@ func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func
 		Registries: registry.Health,
 		IssuerFees: fees.State,
 	}
-	handler := gateway.New(cfg.Gateway, gateway.Modules(core), log)
+	limiter, err := limit.New(ctx, cfg.Limit, log, time.Now)
+	if err != nil {
+		return err
+	}
+	defer limiter.Close()
+	handler := gateway.New(cfg.Gateway, gateway.Parts{Modules: gateway.Modules(core), Limiter: limiter, Log: log})
 
 	listener, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {

@@ -1,0 +1,80 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/limit"
+)
+
+// TestOneBudgetForAllVersions spends a budget across every version and finds
+// it spent in all of them, in JSON, while what is free stays free.
+func TestOneBudgetForAllVersions(t *testing.T) {
+	const budget = 7
+	gw := mount(t, gateway.Config{}, limit.Config{PerMinute: budget}, modules(), io.Discard)
+	limited := []string{"/v3/app/routers"}
+	free := []string{"/v3/swap/healthcheck"}
+	for _, m := range modules() {
+		limited = append(limited, quotePath(m))
+		free = append(free, "/"+m.Name+"/openapi.yaml")
+	}
+	for i := range budget {
+		w := ask(gw, limited[i%len(limited)])
+		if w.Code == http.StatusTooManyRequests {
+			t.Fatalf("request %d of %d was refused", i+1, budget)
+		}
+		if got := w.Header().Get("RateLimit-Remaining"); got != strconv.Itoa(budget-1-i) {
+			t.Errorf("after request %d: got RateLimit-Remaining %q, want %d", i+1, got, budget-1-i)
+		}
+	}
+	for _, path := range limited {
+		w := ask(gw, path)
+		var body struct{ Error, Code, RequestID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Code != "RATE_LIMITED" || body.Error == "" || body.RequestID == "" {
+			t.Errorf("%s: got %s, want RATE_LIMITED in JSON", path, w.Body)
+		}
+		retry, err := strconv.Atoi(w.Header().Get("Retry-After"))
+		if w.Code != http.StatusTooManyRequests || err != nil || retry < 1 || retry > 60 {
+			t.Errorf("%s: got %d with Retry-After %q", path, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+	for _, path := range free {
+		if w := ask(gw, path); w.Code != http.StatusOK || w.Header().Get("RateLimit-Limit") != "" {
+			t.Errorf("%s: got %d and RateLimit-Limit %q, want it free", path, w.Code, w.Header().Get("RateLimit-Limit"))
+		}
+	}
+	other := httptest.NewRequest("GET", "/v3/app/routers", nil)
+	other.RemoteAddr = "198.51.100.9:1234"
+	w := httptest.NewRecorder()
+	gw.ServeHTTP(w, other)
+	if w.Code != http.StatusOK {
+		t.Errorf("another client got %d", w.Code)
+	}
+}
+
+// TestForwardedAddressesAreNotBelieved: without trusted proxies a header
+// cannot buy a second budget.
+func TestForwardedAddressesAreNotBelieved(t *testing.T) {
+	gw := mount(t, gateway.Config{}, limit.Config{PerMinute: 1}, modules(), io.Discard)
+	ask(gw, "/v3/app/routers")
+	r := httptest.NewRequest("GET", "/v3/app/routers", nil)
+	for _, name := range []string{"X-Forwarded-For", "X-Real-IP", "True-Client-IP", "Forwarded"} {
+		r.Header.Set(name, "203.0.113.7")
+	}
+	w := httptest.NewRecorder()
+	gw.ServeHTTP(w, r)
+	if w.Code != http.StatusTooManyRequests {
+		t.Errorf("got %d, want 429", w.Code)
+	}
+}
+
+func ask(h http.Handler, target string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+	return w
+}

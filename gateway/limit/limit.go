@@ -6,10 +6,10 @@
 // is one budget, however many routes its Middleware guards.
 //
 // A client is an IPv4 address or an IPv6 /64, and it is the address we see, not
-// one the client claims: the peer's, or, behind the proxies named in
-// TRUSTED_PROXIES, the first address in X-Forwarded-For those proxies did not
-// write about one another. A request from a peer without an address (a unix
-// socket) passes uncounted, since strangers must not share a budget.
+// one the client claims: the peer's, or, behind the proxies of TRUSTED_PROXIES,
+// the nearest in X-Forwarded-For that is not one of them. A request from a peer
+// without an address (a unix socket) passes uncounted, since strangers must not
+// share a budget.
 //
 // # Memory
 //

@@ -1,0 +1,102 @@
+package limit
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// clock is a clock that moves when told to.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// journal is a log that can be read.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}
+
+func (j *journal) count(s string) int { return strings.Count(j.text(), s) }
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
+	t.Helper()
+	l, err := New(context.Background(), cfg, quiet, c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// deny answers as the gateway would.
+func deny(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, err.Error(), http.StatusTooManyRequests)
+}
+
+// guarded answers 200 to whom l lets pass.
+func guarded(l *Limiter) http.Handler {
+	return l.ClientIP(l.Middleware(deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+}
+
+func get(h http.Handler, peer string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/v3/swap/quote", nil)
+	r.RemoteAddr = peer
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
+	t.Helper()
+	if w.Code != want {
+		t.Fatalf("got %d, want %d (%s)", w.Code, want, w.Body)
+	}
+}
+
+const alice, bob = "203.0.113.1:1", "203.0.113.2:1"

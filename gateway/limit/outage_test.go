@@ -1,0 +1,167 @@
+package limit
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Redis is killed in mid-traffic and comes back empty: every request is
+// answered by the limit's rules, and nobody's budget starts afresh.
+func TestRedisDiesAndComesBack(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for worker := range 4 {
+		wg.Go(func() {
+			peer := "198.51.100." + strconv.Itoa(worker) + ":1"
+			for sent := 0; ctx.Err() == nil; sent++ {
+				w := get(h, peer)
+				if want := w.Code == 200; want != (sent < 30) {
+					t.Errorf("request %d of %s: got %d", sent+1, peer, w.Code)
+					return
+				}
+				if w = get(h, alice); w.Code != 429 {
+					t.Errorf("alice, whose budget is used up: got %d, want 429", w.Code)
+					return
+				}
+			}
+		})
+	}
+	// Clients nobody has seen make sure that Redis is being asked.
+	stranger := client(1 << 40)
+	fresh := func(b Backend) func() bool {
+		return func() bool {
+			stranger++
+			if v := l.decide(t.Context(), stranger); !v.allowed {
+				t.Errorf("a newcomer: got %+v, want it allowed", v)
+			}
+			return l.Stats().Backend == b
+		}
+	}
+	for range 3 {
+		s.kill()
+		eventually(t, "the fallback", fresh(Fallback))
+		for range 100 {
+			fresh(Fallback)()
+		}
+		if !s.start() {
+			t.Fatal("redis-server does not start again")
+		}
+		eventually(t, "the return to Redis", fresh(Redis))
+		for range 100 {
+			fresh(Redis)()
+		}
+	}
+	stop()
+	wg.Wait()
+	if away, back := j.count("does not answer"), j.count("is back"); away != 3 || back != 3 {
+		t.Errorf("got %d times away and %d times back in the log, want 3 and 3:\n%s", away, back, j.text())
+	}
+	if n := s.DBSize(t.Context()).Val(); n < 100 {
+		t.Errorf("got %d clients in Redis after its return, want at least 100", n)
+	}
+}
+
+func TestRedisFreezes(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), hasty)
+	h := guarded(l)
+	eventually(t, "Redis", l.isOn(Redis))
+	s.signal(freeze)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	wantStatus(t, get(h, alice), 429)
+	if !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	s.signal(thaw)
+	eventually(t, "the return to Redis", l.isOn(Redis))
+	wantStatus(t, get(h, alice), 429)
+	if j.count("does not answer") == 0 || j.count("is back") == 0 {
+		t.Errorf("got a log of %s, want the outage and its end", j.text())
+	}
+}
+
+func TestRedisIsAwayAtTheStart(t *testing.T) {
+	s := startRedis(t)
+	s.kill()
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	if !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	wantStatus(t, get(h, alice), 200)
+	if !s.start() {
+		t.Fatal("redis-server does not start again")
+	}
+	eventually(t, "Redis", l.isOn(Redis))
+	wantRemaining(t, get(h, alice), 28)
+	if away := j.count("does not answer"); away != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", away, j.text())
+	}
+}
+
+// A Redis that answers but may not write is no use, however often it is probed.
+func TestRedisIsFull(t *testing.T) {
+	s := startRedis(t)
+	var j journal
+	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	h := guarded(l)
+	if err := s.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, get(h, alice), 200)
+	probes := s.calls("evalsha")
+	eventually(t, "twenty probes", func() bool { return s.calls("evalsha") > probes+20 })
+	if away := j.count("does not answer"); !l.isOn(Fallback)() || away != 1 {
+		t.Errorf("got %+v and %d warnings, want the fallback and 1:\n%s", l.Stats(), away, j.text())
+	}
+	if err := s.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the return to Redis", l.isOn(Redis))
+}
+
+func TestThePasswordStaysOutOfTheLog(t *testing.T) {
+	s := startRedis(t, "--requirepass", "open-sesame")
+	var j journal
+	wrong := newSharedLimiter(t, "redis://:hunter2@"+s.addr, j.logger(), newClock(), calm)
+	if !wrong.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", wrong.Stats())
+	}
+	wantStatus(t, get(guarded(wrong), alice), 200)
+	if !strings.Contains(j.text(), "WRONGPASS") || strings.Contains(j.text(), "hunter2") {
+		t.Errorf("got a log of %s, want WRONGPASS and not the password", j.text())
+	}
+	right := newSharedLimiter(t, "redis://:open-sesame@"+s.addr, j.logger(), newClock(), calm)
+	if !right.isOn(Redis)() || strings.Contains(j.text(), "sesame") {
+		t.Errorf("got %+v and a log of %s, want Redis and not the password", right.Stats(), j.text())
+	}
+}
+
+func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	for range 30 {
+		if v := l.decide(ctx, 1); !v.allowed {
+			t.Fatalf("got %+v, want it allowed", v)
+		}
+	}
+	if v := l.decide(ctx, 1); v.allowed || !l.isOn(Redis)() {
+		t.Errorf("got %+v on %s, want a refusal on Redis", v, l.Stats().Backend)
+	}
+}

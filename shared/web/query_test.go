@@ -1,0 +1,75 @@
+package web_test
+
+import (
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+func number(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fault.New(fault.InvalidAmount, "Not a number")
+	}
+	return n, nil
+}
+
+func TestQuery(t *testing.T) {
+	tests := []struct {
+		name, query string
+		a, b        int
+		code        fault.Code
+		param       string
+	}{
+		{"both", "a=1&b=2", 1, 2, "", ""},
+		{"optional left out", "a=1", 1, 0, "", ""},
+		{"encoded", "a=%31&c=ignored", 1, 0, "", ""},
+		{"required left out", "b=2", 0, 0, fault.MissingParameter, "a"},
+		{"required empty", "a=&b=2", 0, 0, fault.InvalidParameter, "a"},
+		{"optional empty", "a=1&b=", 1, 0, fault.InvalidParameter, "b"},
+		{"twice", "a=1&a=1", 0, 0, fault.InvalidParameter, "a"},
+		{"twice, once empty", "a=1&a=", 0, 0, fault.InvalidParameter, "a"},
+		{"refused by the parser", "a=x", 0, 0, fault.InvalidAmount, "a"},
+		{"the first fault stays", "a=x&b=y", 0, 0, fault.InvalidAmount, "a"},
+		{"unreadable escape", "a=%zz", 0, 0, fault.InvalidParameter, ""},
+		{"semicolons", "a=1;b=2", 0, 0, fault.InvalidParameter, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.URL.RawQuery = tt.query
+			q := web.ParseQuery(r)
+			a := web.Required(q, "a", number)
+			b := web.Optional(q, "b", number)
+			if a != tt.a || b != tt.b {
+				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
+			}
+			if tt.code == "" {
+				if q.Err() != nil {
+					t.Error(q.Err())
+				}
+				return
+			}
+			if e := fault.From(q.Err()); e.Code != tt.code || e.Param != tt.param {
+				t.Errorf("got %s on %q, want %s on %q", e.Code, e.Param, tt.code, tt.param)
+			}
+		})
+	}
+}
+
+func TestJSONIsWrittenWholeOrNotAtAll(t *testing.T) {
+	w := httptest.NewRecorder()
+	if err := web.JSON(w, 201, map[string]string{"a": "<&>"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Body.String(); w.Code != 201 || got != "{\"a\":\"<&>\"}\n" || w.Header().Get("Content-Length") != strconv.Itoa(len(got)) {
+		t.Errorf("got %d %q, Content-Length %s", w.Code, got, w.Header().Get("Content-Length"))
+	}
+	w = httptest.NewRecorder()
+	if err := web.JSON(w, 200, func() {}); err == nil || w.Body.Len() != 0 || len(w.Header()) != 0 {
+		t.Errorf("got %v, %q and %v for what cannot be encoded, want an error and nothing sent", err, w.Body, w.Header())
+	}
+}

@@ -1,0 +1,101 @@
+// Package client says who is calling, as far as a service without accounts can
+// know: the integrator named in the request, else the page's origin, else the
+// kind of software and the network it calls from.
+//
+// None of these is a credential. An identity serves to count clients, to treat
+// one client the same way throughout and to spare those an operator names; it
+// never opens anything. Every text in it is bounded, canonical and printable
+// ASCII, whatever was sent.
+package client
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/http"
+	"net/netip"
+)
+
+// Kind is what an identity was told by.
+type Kind string
+
+const (
+	Integrator Kind = "integrator"
+	Origin     Kind = "origin"
+	Agent      Kind = "agent"
+)
+
+// Caller is what one request tells about its sender. Texts are empty where the
+// request says nothing, or nothing valid.
+type Caller struct {
+	Integrator string     // 32 bytes as 0x and lower-case hex
+	Origin     string     // scheme://host, with a port unless it is the scheme's own
+	Agent      string     // the product that the User-Agent begins with
+	Addr       netip.Addr // never IPv4 in IPv6 clothing; may be the zero Addr
+}
+
+// From reads a request. The address is the client's own, which only the front
+// door knows how to tell from its proxies'.
+func From(r *http.Request, addr netip.Addr) Caller {
+	return Caller{
+		Integrator: integratorIn(r.URL.RawQuery),
+		Origin:     canonicalOrigin(r.Header.Get("Origin")),
+		Agent:      family(r.Header.Get("User-Agent")),
+		Addr:       addr.Unmap().WithZone(""),
+	}
+}
+
+// Identity is the name under which a caller is counted and treated. It is
+// comparable, and the same on every instance.
+type Identity struct {
+	Kind Kind
+	Text string // at most MaxText bytes
+}
+
+// MaxText bounds the text of every identity.
+const MaxText = maxOrigin
+
+// Identity gives the most telling of what is known about the caller.
+func (c Caller) Identity() Identity {
+	switch {
+	case c.Integrator != "":
+		return Identity{Integrator, c.Integrator}
+	case c.Origin != "":
+		return Identity{Origin, c.Origin}
+	}
+	agent := c.Agent
+	if agent == "" {
+		agent = "-"
+	}
+	return Identity{Agent, agent + " " + network(c.Addr)}
+}
+
+// network is the neighbourhood of an address that one client is likely to
+// stay within.
+func network(addr netip.Addr) string {
+	bits := 48
+	if addr.Is4() {
+		bits = 24
+	}
+	prefix, err := addr.Prefix(bits)
+	if err != nil || !prefix.IsValid() {
+		return "-"
+	}
+	return prefix.String()
+}
+
+// String names the identity on one line.
+func (id Identity) String() string { return string(id.Kind) + " " + id.Text }
+
+// MarshalText is String, so that an identity is one string in JSON.
+func (id Identity) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// Position places the identity in [0, 1), evenly among all identities and
+// independently for every salt. It depends on nothing else, so that every
+// instance agrees on it without talking.
+func (id Identity) Position(salt string) float64 {
+	var room [2 * MaxText]byte
+	text := append(room[:0], salt...)
+	text = append(append(append(text, 0), id.Kind...), 0)
+	sum := sha256.Sum256(append(text, id.Text...))
+	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
+}

@@ -1,0 +1,85 @@
+package client_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/gateway/client"
+)
+
+func TestPatternMatches(t *testing.T) {
+	caller := client.From(request("integratorId="+checksum, "Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"))
+	nobody := client.From(request(""), netip.Addr{})
+	for text, want := range map[string]bool{
+		wallet:                                true,
+		checksum:                              true,
+		word:                                  true,
+		"0x" + strings.Repeat("1", 40):        false,
+		"203.0.113.0/24":                      true,
+		"203.0.113.9/32":                      true,
+		"203.0.112.0/24":                      false,
+		"2001:db8::/32":                       false,
+		"origin:https://partner.example":      true,
+		"origin:https://partner.example:443":  true,
+		"origin:http://partner.example":       false,
+		"origin:https://evilpartner.example":  false,
+		"origin:https://partner.example.evil": false,
+	} {
+		p, err := client.ParsePattern(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := p.Matches(caller); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
+		if p.Matches(nobody) {
+			t.Errorf("%s: matches a caller who said nothing", text)
+		}
+	}
+}
+
+func TestPatternRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "none of",
+		"partner":                       "none of",
+		strings.Repeat("p", 5_000):      "none of",
+		"0x12":                          "wallet address",
+		"0X" + wallet[2:]:               "none of",
+		"203.0.113.9":                   "write 203.0.113.9/32",
+		"2001:db8::1":                   "write 2001:db8::1/128",
+		"203.0.113.9/24":                "write 203.0.113.0/24",
+		"203.0.113.0/33":                "none of",
+		"::ffff:203.0.113.0/120":        "write it as IPv4",
+		"origin:partner.example":        "without a path",
+		"origin:https://p.example/path": "without a path",
+		"origin:":                       "without a path",
+		"https://partner.example":       "none of",
+	} {
+		_, err := client.ParsePattern(text)
+		if err == nil {
+			t.Errorf("%.60q: accepted", text)
+			continue
+		}
+		if !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
+			t.Errorf("%.60q: got %.400q, want something short about %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParsePattern(f *testing.F) {
+	for _, text := range []string{wallet, "203.0.113.0/24", "2001:db8::/32", "origin:https://partner.example", "fe80::1%eth0/64"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := client.ParsePattern(text)
+		if err != nil {
+			return
+		}
+		again, err := client.ParsePattern(p.String())
+		if err != nil || again != p {
+			t.Errorf("%q becomes %q, which reads as %v, %v", text, p, again, err)
+		}
+	})
+}

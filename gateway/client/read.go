@@ -1,0 +1,133 @@
+package client
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+const (
+	integratorName = "integratorId"
+	shortID        = 2 + 2*common.AddressLength
+	longID         = 2 + 2*common.HashLength
+	maxOrigin      = 255
+	maxFamily      = 32
+
+	padding = "000000000000000000000000" // what the 32-byte form puts before an address
+)
+
+// integratorIn finds the one integrator that a query names. It walks the query
+// instead of parsing it: the cost is no more than one look at every byte.
+func integratorIn(query string) string {
+	value, found := "", false
+	for query != "" {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		key, text, _ := strings.Cut(pair, "=")
+		if unescape(key, len(integratorName)) != integratorName {
+			continue
+		}
+		if found {
+			return "" // given twice it names nobody, and the versions refuse it
+		}
+		value, found = text, true
+	}
+	return canonicalIntegrator(unescape(value, longID))
+}
+
+// unescape decodes a piece of a query that is of interest only while it stands
+// for at most length bytes.
+func unescape(text string, length int) string {
+	if !strings.ContainsAny(text, "%+") {
+		return text
+	}
+	if len(text) > 3*length {
+		return ""
+	}
+	plain, err := url.QueryUnescape(text)
+	if err != nil {
+		return ""
+	}
+	return plain
+}
+
+// canonicalIntegrator gives the lower-case 32-byte form of a wallet address or
+// of its 32-byte form, and "" for anything the versions would refuse.
+func canonicalIntegrator(text string) string {
+	var digits string
+	switch {
+	case len(text) == shortID && text[:2] == "0x":
+		digits = text[2:]
+	case len(text) == longID && text[:2] == "0x" && text[2:2+len(padding)] == padding:
+		digits = text[2+len(padding):]
+	default:
+		return ""
+	}
+	var wallet common.Address
+	if _, err := hex.Decode(wallet[:], []byte(digits)); err != nil || wallet == (common.Address{}) {
+		return ""
+	}
+	lower := strings.ToLower(digits)
+	if digits != lower && digits != strings.ToUpper(digits) && wallet.Hex()[2:] != digits {
+		return "" // mixed case is a checksum, and this one is wrong
+	}
+	return "0x" + padding + lower
+}
+
+// canonicalOrigin gives scheme://host[:port] in lower case, without the port a
+// scheme implies, and "" for what names no place: "null", "file://", nonsense.
+func canonicalOrigin(text string) string {
+	if len(text) > maxOrigin {
+		return ""
+	}
+	scheme, host, ok := strings.Cut(strings.ToLower(text), "://")
+	if !ok || scheme == "" || !only(scheme, "+-.") {
+		return ""
+	}
+	port := ""
+	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
+		host, port = host[:colon], host[colon:]
+		if n, err := strconv.ParseUint(port[1:], 10, 16); err != nil || n == 0 || port[1] == '0' {
+			return ""
+		}
+	}
+	if scheme == "https" && port == ":443" || scheme == "http" && port == ":80" {
+		port = ""
+	}
+	if !isHost(host) {
+		return ""
+	}
+	return scheme + "://" + host + port
+}
+
+func isHost(host string) bool {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]")
+	}
+	return host != "" && only(host, "-._")
+}
+
+// only says whether text is lower-case letters, digits and the extra bytes.
+func only(text, extra string) bool {
+	for i := range len(text) {
+		c := text[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// family is the product that a User-Agent begins with, in lower case.
+func family(agent string) string {
+	end := 0
+	for end < len(agent) && end < maxFamily && agent[end] > ' ' && agent[end] < 0x7f && agent[end] != '/' {
+		end++
+	}
+	return strings.ToLower(agent[:end])
+}

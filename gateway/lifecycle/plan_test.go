@@ -1,0 +1,335 @@
+package lifecycle_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+)
+
+var served = []string{"v3", "v3legacy", "v1"}
+
+const (
+	partner = "0x000000000000000000000000000000000000c0de"
+
+	fullPlan = `{"versions": {
+  "v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
+         "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1",
+         "brownouts": [{"from": "2027-02-10T14:00:00Z", "to": "2027-02-10T15:00:00Z", "share": 0.5},
+                       {"from": "2027-01-12T15:00:00+01:00", "to": "2027-01-12T14:15:00Z", "share": 0.25}],
+         "exempt": ["` + partner + `", "203.0.113.0/24", "origin:https://partner.example"],
+         "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+)
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func parse(t *testing.T, text string) *lifecycle.Plan {
+	t.Helper()
+	plan, err := lifecycle.Parse([]byte(text), served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func TestParse(t *testing.T) {
+	got, err := json.Marshal(parse(t, fullPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2027-03-01T00:00:00Z",` +
+		`"successor":"/v3/swap/quote","docs":"https://example.org/migrate-v1",` +
+		`"brownouts":[{"from":"2027-01-12T14:00:00Z","to":"2027-01-12T14:15:00Z","share":0.25},` +
+		`{"from":"2027-02-10T14:00:00Z","to":"2027-02-10T15:00:00Z","share":0.5}],` +
+		`"exempt":["0x000000000000000000000000` + partner[2:] + `","203.0.113.0/24","origin:https://partner.example"],` +
+		`"gate":{"maxClients":5,"maxCallsPerDay":100}}}}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestParseAccepts(t *testing.T) {
+	const base = `"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"`
+	for name, text := range map[string]string{
+		"no versions":           `{"versions":{}}`,
+		"only deprecated":       `{"versions":{"v1":{` + base + `}}}`,
+		"sunset null":           `{"versions":{"v1":{` + base + `,"sunset":null,"gate":null,"brownouts":null,"exempt":null}}}`,
+		"sunset at once":        `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T00:00:00Z"}}}`,
+		"a gate of zero":        `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T00:00:00Z","gate":{"maxClients":0,"maxCallsPerDay":0}}}}`,
+		"the current version":   `{"versions":{"v3":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/quote","docs":"https://example.org/m"}}}`,
+		"windows that touch":    `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T02:00:00Z","brownouts":[{"from":"2026-09-01T00:00:00Z","to":"2026-09-01T01:00:00Z","share":1},{"from":"2026-09-01T01:00:00Z","to":"2026-09-01T02:00:00Z","share":0.001}]}}}`,
+		"a chain of successors": `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2027-01-01T00:00:00Z","successor":"/v3legacy/swap/quote","docs":"https://example.org/m"},"v3legacy":{` + base + `,"sunset":"2027-01-01T00:00:01Z"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) { parse(t, text) })
+	}
+}
+
+// One bad plan: every fault is reported, each once, with its place.
+func TestParseReportsEveryFault(t *testing.T) {
+	_, err := lifecycle.Parse([]byte(`{"comment": "x", "versions": {
+  "v1": {"deprecated": "2026-09-01", "sunset": "2027-03-01T00:00:00.5Z", "sunest": "typo",
+         "successor": "/v1/quote", "docs": "http://example.org/plain",
+         "brownouts": [{"from": "2027-01-12T14:00:00Z", "to": "2027-01-12T13:00:00Z", "share": 0},
+                       {"from": 5, "to": null, "share": 0.0005},
+                       {"to": "1969-12-31T23:59:59Z", "share": "half"}],
+         "exempt": ["nobody", 7, "203.0.113.0/24", "203.0.113.0/24"],
+         "gate": {"maxClients": -1, "maxCallsPerDay": 1.5}},
+  "v2": {"deprecated": "2026-09-01T00:00:00Z", "successor": "v3", "docs": "https://example.org/m",
+         "brownouts": [{"from": "2026-10-01T00:00:00Z", "to": "2026-10-02T00:00:00Z", "share": 2}], "gate": {"maxClients": 1}},
+  "v3": {"deprecated": "2027-01-01T00:00:00Z", "sunset": "2026-01-01T00:00:00Z", "successor": "/v4/quote", "docs": 5},
+  "v3legacy": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "2027-01-01T00:00:00Z",
+         "successor": "/v3/swap/quote", "docs": "https://user:secret@example.org/",
+         "brownouts": [{"from": "2026-02-01T00:00:00Z", "to": "2026-03-01T00:00:00Z", "share": 0.1},
+                       {"from": "2026-02-15T00:00:00Z", "to": "2026-02-16T00:00:00Z", "share": 0.1},
+                       {"from": "2026-02-20T00:00:00Z", "to": "2026-02-21T00:00:00Z", "share": 0.1},
+                       {"from": "2025-12-31T00:00:00Z", "to": "2026-01-02T00:00:00Z", "share": 0.1},
+                       {"from": "2026-12-31T00:00:00Z", "to": "2027-01-02T00:00:00Z", "share": 0.1}]}}}`), served)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	got := strings.Split(err.Error(), "\n")
+	want := []string{
+		"comment: unknown field",
+		"versions.v1.sunest: unknown field",
+		"versions.v1.deprecated: \"2026-09-01\" is not a time in RFC 3339",
+		"versions.v1.sunset: \"2027-03-01T00:00:00.5Z\" has a fraction",
+		"versions.v1.successor: \"/v1/quote\" belongs to v1 itself",
+		"versions.v1.docs: \"http://example.org/plain\" is not an https address",
+		"versions.v1.brownouts[0].share: 0 is not a number above 0",
+		"versions.v1.brownouts[0]: ends at 2027-01-12T13:00:00Z",
+		"versions.v1.brownouts[1].from: must be text in quotes",
+		"versions.v1.brownouts[1].to: missing",
+		"versions.v1.brownouts[1].share: 0.0005 has more than three decimals",
+		"versions.v1.brownouts[2].from: missing",
+		"versions.v1.brownouts[2].to: \"1969-12-31T23:59:59Z\" is outside the years",
+		"versions.v1.brownouts[2].share: \"half\" is not a number",
+		"versions.v1.exempt[0]: \"nobody\" is none of",
+		"versions.v1.exempt[1]: must be text in quotes",
+		"versions.v1.exempt[3]: repeats an earlier entry",
+		"versions.v1.gate.maxClients: -1 is not a whole number",
+		"versions.v1.gate.maxCallsPerDay: 1.5 is not a whole number",
+		"versions.v2: unknown version; this gateway serves v3, v3legacy, v1",
+		"versions.v2.successor: \"v3\" is not a plain path",
+		"versions.v2.brownouts: they prepare clients for a sunset",
+		"versions.v2.gate: there is no sunset",
+		"versions.v2.brownouts[0].share: 2 is not a number above 0 and at most 1",
+		"versions.v2.gate.maxCallsPerDay: missing",
+		"versions.v3.docs: must be text in quotes",
+		"versions.v3.sunset: 2026-01-01T00:00:00Z is before the version is deprecated",
+		"versions.v3.successor: \"/v4/quote\" leads to no version",
+		"versions.v3legacy.docs: \"https://user:secret@example.org/\" is not an https address",
+		"versions.v3legacy.brownouts[1]: overlaps brownouts[0]",
+		"versions.v3legacy.brownouts[2]: overlaps brownouts[0]",
+		"versions.v3legacy.brownouts[3].from: 2025-12-31T00:00:00Z is before the version is deprecated",
+		"versions.v3legacy.brownouts[4].to: 2027-01-02T00:00:00Z is after the sunset",
+		"versions.v3legacy.successor: v3 has its own sunset",
+	}
+	for _, w := range want {
+		i := slices.IndexFunc(got, func(line string) bool { return strings.HasPrefix(line, w) })
+		if i < 0 {
+			t.Errorf("not reported: %s", w)
+			continue
+		}
+		got = slices.Delete(got, i, i+1)
+	}
+	if len(got) > 0 {
+		t.Errorf("reported beyond that:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	entry := func(extra string) string {
+		return `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"` + extra + `}}}`
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"nothing":             {``, "not valid JSON"},
+		"no versions":         {`{}`, "versions: missing"},
+		"versions null":       {`{"versions":null}`, "versions: missing"},
+		"a version null":      {`{"versions":{"v1":null}}`, "versions.v1: empty"},
+		"an empty version":    {`{"versions":{"v1":{}}}`, "versions.v1.deprecated: missing"},
+		"a version twice":     {`{"versions":{"v1":{},"v1":{}}}`, "versions.v1: given twice"},
+		"an array":            {`[]`, "cannot unmarshal array"},
+		"brownouts no array":  {entry(`,"brownouts":5`), "cannot unmarshal number"},
+		"lenient time":        {entry(`,"sunset":"2027-03-01T1:00:00Z"`), "not a time"},
+		"year 10000 in UTC":   {entry(`,"sunset":"9999-12-31T23:59:59-01:00"`), "outside the years"},
+		"own path, old mount": {strings.Replace(entry(""), "/v3/swap/quote", "/swap/v1/quote", 1), "belongs to v1 itself"},
+		"path with a query":   {strings.Replace(entry(""), "/v3/swap/quote", "/v3/swap/quote?a=b", 1), "not a plain path"},
+		"another host":        {strings.Replace(entry(""), "/v3/swap/quote", "//evil.example/v3", 1), "not a plain path"},
+		"header injection":    {strings.Replace(entry(""), "https://example.org/m", `https://example.org/m>; rel=\"x`, 1), "not an https address"},
+		"newline in docs":     {strings.Replace(entry(""), "https://example.org/m", `https://example.org/\r\nX: y`, 1), "not an https address"},
+		"docs without host":   {strings.Replace(entry(""), "https://example.org/m", `https:///m`, 1), "not an https address"},
+		"a circle": {`{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"},
+			"v3":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/quote","docs":"https://example.org/m"}}}`, "versions.v3.successor: leads back to v3"},
+		"successor goes too": {`{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"},
+			"v3":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2030-01-01T00:00:00Z","successor":"/v3legacy/x","docs":"https://example.org/m"}}}`, "versions.v1.successor: v3 has its own sunset"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := lifecycle.Parse([]byte(tt.text), served)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want it to say %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestStage(t *testing.T) {
+	s := parse(t, fullPlan).Versions["v1"]
+	for moment, want := range map[string]lifecycle.Stage{
+		"2026-08-31T23:59:59Z": lifecycle.Active,
+		"2026-09-01T00:00:00Z": lifecycle.Deprecated,
+		"2027-01-12T13:59:59Z": lifecycle.Deprecated,
+		"2027-01-12T14:00:00Z": lifecycle.BrowningOut,
+		"2027-01-12T14:14:59Z": lifecycle.BrowningOut,
+		"2027-01-12T14:15:00Z": lifecycle.Deprecated,
+		"2027-02-10T14:59:59Z": lifecycle.BrowningOut,
+		"2027-02-28T23:59:59Z": lifecycle.Deprecated,
+		"2027-03-01T00:00:00Z": lifecycle.Retired,
+		"2107-03-01T00:00:00Z": lifecycle.Retired,
+	} {
+		if got := s.Stage(at(moment), func() bool { return false }); got != want {
+			t.Errorf("%s: got %s, want %s", moment, got, want)
+		}
+		if want == lifecycle.Retired {
+			want = lifecycle.Held
+		}
+		if got := s.Stage(at(moment), func() bool { return true }); got != want {
+			t.Errorf("%s while the gate holds: got %s, want %s", moment, got, want)
+		}
+	}
+	s.Gate = nil
+	if got := s.Stage(s.Sunset, func() bool { return true }); got != lifecycle.Retired {
+		t.Errorf("without a gate: got %s, want the date to decide", got)
+	}
+	var none *lifecycle.Schedule
+	if got := none.Stage(s.Sunset, nil); got != lifecycle.Active {
+		t.Errorf("without a plan: got %s, want active", got)
+	}
+}
+
+func TestGate(t *testing.T) {
+	g := &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100}
+	for _, tt := range []struct {
+		clients, calls int
+		want           bool
+	}{{0, 0, false}, {5, 100, false}, {6, 6, true}, {1, 101, true}} {
+		if got := g.Exceeded(tt.clients, tt.calls); got != tt.want {
+			t.Errorf("%d clients, %d calls: got %t, want %t", tt.clients, tt.calls, got, tt.want)
+		}
+	}
+}
+
+func callerNumber(i int) client.Caller {
+	return client.Caller{Integrator: fmt.Sprintf("0x%064x", i)}
+}
+
+// Within a version a larger share keeps everyone a smaller one had, whatever
+// the window.
+func TestShareOnlyAdds(t *testing.T) {
+	s := &lifecycle.Schedule{}
+	rapid.Check(t, func(t *rapid.T) {
+		c := client.Caller{
+			Origin: rapid.StringMatching(`(https://[a-z]{1,12}\.example)?`).Draw(t, "origin"),
+			Agent:  rapid.StringMatching(`[a-z]{0,8}`).Draw(t, "agent"),
+			Addr:   netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip"))),
+		}
+		version := rapid.SampledFrom(served).Draw(t, "version")
+		small := rapid.Float64Range(0, 1).Draw(t, "small")
+		large := rapid.Float64Range(small, 1).Draw(t, "large")
+		if s.Hits(version, small, c) && !s.Hits(version, large, c) {
+			t.Errorf("%v is in the share of %v and not in that of %v", c, small, large)
+		}
+		if s.Hits(version, 0, c) || !s.Hits(version, 1, c) {
+			t.Errorf("%v: a share of 0 must hit nobody and one of 1 everybody", c)
+		}
+	})
+}
+
+func TestShareIsAsStated(t *testing.T) {
+	s := &lifecycle.Schedule{}
+	const clients = 10_000
+	for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.99} {
+		hit := 0
+		for i := range clients {
+			if s.Hits("v1", share, callerNumber(i)) {
+				hit++
+			}
+		}
+		tolerance := 4 * math.Sqrt(clients*share*(1-share))
+		if math.Abs(float64(hit)-share*clients) > tolerance {
+			t.Errorf("a share of %v hits %d of %d, want %v ± %.0f", share, hit, clients, share*clients, tolerance)
+		}
+	}
+}
+
+// A version never goes back: time only takes it further, windows aside.
+func TestStagesFollowInOrder(t *testing.T) {
+	rank := map[lifecycle.Stage]int{lifecycle.Active: 0, lifecycle.Deprecated: 1, lifecycle.BrowningOut: 1, lifecycle.Retired: 2}
+	start := at("2026-01-01T00:00:00Z")
+	rapid.Check(t, func(t *rapid.T) {
+		moments := rapid.SliceOfNDistinct(rapid.IntRange(0, 1_000_000), 6, 6, rapid.ID).Draw(t, "moments")
+		slices.Sort(moments)
+		clock := func(i int) string { return start.Add(time.Duration(moments[i]) * time.Second).Format(time.RFC3339) }
+		text := fmt.Sprintf(`{"versions":{"v1":{"deprecated":%q,"sunset":%q,"successor":"/v3/x","docs":"https://example.org/m",
+			"brownouts":[{"from":%q,"to":%q,"share":0.1},{"from":%q,"to":%q,"share":1}]}}}`, clock(0), clock(5), clock(1), clock(2), clock(3), clock(4))
+		plan, err := lifecycle.Parse([]byte(text), served)
+		if err != nil {
+			t.Fatal(err)
+		}
+		early := rapid.IntRange(0, 1_000_000).Draw(t, "early")
+		late := rapid.IntRange(early, 1_000_001).Draw(t, "late")
+		stage := func(s int) lifecycle.Stage {
+			return plan.Versions["v1"].Stage(start.Add(time.Duration(s)*time.Second), nil)
+		}
+		if rank[stage(early)] > rank[stage(late)] {
+			t.Errorf("%s at %d, but %s at %d", stage(early), early, stage(late), late)
+		}
+		for i := 1; i < 5; i += 2 {
+			if stage(moments[i]) != lifecycle.BrowningOut || stage(moments[i+1]-1) != lifecycle.BrowningOut || stage(moments[i+1]) == lifecycle.BrowningOut && moments[i+1] != moments[min(i+2, 5)] {
+				t.Errorf("window %d is not open from its beginning to its end", i)
+			}
+		}
+	})
+}
+
+// What is accepted means the same when written out and read again.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(fullPlan))
+	f.Add([]byte(`{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/q","docs":"https://example.org/m"}}}`))
+	f.Add([]byte(`{"versions":{"v9":{"brownouts":[null],"exempt":[null],"gate":{}}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		plan, err := lifecycle.Parse(data, served)
+		if err != nil {
+			return
+		}
+		once, err := json.Marshal(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := lifecycle.Parse(once, served)
+		if err != nil {
+			t.Fatalf("accepted once, then refused: %v\n%s", err, once)
+		}
+		if twice, _ := json.Marshal(again); string(twice) != string(once) {
+			t.Errorf("got  %s\nwant %s", twice, once)
+		}
+		var out strings.Builder
+		if err := lifecycle.Describe(plan, at("2027-01-01T00:00:00Z"), &out); err != nil || out.Len() == 0 {
+			t.Errorf("describing it: %v", err)
+		}
+	})
+}

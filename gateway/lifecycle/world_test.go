@@ -1,0 +1,223 @@
+package lifecycle_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a small front door with three versions, a clock, a plan's file and
+// counts of use that a test sets.
+type world struct {
+	t      testing.TB
+	file   string
+	keeper *lifecycle.Keeper
+	server *httptest.Server
+	clock  atomic.Pointer[time.Time]
+	core   atomic.Int64 // how often a version did its work
+	log    *logged
+	usage  *usage
+}
+
+type usage struct {
+	clients, calls, asked atomic.Int64
+}
+
+func (u *usage) LastDay(version string) (clients, calls int) {
+	u.asked.Add(1)
+	if version != "v1" {
+		return 1 << 20, 1 << 20
+	}
+	return int(u.clients.Load()), int(u.calls.Load())
+}
+
+func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) *world {
+	t.Helper()
+	w := &world{t: t, file: filepath.Join(t.TempDir(), "plan.json"), log: &logged{}, usage: &usage{}}
+	w.setTime(now)
+	w.write(plan)
+	o := lifecycle.Options{
+		File: w.file, Versions: served, Usage: w.usage,
+		Caller: func(r *http.Request) client.Caller {
+			// The test names its address the way a front door would find it.
+			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
+			return client.From(r, addr)
+		},
+		Now: func() time.Time { return *w.clock.Load() },
+		Log: slog.New(slog.NewJSONHandler(w.log, nil)),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	var err error
+	if w.keeper, err = lifecycle.New(o); err != nil {
+		t.Fatal(err)
+	}
+	router := chi.NewRouter()
+	for _, version := range served {
+		router.Route("/"+version, func(r chi.Router) {
+			r.Use(w.keeper.Middleware(version, deny))
+			r.Get("/quote", func(rw http.ResponseWriter, r *http.Request) {
+				w.core.Add(1)
+				fmt.Fprintf(rw, `{"from":%q}`, version)
+			})
+			r.Get("/refuse", func(rw http.ResponseWriter, r *http.Request) {
+				deny(rw, r, fault.New(fault.InvalidAmount, "no"))
+			})
+			r.NotFound(func(rw http.ResponseWriter, r *http.Request) {
+				http.Error(rw, "nothing here", http.StatusNotFound)
+			})
+		})
+	}
+	w.server = httptest.NewServer(router)
+	t.Cleanup(w.server.Close)
+	t.Cleanup(w.server.Client().CloseIdleConnections)
+	return w
+}
+
+// deny answers the way a front door does.
+func deny(w http.ResponseWriter, _ *http.Request, e *fault.Error) {
+	status := http.StatusBadRequest
+	if e.Code == fault.VersionBrownout || e.Code == fault.VersionRetired {
+		status = http.StatusGone
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(refusal{e.Code, e.Message, e.Successor, e.Until})
+}
+
+type refusal struct {
+	Code      fault.Code
+	Message   string
+	Successor string
+	Until     time.Time
+}
+
+type answer struct {
+	status int
+	http.Header
+	body string
+}
+
+func (a answer) refusal(t *testing.T) (r refusal) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+		t.Fatalf("%v in %q", err, a.body)
+	}
+	return r
+}
+
+func (w *world) get(path string, headers ...string) answer {
+	w.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, w.server.URL+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	res, err := w.server.Client().Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(res.Body); err != nil {
+		w.t.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, body.String()}
+}
+
+// refused asks for every client and gives those that were refused.
+func (w *world) refused(clients int) map[int]bool {
+	w.t.Helper()
+	out := map[int]bool{}
+	for i := range clients {
+		switch a := w.get(fmt.Sprintf("/v1/quote?integratorId=0x%040x", i+1)); a.status {
+		case http.StatusOK:
+		case http.StatusGone:
+			out[i] = true
+		default:
+			w.t.Fatalf("client %d got %d: %s", i, a.status, a.body)
+		}
+	}
+	return out
+}
+
+func (w *world) setTime(text string) {
+	now := at(text)
+	w.clock.Store(&now)
+}
+
+func (w *world) advance(d time.Duration) {
+	now := w.clock.Load().Add(d)
+	w.clock.Store(&now)
+}
+
+func (w *world) write(plan string) {
+	w.t.Helper()
+	if err := os.WriteFile(w.file, []byte(plan), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// reload puts a plan into the file and lets the keeper find it.
+func (w *world) reload(plan string) {
+	w.t.Helper()
+	w.write(plan)
+	w.keeper.Poll()
+}
+
+func (w *world) state(version string) lifecycle.Stage {
+	w.t.Helper()
+	for _, e := range w.keeper.Document().Versions {
+		if e.Name == version {
+			return e.State
+		}
+	}
+	w.t.Fatalf("no version %s in the document", version)
+	return ""
+}
+
+// logged keeps what was logged.
+type logged struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+// lines gives the records that contain a text.
+func (l *logged) lines(containing string) (out []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.all.String()) {
+		if strings.Contains(line, containing) {
+			out = append(out, line)
+		}
+	}
+	return out
+}

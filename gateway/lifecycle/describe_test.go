@@ -100,7 +100,7 @@ func TestCheckCommandSaysWhoSeesWhat(t *testing.T) {
 					t.Errorf("%q is missing from\n%s", want, out.String())
 				}
 			}
-			if strings.HasPrefix(name, "whole share") && (strings.Contains(out.String(), "exempt") || strings.Contains(out.String(), "all other")) {
+			if strings.HasPrefix(name, "whole share") && (strings.Contains(out.String(), "exempt clients") || strings.Contains(out.String(), "all other")) {
 				t.Errorf("groups of nobody in\n%s", out.String())
 			}
 		})

@@ -1,0 +1,68 @@
+package survey
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// maxQuery bounds what is kept of a request. The longest lawful quote request
+// is far below it.
+const maxQuery = 2 << 10
+
+// Subject is an old version under survey.
+type Subject struct {
+	survey             *Survey
+	version, successor string
+	try                Try
+
+	dropped atomic.Uint64 // since they were last counted
+
+	older, newer *tally // of the day before and of the current one; nil when there is none
+}
+
+// Subject adds a version whose calls are tried on a successor. It is used by
+// the quote route of the version, and by no other: a health check would fail
+// there for want of parameters.
+func (s *Survey) Subject(version, successor string, try Try) *Subject {
+	subject := &Subject{survey: s, version: version, successor: successor, try: try}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subjects = append(s.subjects, subject)
+	return subject
+}
+
+// Middleware asks about every GET that was answered with success. A request
+// the old version itself refused is no one's hope, and does not count.
+func (s *Subject) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		watched := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		next.ServeHTTP(watched, r)
+		status := watched.Status() // 0: nothing was written, which net/http sends as 200
+		if r.Method == http.MethodGet && (status == 0 || status/100 == 2) {
+			s.Ask(r)
+		}
+	})
+}
+
+// Ask queues a request for trial, or drops it. It never waits.
+func (s *Subject) Ask(r *http.Request) {
+	if len(r.URL.RawQuery) > maxQuery {
+		s.dropped.Add(1)
+		return
+	}
+	c := call{subject: s, client: s.survey.caller(r).Identity(), query: strings.Clone(r.URL.RawQuery)}
+	s.survey.gate.RLock()
+	defer s.survey.gate.RUnlock()
+	if s.survey.closed {
+		s.dropped.Add(1)
+		return
+	}
+	select {
+	case s.survey.queue <- c:
+	default:
+		s.dropped.Add(1)
+	}
+}

@@ -87,6 +87,26 @@ func TestFrequentClientsHaveARow(t *testing.T) {
 	})
 }
 
+// Two clients that come late and in turn do not keep pushing each other out.
+func TestLateClientsFindARow(t *testing.T) {
+	s := subject(4)
+	now := time.Unix(0, 0)
+	omits := failure(fault.MissingParameter, "recipient")
+	for i := range 20 {
+		s.count(origin(i%4), omits, now)
+	}
+	for range 15 {
+		s.count(origin(8), omits, now)
+		s.count(origin(9), omits, now)
+	}
+	v := s.report(now)
+	for i, want := range []client.Identity{origin(8), origin(9)} {
+		if got := v.Clients[i]; got.Client != want || got.Fails < 10 {
+			t.Errorf("got %v with %d failures at place %d, want %v with most of its 15", got.Client, got.Fails, i, want)
+		}
+	}
+}
+
 func TestReasonsAreBounded(t *testing.T) {
 	s := subject(10)
 	now := time.Unix(0, 0)

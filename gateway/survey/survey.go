@@ -6,7 +6,8 @@
 // workers; when it is full they are dropped, and the count of those says how
 // far the rest is a sample. Counts cover the last one to two days, so that a
 // client that has mended its ways is forgotten. Memory is bounded by Options,
-// whatever clients send.
+// whatever clients send: with the defaults, less than 1 MiB for each version
+// and as much for the queue.
 package survey
 
 import (

@@ -36,9 +36,9 @@ type life struct {
 
 func newLife(version string, s *Schedule) *life {
 	l := &life{version: version, schedule: s}
-	message := "Version " + version + " is retired"
+	message := "Version " + version + " was retired"
 	if s != nil && !s.Sunset.IsZero() {
-		message += " since " + stamp(s.Sunset)
+		message += " on " + stamp(s.Sunset)
 	}
 	l.gone = *l.directed(fault.VersionRetired, message)
 	if s == nil {

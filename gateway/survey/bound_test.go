@@ -17,7 +17,7 @@ import (
 )
 
 func subject(clients int) *Subject {
-	return &Subject{survey: &Survey{clients: clients, log: slog.New(slog.DiscardHandler)}, version: "v1", successor: "v3"}
+	return &Subject{survey: &Survey{clients: clients, log: slog.New(slog.DiscardHandler)}, version: "v1", successor: "v3", newer: newTally(time.Unix(0, 0))}
 }
 
 func origin(i int) client.Identity {

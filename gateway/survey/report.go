@@ -21,7 +21,7 @@ type Version struct {
 	Version   string    `json:"version"`
 	Successor string    `json:"successor"`
 	Summary   string    `json:"summary"`
-	Since     time.Time `json:"since,omitzero"` // zero: nothing was asked yet
+	Since     time.Time `json:"since"`
 	Works     uint64    `json:"works"`
 	Fails     uint64    `json:"fails"`
 	Unknown   uint64    `json:"unknown"`   // the trial failed for a reason of our own

@@ -20,14 +20,14 @@ type Subject struct {
 
 	dropped atomic.Uint64 // since they were last counted
 
-	older, newer *tally // of the day before and of the current one; nil when there is none
+	older, newer *tally // of the day before, which may be nil, and of the current one
 }
 
 // Subject adds a version whose calls are tried on a successor. It is used by
 // the quote route of the version, and by no other: a health check would fail
 // there for want of parameters.
 func (s *Survey) Subject(version, successor string, try Try) *Subject {
-	subject := &Subject{survey: s, version: version, successor: successor, try: try}
+	subject := &Subject{survey: s, version: version, successor: successor, try: try, newer: newTally(s.now())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subjects = append(s.subjects, subject)

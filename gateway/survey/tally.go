@@ -50,18 +50,18 @@ type row struct {
 }
 
 func newTally(since time.Time) *tally {
-	return &tally{since: since, fails: map[Reason]uint64{}, rows: map[client.Identity]*row{}}
+	return &tally{since: since.UTC(), fails: map[Reason]uint64{}, rows: map[client.Identity]*row{}}
 }
 
 // roll begins a new day when the current one is over, and forgets those before
 // the last.
 func (s *Subject) roll(now time.Time) *tally {
-	if s.newer == nil || now.Sub(s.newer.since) >= day {
+	if age := now.Sub(s.newer.since); age >= day {
 		s.older = s.newer
-		if s.older != nil && now.Sub(s.older.since) >= 2*day {
+		if age >= 2*day {
 			s.older = nil
 		}
-		s.newer = newTally(now.UTC())
+		s.newer = newTally(now)
 	}
 	s.newer.dropped += s.dropped.Swap(0)
 	return s.newer

@@ -27,8 +27,8 @@ func Module(quoter Quoter) web.Module {
 		Name:     "v1",
 		Prefixes: []string{"/v1/", "/swap/v1/"},
 		Routes: []web.Route{
-			{Path: "/v1/quote", Handle: h.quote},
-			{Path: "/swap/v1/quote", Handle: h.quote},
+			{Path: "/v1/quote", Quotes: true, Handle: h.quote},
+			{Path: "/swap/v1/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v1/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
 		MapFault: wire.MapFault,
@@ -49,5 +49,5 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if req.Recipient.Zero() {
 		w.Header().Set("Quote-Warning", "no recipient was given, so this calldata pays the zero address: do not sign it")
 	}
-	return web.JSON(w, http.StatusOK, mapQuote(q))
+	return web.Body(w, mapQuote(q).Bytes())
 }

@@ -36,7 +36,7 @@ func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Modu
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: []web.Route{
-			{Path: "/v3/swap/quote", Handle: h.quote},
+			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: h.listRouters},
 			{Path: "/v3/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
@@ -61,7 +61,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, mapQuote(q))
+	return web.Body(w, mapQuote(q).Bytes())
 }
 
 func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {

@@ -27,8 +27,8 @@ func Module(quoter Quoter) web.Module {
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
-			{Path: "/v3legacy/swap/quote", Handle: h.quote},
-			{Path: "/v3/swap/quote", Revision: "legacy", Handle: h.quote},
+			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
+			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
 			{Path: "/v3legacy/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
 		MapFault: wire.MapFault,
@@ -46,5 +46,5 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusOK, mapQuote(q))
+	return web.Body(w, mapQuote(q).Bytes())
 }

@@ -33,7 +33,10 @@ type Route struct {
 	// Revision, if any, claims only those requests for Path that name this
 	// revision; the others belong to the module that has the path without one.
 	Revision string
-	// Free routes are not counted against the caller's request budget.
+	// Quotes marks the routes a version exists for: their use is its use.
+	Quotes bool
+	// Free routes are not counted against the caller's request budget, and
+	// outlive their version.
 	Free   bool
 	Handle Handler
 }
@@ -46,8 +49,15 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	return Bytes(w, status, "application/json", body.Bytes())
+	return Bytes(w, status, jsonType, body.Bytes())
 }
+
+// Body answers with JSON that is complete already.
+func Body(w http.ResponseWriter, body []byte) error {
+	return Bytes(w, http.StatusOK, jsonType, body)
+}
+
+const jsonType = "application/json"
 
 // Bytes answers with a body that is complete already.
 func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) error {

@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/quote"
+)
+
+// Body is a JSON object under construction, its fields in the order they are
+// named. All that is put into it is our own words, digits and addresses, none
+// of which needs escaping; what a client sent never comes here.
+//
+// A quote is written this way because encoding/json takes several times as
+// long for it as everything else does together.
+type Body struct{ json []byte }
+
+// NewBody starts an object.
+func NewBody() *Body {
+	return &Body{append(make([]byte, 0, 2048), '{')} // more than the longest quote
+}
+
+// Bytes ends the object and gives it with a final newline.
+func (b *Body) Bytes() []byte { return append(b.json, '}', '\n') }
+
+// Open starts a field that is an object of its own; Close ends it.
+func (b *Body) Open(name string) {
+	b.name(name)
+	b.json = append(b.json, '{')
+}
+
+// Close ends the object last opened.
+func (b *Body) Close() { b.json = append(b.json, '}') }
+
+// OpenArray starts a field that is an array of one object; CloseArray ends it.
+func (b *Body) OpenArray(name string) {
+	b.name(name)
+	b.json = append(b.json, '[', '{')
+}
+
+// CloseArray ends the array last opened.
+func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
+
+// Text adds a string.
+func (b *Body) Text(name, value string) {
+	b.name(name)
+	b.quoted(value)
+}
+
+// Texts adds an array of strings.
+func (b *Body) Texts(name string, values ...string) {
+	b.name(name)
+	b.json = append(b.json, '[')
+	for i, value := range values {
+		if i > 0 {
+			b.json = append(b.json, ',')
+		}
+		b.quoted(value)
+	}
+	b.json = append(b.json, ']')
+}
+
+// Chain adds a chain ID as a number.
+func (b *Body) Chain(name string, id chain.ID) {
+	b.name(name)
+	b.json = strconv.AppendUint(b.json, uint64(id), 10)
+}
+
+// Percentage adds a rate as a number of percent.
+func (b *Body) Percentage(name string, rate fee.BPS) {
+	b.name(name)
+	b.json = append(b.json, rate.Percent()...)
+}
+
+// Amount adds an amount as a decimal string.
+func (b *Body) Amount(name string, amount *uint256.Int) {
+	b.name(name)
+	b.json = append(b.json, '"')
+	if amount.IsUint64() {
+		b.json = strconv.AppendUint(b.json, amount.Uint64(), 10)
+	} else {
+		b.json = append(b.json, amount.Dec()...)
+	}
+	b.json = append(b.json, '"')
+}
+
+// Token adds a resolved token.
+func (b *Body) Token(name string, t chain.Token) {
+	b.Open(name)
+	b.Text("address", t.Address.String())
+	b.Text("symbol", t.Symbol)
+	b.Chain("decimals", chain.ID(t.Decimals))
+	b.Chain("chainId", t.ChainID)
+	b.Close()
+}
+
+// Approval adds the ERC-20 approval to send first, if there is one.
+func (b *Body) Approval(name string, a *quote.Approval) {
+	if a == nil {
+		return
+	}
+	b.Open(name)
+	b.Text("token", a.Token.String())
+	b.Text("spender", a.Spender.String())
+	b.Amount("amount", &a.Amount)
+	b.hex("calldata", a.Calldata)
+	b.Close()
+}
+
+// Call adds the payload of the main transaction.
+func (b *Body) Call(name string, q *quote.Quote) {
+	b.Open(name)
+	b.hex("calldata", q.Calldata)
+	b.Text("value", q.Value.Hex())
+	b.Close()
+}
+
+// Route adds the kind of route.
+func (b *Body) Route(name string, r chain.Route) {
+	b.Open(name)
+	if r == chain.CCTPInbound {
+		b.Text("type", "CCTP_INBOUND")
+	} else {
+		b.Text("type", "DIRECT")
+	}
+	b.Close()
+}
+
+func (b *Body) name(name string) {
+	if b.json[len(b.json)-1] != '{' {
+		b.json = append(b.json, ',')
+	}
+	b.quoted(name)
+	b.json = append(b.json, ':')
+}
+
+func (b *Body) quoted(text string) {
+	b.json = append(b.json, '"')
+	b.json = append(b.json, text...)
+	b.json = append(b.json, '"')
+}
+
+func (b *Body) hex(name string, data []byte) {
+	b.name(name)
+	b.json = append(b.json, `"0x`...)
+	b.json = hex.AppendEncode(b.json, data)
+	b.json = append(b.json, '"')
+}

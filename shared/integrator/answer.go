@@ -48,7 +48,7 @@ var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
 
 // getIntegrator is the call that asks a registry for an ID.
 func getIntegrator(id ID) hexutil.Bytes {
-	return append(selector[:len(selector):len(selector)], id[:]...)
+	return append(selector[:], id[:]...)
 }
 
 // decode reads the three words (address wallet, uint16 feeBps, bool active).

@@ -107,7 +107,13 @@ func TestMisbehavingEndpoint(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			g := newRig(t, front)
 			front.instead("eth_call", m.instead)
-			g.wantUnverified(1, m.reason)
+			e, retry := g.wantUnverified(1, m.reason), time.Second
+			if !m.reason.blamesEndpoint() {
+				retry = time.Minute
+			}
+			if e.RetryAfter != retry {
+				t.Errorf("retry after %v, want %v", e.RetryAfter, retry)
+			}
 			state, rests := Unused, 0
 			switch {
 			case m.reason.blamesEndpoint():
@@ -192,7 +198,9 @@ func TestHangingNodes(t *testing.T) {
 		hung = append(hung, newFront(t, http.HandlerFunc(hangs)))
 	}
 	g := newRigWith(t, config(hung...), limits{try: 40 * time.Millisecond, whole: 100 * time.Millisecond, calls: 1, waiting: 1})
-	g.wantUnverified(1, Timeout)
+	if e := g.wantUnverified(1, Timeout); strings.Contains(e.Error(), "endpoint 5") {
+		t.Errorf("%v: the last endpoint is named though it was not asked", e)
+	}
 	if got := hung[4].count("eth_chainId"); got != 0 {
 		t.Errorf("the last endpoint was asked though the time was up")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
@@ -131,6 +132,21 @@ func TestConcurrentLookupsShareOneFailure(t *testing.T) {
 	done.Wait()
 }
 
+// Who finds nothing remembered, and gets to ask only after the answer came, does
+// not ask again.
+func TestLatecomerAsksNobody(t *testing.T) {
+	t.Parallel()
+	front := newFront(t, newEVM(t, 369, partner(1, 25)))
+	g := newRig(t, front)
+	g.wantFee(1, 25)
+	if got := g.fly(key{369, idOf(wallet(1))}); got.failure != nil || got.answer.partner.FeeBPS != 25 {
+		t.Errorf("got %+v, want a fee of 25", got)
+	}
+	if got := front.count("eth_call"); got != 1 {
+		t.Errorf("%d calls, want 1", got)
+	}
+}
+
 func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
 	t.Parallel()
 	node := newEVM(t, 369, partner(1, 25))
@@ -186,6 +202,32 @@ func TestUnconfiguredChain(t *testing.T) {
 			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
 		}
 	}
+}
+
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New(config(), deployment, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.begin() {
+			t.Fatal("closed from the beginning")
+		}
+		closed := false
+		go func() {
+			r.Close()
+			closed = true
+		}()
+		synctest.Wait()
+		if closed {
+			t.Error("closed while a call was under way")
+		}
+		r.running.Done()
+		synctest.Wait()
+		if !closed || r.begin() {
+			t.Error("not closed after the last call")
+		}
+	})
 }
 
 func TestClose(t *testing.T) {

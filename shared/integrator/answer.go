@@ -2,6 +2,7 @@ package integrator
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -72,7 +73,7 @@ func decode(id ID, output []byte) (answer, *failure) {
 	// The ID is the wallet's address. An answer about another wallet is an
 	// answer to another question.
 	if idOf(wallet) != id {
-		return answer{}, &failure{reason: Misconfigured, text: "the registry names another wallet than the one the ID is made of"}
+		return answer{}, &failure{reason: Misconfigured, text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
 	}
 	a := answer{
 		standing: inactive,

@@ -93,7 +93,7 @@ func (r *Registry) ask(k key) (answer, *failure) {
 	a, f := r.networks[i].ask(ctx, k.id, r.cache.known(k))
 	r.hooks.Latency(k.network, r.now().Sub(start))
 	if f == nil && a.standing == active && a.partner.FeeBPS > MaxFeeBPS {
-		return answer{}, &failure{Misconfigured, fmt.Sprintf("the registry states a fee of %d bps, above %d", a.partner.FeeBPS, MaxFeeBPS), longRetry}
+		return answer{}, &failure{Misconfigured, fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", a.partner.FeeBPS, MaxFeeBPS, k.id), longRetry}
 	}
 	return a, f
 }

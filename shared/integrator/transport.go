@@ -1,6 +1,9 @@
 package integrator
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // maxAnswer is far more than the few hundred bytes an honest answer has.
 const maxAnswer = 64 << 10
@@ -10,13 +13,17 @@ const maxAnswer = 64 << 10
 var repeatable = http.Header{"X-Idempotency-Key": {}}
 
 // newHTTPClient makes a client that reads no more of an answer than maxAnswer
-// and goes where it was told to, wherever a redirection points.
+// and goes where it was told to, wherever a redirection points. Time is bounded
+// by the context of each request.
 func newHTTPClient(connections int) *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = connections
-	transport.MaxResponseHeaderBytes = maxAnswer
 	return &http.Client{
-		Transport:     bounded{transport},
+		Transport: bounded{&http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    connections,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: maxAnswer,
+		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -164,7 +164,8 @@ func TestReceive(t *testing.T) {
 	for n, to := range map[byte][]byte{0: recipient[:], 2: note(7).recipient()} {
 		b := goodBurn()
 		b.amount, b.hook = 4000, hook(n, to)
-		message, signature := attested(t, sent(chain, b), n, nil)
+		burnt := sent(chain, b)
+		message, signature := attested(t, burnt, n, func(a *Attestation) { a.ExpirationBlock = chain.head() + 2 })
 		receipt := chain.do(operatorKey, receiver, "receiveMessage", message, signature)
 		same(t, event(t, receipt, receiver, "Received"), map[string]any{
 			"nonce":        [32]byte{n},
@@ -218,6 +219,7 @@ func TestReceiveRefusesAlteredBytes(t *testing.T) {
 func TestReceiveRefusesMessage(t *testing.T) {
 	chain := startCCTP(t)
 	good := sent(chain, goodBurn())
+	head := chain.head()
 	stranger := common.BytesToHash(recipient[:])
 	put := func(at int, value ...byte) func([]byte) []byte {
 		return func(m []byte) []byte { copy(m[at:], value); return m }
@@ -238,7 +240,7 @@ func TestReceiveRefusesMessage(t *testing.T) {
 		"minted to another": {put(184, stranger[:]...), nil, "minted to another"},
 		"fee over maximum":  {nil, func(a *Attestation) { a.Fee = big.NewInt(3) }, "Fee exceeds max fee"},
 		"fee takes all":     {nil, func(a *Attestation) { a.Fee = big.NewInt(5000) }, "Fee equals or exceeds amount"},
-		"expired":           {nil, func(a *Attestation) { a.ExpirationBlock = 1 }, "Message expired and must be re-signed"},
+		"expired":           {nil, func(a *Attestation) { a.ExpirationBlock = head }, "Message expired and must be re-signed"},
 		"no hook":           {rehook(nil), nil, "hook is too short"},
 		"no recipient":      {rehook(hook(0, nil)), nil, "hook is too short"},
 		"padded address":    {rehook(hook(0, stranger[:])), nil, "recipient has the wrong length"},

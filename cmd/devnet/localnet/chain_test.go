@@ -45,9 +45,9 @@ func startHTTP(t *testing.T, id uint64) *Chain {
 	return chain
 }
 
-func transfer(t *testing.T, chainID int64, nonce uint64) *types.Transaction {
+func transfer(t *testing.T, key *ecdsa.PrivateKey, chainID int64, nonce uint64) *types.Transaction {
 	t.Helper()
-	tx, err := types.SignNewTx(userKey, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
+	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(big.NewInt(chainID)), &types.DynamicFeeTx{
 		ChainID: big.NewInt(chainID), Nonce: nonce, To: &recipient, Value: big.NewInt(5),
 		Gas: params.TxGas, GasTipCap: big.NewInt(1), GasFeeCap: big.NewInt(10 * params.GWei),
 	})
@@ -66,7 +66,7 @@ func TestTransactionOverHTTP(t *testing.T) {
 		}
 	}
 
-	tx := transfer(t, 369, 0)
+	tx := transfer(t, userKey, 369, 0)
 	if err := client.SendTransaction(t.Context(), tx); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestTransactionOverHTTP(t *testing.T) {
 		tx   *types.Transaction
 		want string
 	}{
-		"of another chain": {transfer(t, 1, 1), "invalid sender"},
+		"of another chain": {transfer(t, userKey, 1, 1), "invalid sender"},
 		"sent before":      {tx, "nonce too low"},
 	} {
 		if err := client.SendTransaction(t.Context(), test.tx); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -96,7 +96,7 @@ func TestTransactionOverHTTP(t *testing.T) {
 
 func TestTransactionAheadOfItsNonce(t *testing.T) {
 	chain := startHTTP(t, 1)
-	late, early := transfer(t, 1, 1), transfer(t, 1, 0)
+	late, early := transfer(t, userKey, 1, 1), transfer(t, userKey, 1, 0)
 	for _, tx := range []*types.Transaction{late, early} {
 		if err := chain.Client().SendTransaction(t.Context(), tx); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestTransactionAheadOfItsNonce(t *testing.T) {
 
 func TestMethodsServed(t *testing.T) {
 	client := dial(t, startHTTP(t, 1)).Client()
-	raw, err := transfer(t, 1, 0).MarshalBinary()
+	raw, err := transfer(t, userKey, 1, 0).MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,8 @@ func TestMethodsServed(t *testing.T) {
 	}
 }
 
-func TestSendersAtOnce(t *testing.T) {
+// Send finds the nonce itself, so that it may be called from anywhere.
+func TestSendAtOnce(t *testing.T) {
 	const each = 5
 	chain := startHTTP(t, 1)
 	var group sync.WaitGroup
@@ -146,6 +147,30 @@ func TestSendersAtOnce(t *testing.T) {
 	if got, err := chain.Client().BalanceAt(t.Context(), recipient, nil); err != nil || got.Int64() != 3*each {
 		t.Errorf("balance: got %s, %v, want %d", got, err, 3*each)
 	}
+}
+
+func TestWalletsAtOnce(t *testing.T) {
+	const each = 10
+	chain := startHTTP(t, 1)
+	var group sync.WaitGroup
+	for _, key := range []*ecdsa.PrivateKey{operatorKey, userKey, attesterKey} {
+		var txs []*types.Transaction
+		for nonce := range uint64(each) {
+			txs = append(txs, transfer(t, key, 1, nonce))
+		}
+		client := dial(t, chain)
+		group.Go(func() {
+			for _, tx := range txs {
+				if err := client.SendTransaction(t.Context(), tx); err != nil {
+					t.Error(err)
+				}
+				if _, err := client.TransactionReceipt(t.Context(), tx.Hash()); err != nil {
+					t.Errorf("no receipt though the transaction was answered: %v", err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestSendTooMuch(t *testing.T) {

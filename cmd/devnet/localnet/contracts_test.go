@@ -117,6 +117,15 @@ func (c testChain) read(from contract, method string, args ...any) any {
 	return values
 }
 
+func (c testChain) head() uint64 {
+	c.t.Helper()
+	number, err := c.Client().BlockNumber(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return number
+}
+
 // balances wants each holder to have so much of the token, or of the native coin.
 func (c testChain) balances(token contract, want map[common.Address]int64) {
 	c.t.Helper()

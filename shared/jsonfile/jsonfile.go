@@ -14,8 +14,12 @@ import (
 	"strings"
 )
 
-// MaxSize bounds how much of a file is read.
-const MaxSize = 1 << 20
+const (
+	// MaxSize bounds how much of a file is read.
+	MaxSize = 1 << 20
+	// maxDepth is deeper than any configuration.
+	maxDepth = 32
+)
 
 // Read reads the file at path, at most MaxSize bytes of it.
 func Read(path string) ([]byte, error) {
@@ -53,6 +57,7 @@ func Decode(data []byte, into any) error {
 // walker goes through the tokens beside the type they will be decoded into.
 type walker struct {
 	dec      *json.Decoder
+	depth    int
 	problems []error
 }
 
@@ -64,6 +69,10 @@ func (w *walker) value(path string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
+	if w.depth++; w.depth > maxDepth {
+		return errors.New("nested too deeply")
+	}
+	defer func() { w.depth-- }()
 	switch token {
 	case json.Delim('{'):
 		return w.object(path, t)

@@ -52,6 +52,7 @@ func TestDecodeRefusesWhatIsNotOneValue(t *testing.T) {
 		"field in case": `{"Name":"n"}`,
 		"missing brace": `{"rows":[{"id":1}`,
 		"array":         `[1]`,
+		"endless depth": strings.Repeat("[", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got file

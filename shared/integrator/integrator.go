@@ -8,8 +8,8 @@
 //     a registry gives, there is no fee: the look-up fails.
 //   - Answers are remembered, failures are not. Look-ups of one key at the same
 //     time share one call, and one that gives up does not end it for the others.
-//   - Invented IDs cost the partners already known nothing: answers about them
-//     live in a cache of their own, and their calls run in a lane of their own.
+//   - Invented IDs evict no partner and hold none up: answers about them live in
+//     a cache of their own, and their calls run in a bounded lane of their own.
 //   - No text from an RPC endpoint, and no part of its address, is in any error,
 //     log line or health report. Endpoints are named by their place in the
 //     configuration.

@@ -1,11 +1,10 @@
 // Package localnet runs simulated chains with the reference contracts.
 //
 // A chain is a whole go-ethereum node in memory, with no peers. It seals a block for each transaction before it answers
-// the sender, so a receipt is there as soon as the transaction has a hash.
+// the sender, so the receipt is there as soon as the sender has the hash, unless the transaction is ahead of its nonce.
 package localnet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/eth"
@@ -147,44 +145,4 @@ func (c *Chain) Close() error {
 	c.seal.close()
 	c.client.Close()
 	return c.node.Close()
-}
-
-// A sealer is the chain's way of taking transactions, in the place of the node's own. Its exported methods are those of
-// the RPC namespace eth.
-type sealer struct {
-	backend *eth.Ethereum
-	beacon  *catalyst.SimulatedBeacon
-
-	mu     sync.Mutex
-	closed bool
-}
-
-// SendRawTransaction takes a signed transaction and seals it in a block.
-func (s *sealer) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
-	tx := new(types.Transaction)
-	if err := tx.UnmarshalBinary(raw); err != nil {
-		return common.Hash{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return common.Hash{}, errors.New("the chain is closed")
-	}
-	if err := s.backend.APIBackend.SendTx(ctx, tx); err != nil {
-		return common.Hash{}, err
-	}
-	s.beacon.Commit()
-	// The pool learns of the block in its own time; the next sender should not see it lag.
-	return tx.Hash(), s.backend.TxPool().Sync()
-}
-
-// SendRawTransactionSync says that there is nothing to wait for; the node's own would wait for a block in vain.
-func (s *sealer) SendRawTransactionSync(hexutil.Bytes, *uint64) (map[string]any, error) {
-	return nil, errors.New("use eth_sendRawTransaction: it answers when the transaction is in a block")
-}
-
-func (s *sealer) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
 }

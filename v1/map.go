@@ -8,12 +8,7 @@ import (
 func mapQuote(q *quote.Quote) *wire.Body {
 	src, dst := q.Pair.SrcToken.Address.String(), q.Pair.DstToken.Address.String()
 	fee := q.Fee.ProtocolBPS.Of(&q.SrcAmount)
-	b := wire.NewBody()
-	b.Text("to", q.To.String())
-	b.Token("srcToken", q.Pair.SrcToken)
-	b.Token("destToken", q.Pair.DstToken)
-	b.Amount("srcAmount", &q.SrcAmount)
-	b.Amount("destAmount", &q.DestAmount)
+	b := wire.NewBody(q)
 	b.Open("fee") // flat, in the source token's smallest unit
 	b.Percentage("percentage", q.Fee.ProtocolBPS)
 	b.Amount("amount", &fee)

@@ -8,12 +8,7 @@ import (
 )
 
 func mapQuote(q *quote.Quote) *wire.Body {
-	b := wire.NewBody()
-	b.Text("to", q.To.String())
-	b.Token("srcToken", q.Pair.SrcToken)
-	b.Token("destToken", q.Pair.DstToken)
-	b.Amount("srcAmount", &q.SrcAmount)
-	b.Amount("destAmount", &q.DestAmount)
+	b := wire.NewBody(q)
 	mapFee(b, &q.Fee)
 	b.Approval("approval", q.Approval)
 	b.Call("methodParameters", q)

@@ -6,12 +6,7 @@ import (
 )
 
 func mapQuote(q *quote.Quote) *wire.Body {
-	b := wire.NewBody()
-	b.Text("to", q.To.String())
-	b.Token("srcToken", q.Pair.SrcToken)
-	b.Token("destToken", q.Pair.DstToken)
-	b.Amount("srcAmount", &q.SrcAmount)
-	b.Amount("destAmount", &q.DestAmount)
+	b := wire.NewBody(q)
 	b.Open("fee") // flat, in the destination token's smallest unit
 	b.Percentage("percentage", q.Fee.ProtocolBPS)
 	b.Amount("amount", &q.Fee.Protocol)

@@ -19,9 +19,15 @@ import (
 // long for it as everything else does together.
 type Body struct{ json []byte }
 
-// NewBody starts an object.
-func NewBody() *Body {
-	return &Body{append(make([]byte, 0, 2048), '{')} // more than the longest quote
+// NewBody starts a quote with what every version says first.
+func NewBody(q *quote.Quote) *Body {
+	b := &Body{append(make([]byte, 0, 2048), '{')} // more than the longest quote
+	b.Text("to", q.To.String())
+	b.token("srcToken", q.Pair.SrcToken)
+	b.token("destToken", q.Pair.DstToken)
+	b.Amount("srcAmount", &q.SrcAmount)
+	b.Amount("destAmount", &q.DestAmount)
+	return b
 }
 
 // Bytes ends the object and gives it with a final newline.
@@ -88,16 +94,6 @@ func (b *Body) Amount(name string, amount *uint256.Int) {
 	b.json = append(b.json, '"')
 }
 
-// Token adds a resolved token.
-func (b *Body) Token(name string, t chain.Token) {
-	b.Open(name)
-	b.Text("address", t.Address.String())
-	b.Text("symbol", t.Symbol)
-	b.Chain("decimals", chain.ID(t.Decimals))
-	b.Chain("chainId", t.ChainID)
-	b.Close()
-}
-
 // Approval adds the ERC-20 approval to send first, if there is one.
 func (b *Body) Approval(name string, a *quote.Approval) {
 	if a == nil {
@@ -127,6 +123,15 @@ func (b *Body) Route(name string, r chain.Route) {
 	} else {
 		b.Text("type", "DIRECT")
 	}
+	b.Close()
+}
+
+func (b *Body) token(name string, t chain.Token) {
+	b.Open(name)
+	b.Text("address", t.Address.String())
+	b.Text("symbol", t.Symbol)
+	b.Chain("decimals", chain.ID(t.Decimals))
+	b.Chain("chainId", t.ChainID)
 	b.Close()
 }
 

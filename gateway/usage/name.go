@@ -1,0 +1,109 @@
+package usage
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/dchest/siphash"
+
+	"github.com/quotegate/quotegate/gateway/client"
+)
+
+// key hashes identities. Without it, nobody can tell which address a hash is
+// of; with it, trying all of them is easy.
+type key [16]byte
+
+func randomKey() (k key) {
+	_, _ = rand.Read(k[:]) // never fails: it would end the program
+	return k
+}
+
+// keyFrom makes a key of a secret of any length.
+func keyFrom(secret string) (k key) {
+	sum := sha256.Sum256([]byte("quotegate usage key\x00" + secret))
+	copy(k[:], sum[:])
+	return k
+}
+
+func parseKey(text string) (k key, err error) {
+	if len(text) != hex.EncodedLen(len(k)) {
+		return k, fmt.Errorf("a key has %d hexadecimal digits, this has %d characters", hex.EncodedLen(len(k)), len(text))
+	}
+	_, err = hex.Decode(k[:], []byte(text))
+	return k, err
+}
+
+func (k key) String() string { return hex.EncodeToString(k[:]) }
+
+// fingerprint tells keys apart without giving them away.
+func (k key) fingerprint() string {
+	sum := sha256.Sum256(append([]byte("quotegate usage fingerprint\x00"), k[:]...))
+	return hex.EncodeToString(sum[:8])
+}
+
+// hash is one 64-bit hash for everything: the sketches, the rows, the names.
+// SipHash makes it even and unforeseeable, so that nobody can choose names
+// that skew a sketch.
+func (k key) hash(domain, text string) uint64 {
+	var room [16 + client.MaxText]byte
+	b := append(append(append(room[:0], domain...), 0), text...)
+	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), b)
+}
+
+func (k key) identity(id client.Identity) uint64 { return k.hash(string(id.Kind), id.Text) }
+
+// name is an identity as it is kept and shown: without the address.
+type name struct {
+	kind    client.Kind
+	text    string // as it is; of an agent, the family alone
+	network uint64 // of an agent, the hash of its address prefix; 0 if it has none
+}
+
+func (k key) name(id client.Identity) name {
+	if id.Kind != client.Agent {
+		return name{kind: id.Kind, text: id.Text}
+	}
+	family, network, _ := strings.Cut(id.Text, " ")
+	n := name{kind: id.Kind, text: strings.Clone(family)} // a part of the text would keep the rest in memory
+	if network != "" && network != "-" {
+		n.network = k.hash("network", network)
+	}
+	return n
+}
+
+// String is one line: "origin https://wallet.example", "agent curl #5f1c…".
+func (n name) String() string {
+	if n.kind != client.Agent {
+		return string(n.kind) + " " + n.text
+	}
+	if n.network == 0 {
+		return fmt.Sprintf("%s %s -", n.kind, n.text)
+	}
+	return fmt.Sprintf("%s %s #%016x", n.kind, n.text, n.network)
+}
+
+// clear tells whether the name says all that the identity does.
+func (n name) clear() bool { return n.kind != client.Agent }
+
+// valid holds a name from a file or another instance to what a client package
+// can make.
+func (n name) valid() bool {
+	switch n.kind {
+	case client.Integrator, client.Origin, client.Agent:
+	default:
+		return false
+	}
+	if n.text == "" || len(n.text) > client.MaxText {
+		return false
+	}
+	for i := range len(n.text) {
+		if n.text[i] <= ' ' || n.text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

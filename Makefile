@@ -38,9 +38,8 @@ vectors:
 # Compile the reference contracts with the pinned solc.
 contracts:
 	mkdir -p .scratch/contracts
-	cp testdata/contracts/package.json .scratch/contracts/
-	npm install --prefix .scratch/contracts --no-package-lock --loglevel=error
-	cd .scratch/contracts && node ../../testdata/contracts/compile.mjs
+	cp testdata/contracts/package.json testdata/contracts/.npmrc .scratch/contracts/
+	cd .scratch/contracts && npm install --no-audit --no-fund --ignore-scripts --loglevel=error && node ../../testdata/contracts/compile.mjs
 
 # Have the public RAILGUN engine read the notes of a running gateway.
 interop:

@@ -8,7 +8,8 @@ import (
 
 // Config is the gateway's own part of the environment.
 type Config struct {
-	LegacyHosts []string `env:"LEGACY_HOSTS"` // Host names whose /v3/swap/quote is the earlier v3
+	LegacyHosts   []string `env:"LEGACY_HOSTS"`   // Host names whose /v3/swap/quote is the earlier v3
+	LifecycleFile string   `env:"LIFECYCLE_FILE"` // the retirement plan; none: all versions are active
 }
 
 // Validate reports every problem, naming the variable.

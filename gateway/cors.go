@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/go-chi/cors"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
 // allowOrigins lets a page of any origin GET, and read the headers that tell
@@ -14,11 +16,9 @@ func allowOrigins() func(http.Handler) http.Handler {
 		AllowedOrigins: []string{"*"},
 		AllowedMethods: []string{http.MethodGet, http.MethodHead},
 		AllowedHeaders: []string{"Accept", "Content-Type", "API-Revision", "API-Rehearse"},
-		ExposedHeaders: []string{
-			"X-Request-ID", "Retry-After",
-			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-			"Deprecation", "Sunset", "Link", "API-Brownout", "Warning",
-		},
+		ExposedHeaders: append(lifecycle.ResponseHeaders(),
+			"X-Request-ID", "Retry-After", "Quote-Warning",
+			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
 		MaxAge: int(time.Hour.Seconds()),
 	})
 }

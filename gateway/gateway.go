@@ -10,8 +10,12 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
+	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -29,8 +33,23 @@ type Parts struct {
 	// Modules are the versions. The first is the current one, which answers
 	// for paths that belong to none.
 	Modules []web.Module
+	Life    *lifecycle.Keeper
+	Survey  *survey.Survey
+	Usage   Usage
 	Limiter *limit.Limiter
 	Log     *slog.Logger
+}
+
+// Usage hears of every quote that was given, and knows how to call a client
+// without telling its address.
+type Usage interface {
+	Record(version string, who client.Identity, at time.Time)
+	Name(who client.Identity) string
+}
+
+// Caller is who sent a request, as far as that can be known.
+func Caller(r *http.Request) client.Caller {
+	return client.From(r, middleware.GetClientIPAddr(r.Context()))
 }
 
 // Gateway is the public handler.
@@ -40,12 +59,18 @@ type Gateway struct {
 	log         *slog.Logger
 	modules     []web.Module
 	legacyHosts map[string]bool
+	life        *lifecycle.Keeper
+	survey      *survey.Survey
+	usage       Usage
 	limited     func(http.Handler) http.Handler
 }
 
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
-	g := &Gateway{log: parts.Log, modules: parts.Modules, legacyHosts: cfg.hosts()}
+	g := &Gateway{
+		log: parts.Log, modules: parts.Modules, legacyHosts: cfg.hosts(),
+		life: parts.Life, survey: parts.Survey, usage: parts.Usage,
+	}
 	g.limited = parts.Limiter.Middleware(g.fail)
 	router := chi.NewRouter()
 	router.Use(g.observe, allowOrigins(), g.recover, g.boundURL, parts.Limiter.ClientIP)
@@ -53,12 +78,15 @@ func New(cfg Config, parts Parts) *Gateway {
 		router.Get(path, revisions.ServeHTTP)
 		router.Head(path, revisions.ServeHTTP)
 	}
+	router.Get("/versions", g.versions)
+	router.Head("/versions", g.versions)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		g.fail(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", g.module(r).Name))
+		m, _ := g.module(r)
+		g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
 	})
 	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
-		g.fail(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
+		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
 	})
 	g.Handler = router
 	return g
@@ -73,4 +101,11 @@ func (g *Gateway) boundURL(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// versions answers what there is to know about every version.
+func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
+	if err := web.JSON(w, http.StatusOK, g.life.Document()); err != nil {
+		g.fail(w, r, err)
+	}
 }

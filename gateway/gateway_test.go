@@ -4,13 +4,17 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -64,17 +68,82 @@ func modules() []web.Module {
 // newGateway serves the real versions without a limit.
 func newGateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	return mount(t, gateway.Config{LegacyHosts: []string{"legacy.example"}}, limit.Config{}, modules(), io.Discard)
+	return mount(t, setup{Config: gateway.Config{LegacyHosts: []string{"legacy.example"}}})
+}
+
+// setup is a gateway to be mounted. Left out: the real versions, no limit, no
+// plan, the real clock, no log.
+type setup struct {
+	gateway.Config
+	modules []web.Module
+	budget  limit.Config
+	now     func() time.Time
+	logs    io.Writer
+	survey  *survey.Survey
 }
 
 // mount puts a gateway together.
-func mount(t testing.TB, cfg gateway.Config, budget limit.Config, modules []web.Module, logs io.Writer) *gateway.Gateway {
+func mount(t testing.TB, s setup) *gateway.Gateway {
 	t.Helper()
-	log := slog.New(slog.NewJSONHandler(logs, nil))
-	limiter, err := limit.New(t.Context(), budget, log, time.Now)
+	if s.modules == nil {
+		s.modules = modules()
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.logs == nil {
+		s.logs = io.Discard
+	}
+	if s.survey == nil {
+		s.survey = newSurvey(t)
+	}
+	log := slog.New(slog.NewJSONHandler(s.logs, nil))
+	limiter, err := limit.New(t.Context(), s.budget, log, s.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { limiter.Close() })
-	return gateway.New(cfg, gateway.Parts{Modules: modules, Limiter: limiter, Log: log})
+	counts := &counter{}
+	life, err := lifecycle.New(lifecycle.Options{
+		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Caller: gateway.Caller, Usage: counts, Now: s.now, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Limiter: limiter, Log: log})
+}
+
+func newSurvey(t testing.TB) *survey.Survey {
+	s := survey.New(survey.Options{Caller: gateway.Caller})
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+// counter counts in memory, for ever.
+type counter struct {
+	mu    sync.Mutex
+	calls map[string]map[client.Identity]int
+}
+
+func (u *counter) Record(version string, who client.Identity, _ time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls == nil {
+		u.calls = map[string]map[client.Identity]int{}
+	}
+	if u.calls[version] == nil {
+		u.calls[version] = map[client.Identity]int{}
+	}
+	u.calls[version][who]++
+}
+
+func (u *counter) Name(who client.Identity) string { return "client " + string(who.Kind) }
+
+func (u *counter) LastDay(version string) (clients, calls int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, n := range u.calls[version] {
+		calls += n
+	}
+	return len(u.calls[version]), calls
 }

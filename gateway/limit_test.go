@@ -2,13 +2,11 @@ package gateway_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"testing"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/limit"
 )
 
@@ -16,9 +14,9 @@ import (
 // it spent in all of them, in JSON, while what is free stays free.
 func TestOneBudgetForAllVersions(t *testing.T) {
 	const budget = 7
-	gw := mount(t, gateway.Config{}, limit.Config{PerMinute: budget}, modules(), io.Discard)
+	gw := mount(t, setup{budget: limit.Config{PerMinute: budget}})
 	limited := []string{"/v3/app/routers"}
-	free := []string{"/v3/swap/healthcheck"}
+	free := []string{"/v3/swap/healthcheck", "/versions"}
 	for _, m := range modules() {
 		limited = append(limited, quotePath(m))
 		free = append(free, "/"+m.Name+"/openapi.yaml")
@@ -60,7 +58,7 @@ func TestOneBudgetForAllVersions(t *testing.T) {
 // TestForwardedAddressesAreNotBelieved: without trusted proxies a header
 // cannot buy a second budget.
 func TestForwardedAddressesAreNotBelieved(t *testing.T) {
-	gw := mount(t, gateway.Config{}, limit.Config{PerMinute: 1}, modules(), io.Discard)
+	gw := mount(t, setup{budget: limit.Config{PerMinute: 1}})
 	ask(gw, "/v3/app/routers")
 	r := httptest.NewRequest("GET", "/v3/app/routers", nil)
 	for _, name := range []string{"X-Forwarded-For", "X-Real-IP", "True-Client-IP", "Forwarded"} {

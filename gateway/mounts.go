@@ -28,3 +28,12 @@ func Modules(core Core) []web.Module {
 		v1.Module(core.Engine),
 	}
 }
+
+// Names lists the versions by name, in the order of the modules.
+func Names(modules []web.Module) []string {
+	names := make([]string, len(modules))
+	for i := range modules {
+		names[i] = modules[i].Name
+	}
+	return names
+}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -19,6 +20,8 @@ import (
 type trace struct {
 	http.ResponseWriter
 	id      string
+	start   time.Time
+	client  client.Identity
 	version string // empty for a path of no version
 	route   string // the path as mounted, never as the client wrote it
 	status  int
@@ -43,8 +46,7 @@ func traceOf(r *http.Request) *trace { return r.Context().Value(traceKey{}).(*tr
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		t := &trace{ResponseWriter: w, id: newID()}
+		t := &trace{ResponseWriter: w, id: newID(), start: time.Now()}
 		w.Header().Set("X-Request-ID", t.id)
 		w.Header().Set("Cache-Control", "no-store") // a quote is for one caller, at one time
 		w.Header().Set("Vary", "API-Revision")      // the Host is part of every cache's key already
@@ -56,9 +58,18 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 			slog.String("method", r.Method),
 			slog.Int("status", t.status),
 			slog.String("code", string(t.code)),
-			slog.Duration("duration", time.Since(start)),
+			slog.Duration("duration", time.Since(t.start)),
+			slog.String("client", g.clientName(t)),
 		)
 	})
+}
+
+// clientName is how the log calls whoever sent a request to a version.
+func (g *Gateway) clientName(t *trace) string {
+	if t.version == "" || !g.log.Enabled(context.Background(), slog.LevelInfo) {
+		return ""
+	}
+	return g.usage.Name(t.client)
 }
 
 // requestIDs makes IDs that no other process makes: a random part for this

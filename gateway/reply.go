@@ -17,7 +17,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := fault.From(err)
 	t := traceOf(r)
 	t.code = e.Code
-	status, body := g.module(r).MapFault(e, t.id)
+	m, _ := g.module(r)
+	status, body := m.MapFault(e, t.id)
 	g.logFault(r, t, e, status)
 	if t.status != 0 {
 		return // an answer is on its way already; another would only garble it
@@ -28,6 +29,18 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	_ = web.JSON(w, status, body) // an error body is plain text fields: it always encodes
+}
+
+// refuse answers a request that no route took. Under a version's prefix that is
+// an answer of the version, with all its headers; once it is gone, that it is.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
+	if m, owned := g.module(r); owned {
+		traceOf(r).version = m.Name
+		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil {
+			e = gone
+		}
+	}
+	g.fail(w, r, e)
 }
 
 // logFault records why: at error level when it is our fault, and never when

@@ -33,21 +33,24 @@ func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) routes() map[string]*revisions {
 	paths := map[string]*revisions{}
 	for i := range g.modules {
-		for _, route := range g.modules[i].Routes {
+		m := &g.modules[i]
+		book := g.book(m)
+		for _, route := range m.Routes {
 			p := paths[route.Path]
 			if p == nil {
 				p = &revisions{handlers: map[string]http.Handler{}, of: g.revision}
 				paths[route.Path] = p
 			}
-			p.handlers[route.Revision] = g.serve(&g.modules[i], route)
+			p.handlers[route.Revision] = g.serve(m, route, book)
 		}
 	}
 	return paths
 }
 
-// serve takes a request of one version through the steps it shares with all.
-func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
-	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// serve takes a request of one version through the steps it shares with all:
+// its life, its budget, its deadline, and the books.
+func (g *Gateway) serve(m *web.Module, route web.Route, book func(*http.Request, *trace)) http.Handler {
+	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -56,13 +59,35 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 		}
 	})
 	if !route.Free {
-		handler = g.limited(handler)
+		answer = g.limited(answer)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
-		t.version, t.route = m.Name, route.Path
-		handler.ServeHTTP(w, r)
+		t.version, t.route, t.client = m.Name, route.Path, Caller(r).Identity()
+		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil && !route.Free {
+			g.fail(w, r, gone)
+			return
+		}
+		answer.ServeHTTP(w, r)
+		if route.Quotes && t.status == http.StatusOK {
+			book(r, t)
+		}
 	})
+}
+
+// book gives what enters a quote that was given: that the version was used,
+// and, for an old version, whether the current one would have given it too.
+func (g *Gateway) book(m *web.Module) func(*http.Request, *trace) {
+	record := func(_ *http.Request, t *trace) { g.usage.Record(m.Name, t.client, t.start) }
+	current := &g.modules[0]
+	if m == current {
+		return record
+	}
+	subject := g.survey.Subject(m.Name, current.Name, trial(current))
+	return func(r *http.Request, t *trace) {
+		record(r, t)
+		subject.Ask(r)
+	}
 }
 
 // revision is the one a request names, by header or by the host it came to.
@@ -83,13 +108,14 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// module is the version whose dialect a request expects.
-func (g *Gateway) module(r *http.Request) *web.Module {
+// module is the version whose dialect a request expects, and whether the path
+// is one of its own.
+func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 	if revision := g.revision(r); revision != "" {
 		for i := range g.modules {
 			for _, route := range g.modules[i].Routes {
 				if route.Revision == revision && route.Path == r.URL.Path {
-					return &g.modules[i]
+					return &g.modules[i], true
 				}
 			}
 		}
@@ -97,9 +123,9 @@ func (g *Gateway) module(r *http.Request) *web.Module {
 	for i := range g.modules {
 		for _, prefix := range g.modules[i].Prefixes {
 			if strings.HasPrefix(r.URL.Path, prefix) {
-				return &g.modules[i]
+				return &g.modules[i], true
 			}
 		}
 	}
-	return &g.modules[0]
+	return &g.modules[0], false
 }

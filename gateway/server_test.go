@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -56,7 +54,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			var logs bytes.Buffer
-			gw := mount(t, gateway.Config{}, limit.Config{}, []web.Module{broken()}, &logs)
+			gw := mount(t, setup{modules: []web.Module{broken()}, logs: &logs})
 			w := httptest.NewRecorder()
 			gw.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 
@@ -91,7 +89,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 }
 
 func TestAnErrorAfterTheAnswerDoesNotGarbleIt(t *testing.T) {
-	gw := mount(t, gateway.Config{}, limit.Config{}, []web.Module{broken()}, io.Discard)
+	gw := mount(t, setup{modules: []web.Module{broken()}})
 	w := httptest.NewRecorder()
 	gw.ServeHTTP(w, httptest.NewRequest("GET", "/broken/late", nil))
 	if got := w.Body.String(); w.Code != 200 || got != "\"half\"\n" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -26,6 +27,7 @@ type config struct {
 
 	Gateway     gateway.Config
 	Limit       limit.Config
+	Usage       usage.Config
 	IssuerFees  cctp.Config
 	Integrators integrator.Config
 }
@@ -54,7 +56,7 @@ func (c *config) validate() error {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		problems = append(problems, fmt.Errorf("LOG_FORMAT: %q is not json or text", c.LogFormat))
 	}
-	problems = append(problems, c.Gateway.Validate(), c.Limit.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	problems = append(problems, c.Gateway.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
 	return errors.Join(problems...)
 }
 
@@ -65,12 +67,13 @@ func (c *config) deployment() (*chain.Deployment, error) {
 	return chain.ReadDeployment(c.DeploymentFile)
 }
 
-func newLogger(cfg *config, w io.Writer) *slog.Logger {
-	var level slog.Level
+// newLogger gives a logger whose level can be changed while it is used.
+func newLogger(cfg *config, w io.Writer) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
 	options := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		return slog.New(slog.NewTextHandler(w, options)), level
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(w, options)), level
 }

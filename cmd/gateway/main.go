@@ -1,22 +1,42 @@
 // Command gateway serves swap quotes. It is configured by its environment and
 // needs none of it: see the README for the variables.
+//
+//	gateway                                serves
+//	gateway plan check FILE [-at TIME]     checks a retirement plan and tells its timeline
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/sethvargo/go-envconfig"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, envconfig.OsLookuper(), os.Stderr, func(string) {}); err != nil {
+	if err := command(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func command(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 0:
+		return run(ctx, envconfig.OsLookuper(), os.Stderr, func(string) {})
+	case len(args) >= 2 && args[0] == "plan" && args[1] == "check":
+		versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
+		return lifecycle.CheckCommand(args[2:], versions, os.Stdout, time.Now())
+	}
+	return errors.New("unknown command; `gateway` serves, `gateway plan check FILE [-at TIME]` checks a retirement plan")
 }

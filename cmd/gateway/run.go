@@ -8,12 +8,18 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/survey"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -36,7 +42,7 @@ func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func
 	if err != nil {
 		return err
 	}
-	log := newLogger(cfg, logs)
+	log, _ := newLogger(cfg, logs)
 	deployment, err := cfg.deployment()
 	if err != nil {
 		return fmt.Errorf("DEPLOYMENT_FILE: %w", err)
@@ -54,18 +60,37 @@ func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func
 		return err
 	}
 	defer registry.Close()
-	core := gateway.Core{
+	modules := gateway.Modules(gateway.Core{
 		Deployment: deployment,
 		Engine:     quote.NewEngine(deployment, fees, registry),
 		Registries: registry.Health,
 		IssuerFees: fees.State,
-	}
+	})
 	limiter, err := limit.New(ctx, cfg.Limit, log, time.Now)
 	if err != nil {
 		return err
 	}
 	defer limiter.Close()
-	handler := gateway.New(cfg.Gateway, gateway.Parts{Modules: gateway.Modules(core), Limiter: limiter, Log: log})
+	versions := gateway.Names(modules)
+	census, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, RedisURL: cfg.Limit.RedisURL, Log: log})
+	if err != nil {
+		return err
+	}
+	defer closeWithin(drainTimeout, census.Close)
+	trials := survey.New(survey.Options{Caller: gateway.Caller, Log: log})
+	defer closeWithin(time.Second, trials.Close)
+	life, err := lifecycle.New(lifecycle.Options{
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Caller: gateway.Caller,
+		Usage: census, UsageSince: census.Since(), Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
+	}
+	go life.Run(ctx)
+	reloadOnHangup(ctx, life)
+	handler := gateway.New(cfg.Gateway, gateway.Parts{
+		Modules: modules, Life: life, Survey: trials, Usage: census, Limiter: limiter, Log: log,
+	})
 
 	listener, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {
@@ -105,4 +130,28 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener, log 
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// reloadOnHangup has the plan read again on SIGHUP, until ctx ends.
+func reloadOnHangup(ctx context.Context, life *lifecycle.Keeper) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangup)
+		for {
+			select {
+			case <-hangup:
+				life.Reload()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// closeWithin gives what is being closed some time to finish its work.
+func closeWithin(d time.Duration, close func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	close(ctx)
 }

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/sethvargo/go-envconfig"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // TestMain lets the test binary be the gateway itself, so that signals and
@@ -181,11 +184,12 @@ func waitUntilRefused(t *testing.T, addr string) {
 	t.Fatal("new connections are still accepted while draining")
 }
 
-// TestProcess runs the real thing: ready means listening, and SIGTERM means
-// exit 0.
-func TestProcess(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0")
+// process runs the gateway as a process of its own and gives its address once
+// it says that it serves.
+func process(t *testing.T, env ...string) (cmd *exec.Cmd, base string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -193,16 +197,27 @@ func TestProcess(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(stderr)
-	if !lines.Scan() {
-		t.Fatal("it said nothing")
+	for lines.Scan() {
+		var line struct{ Msg, Addr string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("it logs %q, which is not JSON", lines.Text())
+		}
+		if line.Msg == "serving" {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it blocks on its log
+			return cmd, "http://" + line.Addr
+		}
 	}
-	var first struct{ Msg, Addr string }
-	if err := json.Unmarshal(lines.Bytes(), &first); err != nil || first.Msg != "serving" {
-		t.Fatalf("got %s, want that it serves", lines.Text())
-	}
-	res, err := http.Get("http://" + first.Addr + quotePath)
+	t.Fatal("it ended without serving")
+	return nil, ""
+}
+
+// TestProcess runs the real thing: ready means listening, and SIGTERM means
+// exit 0.
+func TestProcess(t *testing.T) {
+	cmd, base := process(t)
+	res, err := http.Get(base + quotePath)
 	if err != nil {
 		t.Fatalf("it said it serves, but: %v", err)
 	}
@@ -210,9 +225,79 @@ func TestProcess(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	for lines.Scan() { // read on, or the process blocks on its log
-	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("got %v after SIGTERM, want exit code 0", err)
+	}
+}
+
+// oldest is the version to be retired next, and where it quotes.
+func oldest(t *testing.T) (name, path string) {
+	t.Helper()
+	all := gateway.Modules(gateway.Core{Deployment: chain.Reference()})
+	if len(all) < 2 {
+		t.Skip("there is no old version left")
+	}
+	m := all[len(all)-1]
+	return m.Name, m.Routes[0].Path
+}
+
+// TestHangupReloadsThePlan rewrites the plan of a running process.
+func TestHangupReloadsThePlan(t *testing.T) {
+	version, quotes := oldest(t)
+	path := filepath.Join(t.TempDir(), "plan.json")
+	write := func(sunset string) {
+		t.Helper()
+		plan := `{"versions": {"` + version + `": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "` + sunset + `", "successor": "/v3/swap/quote", "docs": "https://example.org/v1"}}}`
+		if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("2999-01-01T00:00:00Z")
+	cmd, base := process(t, "LIFECYCLE_FILE="+path)
+	status := func() int {
+		t.Helper()
+		res, err := http.Get(base + quotes + strings.TrimPrefix(quotePath, "/v3/swap/quote"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := status(); got != http.StatusOK {
+		t.Fatalf("got %d before the sunset", got)
+	}
+	write("2021-01-01T00:00:00Z")
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); status() != http.StatusGone; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the new plan is not in force after a minute")
+		}
+	}
+}
+
+func TestPlanCheck(t *testing.T) {
+	version, _ := oldest(t)
+	path := filepath.Join(t.TempDir(), "plan.json")
+	plan := `{"versions": {"` + version + `": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1"}}}`
+	if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(args ...string) (string, error) {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := check("plan", "check", path, "-at", "2027-03-01T00:00:00Z")
+	if err != nil || !strings.Contains(out, "is a valid plan") || !strings.Contains(out, version+": retired at 2027-03-01T00:00:00Z") {
+		t.Errorf("got %v and:\n%s", err, out)
+	}
+	if out, err := check("plan", "check", path+".gone"); err == nil {
+		t.Errorf("a missing plan is fine, it says: %s", out)
+	}
+	if out, err := check("serve", "please"); err == nil || !strings.Contains(out, "gateway plan check") {
+		t.Errorf("got %v and %q for an unknown command, want help", err, out)
 	}
 }

@@ -192,9 +192,9 @@ func (k *Keeper) watch() {
 		l := k.inForce.Load().lives[version]
 		stage := k.stage(l, now)
 		switch was, watched := k.stages[version]; {
-		case !watched:
+		case !watched && stage != Active:
 			k.log.Info("version stage", "version", version, "stage", stage)
-		case stage != was:
+		case watched && stage != was:
 			k.log.Warn("version stage changes", "version", version, "from", was, "to", stage)
 		}
 		k.stages[version] = stage

@@ -1,0 +1,66 @@
+package gateway_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
+)
+
+// BenchmarkGateway is a whole answer with everything production has in front
+// of it: access log, limiter, life, usage. Clients change with every request.
+func BenchmarkGateway(b *testing.B) {
+	all := modules()
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
+	limiter, err := limit.New(b.Context(), limit.Config{PerMinute: 1000}, log, time.Now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	census, err := usage.New(b.Context(), usage.Config{}, usage.Options{Versions: gateway.Names(all), Log: log})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer census.Close(b.Context())
+	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(all), Caller: gateway.Caller, Usage: census, Log: log})
+	if err != nil {
+		b.Fatal(err)
+	}
+	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Limiter: limiter, Log: log})
+
+	kinds := []struct{ name, query string }{
+		{"direct", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + somebody},
+		{"burn", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=137&dstChain=369&recipient=" + somebody},
+		{"shield", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=369&dstChain=69696969&recipient=" + private},
+		{"refused", "?srcToken=USDC&dstToken=USDC&amount=1&srcChain=1&dstChain=369&recipient=" + somebody},
+	}
+	for _, m := range all {
+		for _, kind := range kinds {
+			b.Run(m.Name+"/"+kind.name, func(b *testing.B) {
+				r := httptest.NewRequest("GET", quotePath(m)+kind.query, nil)
+				r.Header.Set("User-Agent", "wallet/1.0 (bench)")
+				addr := netip.MustParseAddr("10.0.0.0")
+				b.ReportAllocs()
+				for b.Loop() {
+					addr = addr.Next()
+					r.RemoteAddr = netip.AddrPortFrom(addr, 4711).String()
+					gw.ServeHTTP(discard{http.Header{}}, r)
+				}
+			})
+		}
+	}
+}
+
+// discard is a response that costs nothing.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}

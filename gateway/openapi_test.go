@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
+	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -76,6 +77,33 @@ func TestGoldensKeepTheContract(t *testing.T) {
 			}
 			if err := openapi3filter.ValidateResponse(t.Context(), response); err != nil {
 				t.Errorf("the answer breaks the contract: %v", err)
+			}
+		})
+	}
+}
+
+// TestVersionsKeepTheContract validates the document of all versions, with a
+// plan in force and without one.
+func TestVersionsKeepTheContract(t *testing.T) {
+	for name, cfg := range map[string]gateway.Config{"no plan": {}, "a plan": {LifecycleFile: writePlan(t, old(t).Name)}} {
+		t.Run(name, func(t *testing.T) {
+			gw := mount(t, setup{Config: cfg})
+			_, router := contract(t, gw, modules()[0])
+			r := httptest.NewRequest("GET", "/versions", nil)
+			route, params, err := router.FindRoute(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			gw.ServeHTTP(w, r)
+			if err := openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+				RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+				Status:                 w.Code,
+				Header:                 w.Result().Header,
+				Body:                   io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+				Options:                &openapi3filter.Options{IncludeResponseStatus: true},
+			}); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trace{ResponseWriter: w, id: newID(), start: time.Now()}
-		w.Header().Set("X-Request-ID", t.id)
+		w.Header().Set("X-Request-Id", t.id)        // in its canonical form, which saves a conversion
 		w.Header().Set("Cache-Control", "no-store") // a quote is for one caller, at one time
 		w.Header().Set("Vary", "API-Revision")      // the Host is part of every cache's key already
 		next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), traceKey{}, t)))

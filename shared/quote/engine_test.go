@@ -1,0 +1,135 @@
+package quote_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+)
+
+const private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+
+// request moves 12.345678… of a token over a pair.
+func request(t *testing.T, p chain.Pair) *quote.Request {
+	t.Helper()
+	to := "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	if p.Dst.Private() {
+		to = private
+	}
+	recipient, err := quote.ParseRecipient(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	amount := uint256.NewInt(12_345_678)
+	for range p.SrcToken.Decimals - 6 {
+		amount.Mul(amount, uint256.NewInt(10))
+	}
+	return &quote.Request{
+		SrcChain: p.Src, DstChain: p.Dst, SrcToken: p.SrcToken.Symbol, DstToken: p.DstToken.Symbol,
+		Amount: *amount, Recipient: recipient,
+	}
+}
+
+// registry notes which network it was asked about.
+type registry struct{ asked []chain.ID }
+
+func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
+	r.asked = append(r.asked, network)
+	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100}, nil
+}
+
+// fees notes which source it was asked about.
+type fees struct{ asked []chain.ID }
+
+func (f *fees) Rate(_ context.Context, source chain.ID) cctp.Rate {
+	f.asked = append(f.asked, source)
+	rate, _ := cctp.FromMilliBPS(1300)
+	return rate
+}
+
+// TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
+// touches nothing but memory, a burn asks for its own source's fee, and a
+// partner is looked up on the chain where the fee is paid.
+func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
+	d := chain.Reference()
+	for _, p := range chain.Pairs() {
+		r, f := &registry{}, &fees{}
+		engine := quote.NewEngine(d, f, r)
+		req := request(t, p)
+		plain, err := engine.Quote(t.Context(), req)
+		if err != nil {
+			t.Fatalf("%s on %d to %d: %v", p.SrcToken.Symbol, p.Src, p.Dst, err)
+		}
+		if burn := p.Route == chain.CCTPInbound; len(r.asked) != 0 || len(f.asked) != 0 != burn || burn && f.asked[0] != p.Src {
+			t.Errorf("%d to %d: asked the registry of %v and for the fee of %v", p.Src, p.Dst, r.asked, f.asked)
+		}
+
+		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		named, err := engine.Quote(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.asked) != 1 || r.asked[0] != named.Fee.ChainID || named.Fee.ChainID != d.FeeChain(p.Dst) {
+			t.Errorf("%d to %d: asked the registry of %v, want that of %d", p.Src, p.Dst, r.asked, d.FeeChain(p.Dst))
+		}
+		if !named.DestAmount.Lt(&plain.DestAmount) || !bytes.Contains(named.Calldata, req.Integrator[:]) || bytes.Contains(plain.Calldata, req.Integrator[:]) {
+			t.Errorf("%d to %d: the integrator is not in the money and the calldata, or was there before it was named", p.Src, p.Dst)
+		}
+	}
+}
+
+func TestShieldNotesAreFresh(t *testing.T) {
+	engine := quote.NewEngine(chain.Reference(), nil, nil)
+	pair, err := chain.FindPair(369, "USDC", chain.PrivacyEthereum, "USDC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 20 {
+		q, err := engine.Quote(t.Context(), request(t, pair))
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := q.Calldata[len(q.Calldata)-160:]
+		for _, word := range [][]byte{note[:32], note[32:64], note[64:96], note[96:128], note[128:]} {
+			if seen[string(word)] {
+				t.Fatalf("a word of a note was seen before: %x", word)
+			}
+			seen[string(word)] = true
+		}
+	}
+}
+
+// TestNothingIsAskedForABadRequest: what is wrong is found before any call.
+func TestNothingIsAskedForABadRequest(t *testing.T) {
+	r, f := &registry{}, &fees{}
+	engine := quote.NewEngine(chain.Reference(), f, r)
+	pair, err := chain.FindPair(137, "USDC", 369, "USDC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[fault.Code]func(*quote.Request){
+		fault.UnsupportedPair:  func(req *quote.Request) { req.DstChain = 8453 },
+		fault.UnsupportedToken: func(req *quote.Request) { req.SrcToken = "DAI" },
+		fault.AmountOutOfRange: func(req *quote.Request) { req.Amount = *uint256.NewInt(1) },
+		fault.InvalidRecipient: func(req *quote.Request) { req.Recipient, _ = quote.ParseRecipient(private) },
+	} {
+		req := request(t, pair)
+		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		spoil(req)
+		if _, err := engine.Quote(t.Context(), req); fault.From(err).Code != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if len(r.asked)+len(f.asked) != 0 {
+		t.Errorf("asked the registry of %v and for the fee of %v", r.asked, f.asked)
+	}
+}

@@ -1,0 +1,368 @@
+package metrics
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+var (
+	noon   = time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC)
+	routes = []Route{{"v3", "/v3/swap/quote"}, {"v1", "/v1/quote"}, {"v1", "/swap/v1/quote"}}
+)
+
+func rate(t testing.TB, text string) cctp.Rate {
+	t.Helper()
+	r, err := cctp.ParseRate(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sources have something to say on every metric there is.
+func sources(t testing.TB) Sources {
+	return Sources{
+		IssuerFees: func() []cctp.State {
+			return []cctp.State{
+				{Source: 10, Rate: rate(t, "1.3"), Origin: cctp.Live, Age: 90 * time.Second},
+				{Source: 137, Rate: rate(t, "0.25"), Origin: cctp.LastGood, Age: 2 * time.Hour},
+				{Source: 59144, Rate: rate(t, "13"), Origin: cctp.BuiltIn},
+			}
+		},
+		Registries: func() []integrator.Health {
+			return []integrator.Health{{Network: 1, State: integrator.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: integrator.NoEndpoint}}
+		},
+		Limiter: func() Limiter {
+			return Limiter{Backend: "fallback", Allowed: 100, Refused: 7, Uncounted: 2, Clients: 31, Ceiling: 101_856}
+		},
+		Lifecycle: func() Lifecycle {
+			return Lifecycle{PlanRefused: true, Versions: []Life{
+				{Version: "v3", Stage: "active"},
+				{Version: "v1", Stage: "held", Sunset: noon.Add(-36 * time.Hour), Gate: true, GateHolds: true},
+			}}
+		},
+		Usage: func() []Usage {
+			return []Usage{{Version: "v1", Window: "day", Clients: 3, Calls: 400}, {Version: "v1", Window: "week", Clients: 5, Calls: 9000}, {Version: "v1", Window: "hour", Clients: 1, Calls: 2}}
+		},
+		Now: func() time.Time { return noon },
+	}
+}
+
+// whole is a registry with every metric, each of which has a value.
+func whole(t testing.TB) (*Metrics, *Requests) {
+	m := New()
+	requests := m.Requests(routes)
+	m.Watch(sources(t))
+	return m, requests
+}
+
+func TestExposition(t *testing.T) {
+	m, requests := whole(t)
+	requests.Observe("v1", "/v1/quote", 200, "", 80*time.Microsecond)
+	requests.Observe("v1", "/v1/quote", 0, "", 80*time.Microsecond) // nothing written is a 200
+	requests.Observe("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second)
+	requests.Observe("", "", 404, fault.NotFound, time.Millisecond)
+	hooks := m.IntegratorHooks()
+	hooks.Hit(369)
+	hooks.Hit(369)
+	hooks.Miss(369)
+	hooks.Failure(369, integrator.Timeout)
+	hooks.Latency(369, 30*time.Millisecond)
+	m.Quoted(chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct})
+
+	got := scrape(t, m)
+	for _, want := range []string{
+		`quotegate_http_requests_total{code="none",route="/v1/quote",status="200",version="v1"} 2`,
+		`quotegate_http_requests_total{code="INTEGRATOR_UNVERIFIED",route="/v1/quote",status="503",version="v1"} 1`,
+		`quotegate_http_requests_total{code="NOT_FOUND",route="none",status="404",version="none"} 1`,
+		`quotegate_http_requests_total{code="INTERNAL",route="/swap/v1/quote",status="500",version="v1"} 0`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 0`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 2`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 3`,
+		`quotegate_quotes_total{kind="shield"} 1`,
+		`quotegate_quotes_total{kind="burn"} 0`,
+		`quotegate_integrator_lookups_total{chain="369",result="hit"} 2`,
+		`quotegate_integrator_lookups_total{chain="369",result="miss"} 1`,
+		`quotegate_integrator_failures_total{chain="369",reason="timeout"} 1`,
+		`quotegate_integrator_rpc_duration_seconds_bucket{chain="369",le="0.05"} 1`,
+		`quotegate_integrator_endpoints{chain="1"} 3`,
+		`quotegate_integrator_endpoints_resting{chain="1"} 1`,
+		`quotegate_issuer_fee_bps{chain="10"} 1.3`,
+		`quotegate_issuer_fee_age_seconds{chain="10"} 90`,
+		`quotegate_issuer_fee_origin{chain="137",origin="last_good"} 1`,
+		`quotegate_issuer_fee_origin{chain="137",origin="live"} 0`,
+		`quotegate_issuer_fee_origin{chain="59144",origin="built_in"} 1`,
+		`quotegate_limiter_decisions_total{decision="refused"} 7`,
+		`quotegate_limiter_backend{backend="fallback"} 1`,
+		`quotegate_limiter_backend{backend="redis"} 0`,
+		`quotegate_limiter_clients 31`,
+		`quotegate_limiter_clients_ceiling 101856`,
+		`quotegate_lifecycle_plan_refused 1`,
+		`quotegate_version_stage{stage="held",version="v1"} 1`,
+		`quotegate_version_stage{stage="active",version="v1"} 0`,
+		`quotegate_version_stage{stage="active",version="v3"} 1`,
+		`quotegate_version_days_to_sunset{version="v1"} -1.5`,
+		`quotegate_version_gate_holds{version="v1"} 1`,
+		`quotegate_usage_clients{version="v1",window="day"} 3`,
+		`quotegate_usage_calls{version="v1",window="week"} 9000`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("the exposition lacks %s", want)
+		}
+	}
+	for _, absent := range []string{
+		`quotegate_issuer_fee_age_seconds{chain="59144"}`,
+		`quotegate_version_days_to_sunset{version="v3"}`,
+		`quotegate_version_gate_holds{version="v3"}`,
+	} {
+		if strings.Contains(got, absent) {
+			t.Errorf("the exposition has %s, where there is nothing to tell", absent)
+		}
+	}
+	for _, want := range []string{"go_goroutines ", "process_resident_memory_bytes ", "quotegate_build_info{"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the exposition lacks %s", want)
+		}
+	}
+}
+
+// scrape reads what Prometheus would.
+func scrape(t testing.TB, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	body, err := io.ReadAll(w.Body)
+	if err != nil || w.Code != http.StatusOK {
+		t.Fatalf("got %d %s, %v", w.Code, body, err)
+	}
+	return string(body)
+}
+
+func countSeries(text string) (n int) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") && strings.HasPrefix(line, namespace) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestGarbageMakesNoSeries observes what no client, node or operator should
+// ever cause, and counts.
+func TestGarbageMakesNoSeries(t *testing.T) {
+	m, requests := whole(t)
+	hooks := m.IntegratorHooks()
+	garbage := func(n int) {
+		random := rand.New(rand.NewPCG(1, uint64(n)))
+		for range n {
+			text := fmt.Sprintf("\x00%x\n\"}", random.Uint64())
+			requests.Observe(text, text, random.IntN(1000), fault.Code(text), time.Duration(random.Int64()))
+			requests.Observe("v1", text, int(random.Int64()), fault.Code(text), -1)
+			requests.Observe("v1", "/v1/quote", int(random.Int32()), fault.Code(text), 0)
+			requests.Observe("v1", "/v1/quote", statuses[random.IntN(len(statuses))], fault.Codes()[random.IntN(len(fault.Codes()))], 0)
+			hooks.Hit(chain.ID(random.Uint64()))
+			hooks.Miss(chain.ID(random.Uint64()))
+			hooks.Failure(chain.ID(random.Uint64()), integrator.Reason(text))
+			hooks.Failure(1, integrator.Reason(text))
+			hooks.Latency(chain.ID(random.Uint64()), time.Duration(random.Int64()))
+			m.Quoted(chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())})
+		}
+	}
+	garbage(20_000) // enough for every lawful combination to come up
+	before := countSeries(scrape(t, m))
+	garbage(20_000)
+	text := scrape(t, m)
+	if after := countSeries(text); after != before {
+		t.Errorf("got %d series, then %d: garbage makes series", before, after)
+	}
+	if strings.Contains(text, `\x00`) || strings.Contains(text, "\x00") {
+		t.Error("garbage has become a label")
+	}
+	// The routes here, and none, each with every status and every code.
+	most := (len(routes) + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
+	if got := strings.Count(text, "\nquotegate_http_requests_total{"); got > most {
+		t.Errorf("got %d series of requests, want at most %d", got, most)
+	}
+	t.Logf("%d series at most", before)
+}
+
+// TestSourcesThatRepeatThemselves must not cost the operator the whole scrape.
+func TestSourcesThatRepeatThemselves(t *testing.T) {
+	m := New()
+	m.Watch(Sources{
+		Usage: func() []Usage {
+			return []Usage{{"v1", "day", 3, 4}, {"v1", "day", 5, 6}, {"v1", "fortnight", 7, 8}}
+		},
+		Lifecycle: func() Lifecycle {
+			return Lifecycle{Versions: []Life{{Version: "v1", Stage: "unheard of"}, {Version: "v1", Stage: "active"}}}
+		},
+		Limiter: func() Limiter { panic("a mistake") },
+	})
+	got := scrape(t, m)
+	if !strings.Contains(got, `quotegate_usage_clients{version="v1",window="day"} 3`) || strings.Contains(got, "fortnight") || strings.Contains(got, "unheard") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestObserveDoesNotAllocate(t *testing.T) {
+	m, requests := whole(t)
+	hooks := m.IntegratorHooks()
+	pair := chain.Pairs()[0]
+	requests.Observe("v1", "/v1/quote", 400, fault.InvalidAmount, 0) // the first of its kind makes its series
+	for name, hook := range map[string]func(){
+		"success":    func() { requests.Observe("v3", "/v3/swap/quote", 200, "", time.Millisecond) },
+		"failure":    func() { requests.Observe("v1", "/v1/quote", 400, fault.InvalidAmount, time.Millisecond) },
+		"hit":        func() { hooks.Hit(369) },
+		"rpc":        func() { hooks.Latency(369, time.Millisecond) },
+		"rpc failed": func() { hooks.Failure(369, integrator.Timeout) },
+		"quoted":     func() { m.Quoted(pair) },
+	} {
+		if got := testing.AllocsPerRun(100, hook); got != 0 {
+			t.Errorf("%s: got %v allocations, want none", name, got)
+		}
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m, requests := whole(t)
+	var wg sync.WaitGroup
+	const callers, calls = 8, 500
+	for range callers {
+		wg.Go(func() {
+			for i := range calls {
+				requests.Observe("v1", "/v1/quote", statuses[i%len(statuses)], fault.Codes()[i%len(fault.Codes())], time.Millisecond)
+				if i%100 == 0 {
+					scrape(t, m)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if want := fmt.Sprintf(`quotegate_http_request_duration_seconds_count{route="/v1/quote",version="v1"} %d`, callers*calls); !strings.Contains(scrape(t, m), want) {
+		t.Errorf("the exposition lacks %s", want)
+	}
+	sum := 0.0
+	for _, s := range statuses {
+		for _, c := range fault.Codes() {
+			sum += testutil.ToFloat64(requests.counter(requests.routes[Route{"v1", "/v1/quote"}], s, c))
+		}
+	}
+	if sum != callers*calls {
+		t.Errorf("got %v requests, want %d", sum, callers*calls)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	got := map[kind]int{}
+	for _, p := range chain.Pairs() {
+		k := kindOf(p)
+		got[k]++
+		wrong := false
+		switch k {
+		case directIn:
+			wrong = p.Dst != chain.Hub || p.Route != chain.Direct
+		case directOut:
+			wrong = p.Src != chain.Hub || p.Dst.Private()
+		case burn:
+			wrong = p.Route != chain.CCTPInbound
+		case shield:
+			wrong = !p.Dst.Private()
+		case unshield:
+			wrong = !p.Src.Private()
+		}
+		if wrong {
+			t.Errorf("%s -> %s is called %v", p.Src, p.Dst, k)
+		}
+	}
+	for k := range kinds {
+		if got[k] == 0 {
+			t.Errorf("no pair is called %v", k)
+		}
+	}
+}
+
+// TestSetsAreWhole holds the sets of labels to the packages that own them.
+func TestSetsAreWhole(t *testing.T) {
+	registry, err := integrator.New(integrator.Config{CacheSize: 1, CacheTTL: time.Second}, chain.Reference(), integrator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	var chains []chain.ID
+	for _, h := range registry.Health() {
+		chains = append(chains, h.Network)
+	}
+	if !slices.Equal(chains, registryChains) {
+		t.Errorf("got chains %v, want those with a registry: %v", registryChains, chains)
+	}
+	source, err := os.ReadFile("../../shared/integrator/failure.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\s+\w+\s+Reason = "(\w+)"`).FindAllSubmatch(source, -1)
+	if len(declared) != len(reasons) {
+		t.Errorf("got %d reasons, want all %d", len(reasons), len(declared))
+	}
+	for _, d := range declared {
+		if !slices.Contains(reasons, integrator.Reason(d[1])) {
+			t.Errorf("reason %s is missing", d[1])
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	m, _ := whole(t)
+	problems, err := testutil.GatherAndLint(m.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		// Plans are made in days, and nobody adds up the time to two sunsets.
+		if strings.HasPrefix(p.Metric, namespace) && p.Metric != "quotegate_version_days_to_sunset" {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	_, requests := whole(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		requests.Observe("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+	}
+}
+
+func BenchmarkObserveInParallel(b *testing.B) {
+	_, requests := whole(b)
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			requests.Observe("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+		}
+	})
+}
+
+func BenchmarkScrape(b *testing.B) {
+	m, _ := whole(b)
+	for b.Loop() {
+		scrape(b, m)
+	}
+}

@@ -1,0 +1,273 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const token = "a-token-of-some-length"
+
+// rig is an admin listener with something at every path.
+type rig struct {
+	*httptest.Server
+	level    slog.LevelVar
+	log      bytes.Buffer
+	draining atomic.Bool
+}
+
+func serve(t *testing.T, token string) *rig {
+	t.Helper()
+	r := &rig{}
+	handler := slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: &r.level})
+	r.Server = httptest.NewUnstartedServer(Handler(Options{
+		Token: token,
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery != "" {
+				http.Error(w, "bad scrape", http.StatusBadRequest)
+				return
+			}
+			_, _ = io.WriteString(w, "up 1\n")
+		}),
+		Usage:     func() any { return map[string]int{"calls": 7} },
+		Lifecycle: func() any { return map[string]float64{"share": math.NaN()} }, // which JSON cannot hold
+		Ready: func() error {
+			if r.draining.Load() {
+				return errors.New("draining")
+			}
+			return nil
+		},
+		Level: &r.level,
+		Log:   slog.New(handler),
+	}))
+	r.Config.WriteTimeout = time.Minute
+	r.Start()
+	t.Cleanup(r.Close)
+	return r
+}
+
+// ask sends a request; headers come in pairs, of which Host is special.
+func (r *rig) ask(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, r.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+	}
+	res, err := r.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text), res.Header
+}
+
+func TestEndpoints(t *testing.T) {
+	r := serve(t, "")
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		want               string // within the answer
+	}{
+		{"GET", "/", "", 200, `"/admin/usage": "who still calls which version"`},
+		{"GET", "/livez", "", 200, `"status": "alive"`},
+		{"GET", "/readyz", "", 200, `"status": "ready"`},
+		{"GET", "/metrics", "", 200, "up 1\n"},
+		{"GET", "/metrics?bad", "", 400, `"error": "bad scrape"`},
+		{"GET", "/admin/usage", "", 200, `"calls": 7`},
+		{"GET", "/admin/lifecycle", "", 500, `"error": "What should be here cannot be written as JSON"`},
+		{"GET", "/admin/log-level", "", 200, `"level": "info"`},
+		{"GET", "/debug/pprof/", "", 200, "goroutine"},
+		{"GET", "/debug/pprof/goroutine?debug=1", "", 200, "goroutine profile"},
+		{"GET", "/debug/pprof/heap", "", 200, ""},
+		{"GET", "/debug/pprof/cmdline", "", 200, "admin.test"},
+		{"GET", "/debug/pprof/nonsense", "", 404, `"error":`},
+		{"GET", "/debug/pprof/profile?seconds=3600", "", 400, `"error": "seconds must be`},
+		{"GET", "/debug/pprof/trace?seconds=NaN", "", 400, `"error": "seconds must be`},
+		{"GET", "/debug/pprof/trace?seconds=0.01", "", 200, "go 1."},
+		{"GET", "/nothing", "", 404, `"error": "There is nothing at this path; / lists what there is"`},
+		{"GET", "/admin/usage/", "", 404, `"error":`},
+		{"POST", "/metrics", "", 405, `"error": "This path knows GET and HEAD"`},
+		{"DELETE", "/admin/log-level", "", 405, `"error": "This path knows GET and HEAD and PUT"`},
+		{"PUT", "/admin/log-level", "loud", 400, `"error": "Send debug, info, warn or error"`},
+		{"PUT", "/admin/log-level", "", 400, `"error":`},
+		{"PUT", "/admin/log-level", strings.Repeat("debug", 1000), 400, `"error":`},
+	} {
+		status, body, header := r.ask(t, test.method, test.path, test.body)
+		if status != test.status || !strings.Contains(body, test.want) {
+			t.Errorf("%s %s: got %d %.200s, want %d with %s", test.method, test.path, status, body, test.status, test.want)
+		}
+		if status >= 400 {
+			if header.Get("Content-Type") != "application/json" || !json.Valid([]byte(body)) {
+				t.Errorf("%s %s: got the error %s as %s, want JSON", test.method, test.path, body, header.Get("Content-Type"))
+			}
+		}
+	}
+	if _, _, header := r.ask(t, "POST", "/metrics", ""); header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("got Allow %q, want GET, HEAD", header.Get("Allow"))
+	}
+}
+
+func TestCPUProfileIsTakenOneAtATime(t *testing.T) {
+	r := serve(t, "")
+	const at = 3
+	answers := make(chan string, at)
+	for range at {
+		go func() {
+			res, err := r.Client().Get(r.URL + "/debug/pprof/profile?seconds=1")
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			switch {
+			case err != nil:
+				answers <- err.Error()
+			case res.StatusCode == 200 && bytes.HasPrefix(body, []byte("\x1f\x8b")), // gzip, as profiles are
+				res.StatusCode == 500 && json.Valid(body) && bytes.Contains(body, []byte("CPU profiling")):
+				answers <- ""
+			default:
+				answers <- res.Status + " " + string(body)
+			}
+		}()
+	}
+	for range at {
+		if wrong := <-answers; wrong != "" {
+			t.Errorf("got %s, want a profile, or in JSON why there is none", wrong)
+		}
+	}
+}
+
+func TestToken(t *testing.T) {
+	r := serve(t, token)
+	for name, headers := range map[string][]string{
+		"none":          nil,
+		"empty":         {"Authorization", "Bearer "},
+		"wrong":         {"Authorization", "Bearer a-token-of-some-lengtH"},
+		"longer":        {"Authorization", "Bearer " + token + "x"},
+		"a part":        {"Authorization", "Bearer " + token[:10]},
+		"another kind":  {"Authorization", "Basic " + token},
+		"without kind":  {"Authorization", token},
+		"in the cookie": {"Cookie", "Authorization=Bearer " + token},
+	} {
+		for _, path := range []string{"/", "/metrics", "/admin/usage", "/admin/lifecycle", "/admin/log-level", "/debug/pprof/", "/debug/pprof/heap", "/nothing"} {
+			status, body, header := r.ask(t, "GET", path, "", headers...)
+			if status != 401 || !json.Valid([]byte(body)) || header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s, %s: got %d %s, want 401 in JSON", name, path, status, body)
+			}
+		}
+		if status, _, _ := r.ask(t, "PUT", "/admin/log-level", "debug", headers...); status != 401 || r.level.Level() != slog.LevelInfo {
+			t.Errorf("%s: got %d, and the level is %v", name, status, r.level.Level())
+		}
+		for _, probe := range []string{"/livez", "/readyz"} {
+			if status, _, _ := r.ask(t, "GET", probe, "", headers...); status != 200 {
+				t.Errorf("%s, %s: got %d, want 200 without a token", name, probe, status)
+			}
+		}
+	}
+	for _, good := range []string{"Bearer " + token, "bearer  " + token} {
+		if status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Authorization", good, "Host", "gateway.internal"); status != 200 {
+			t.Errorf("%q: got %d %s, want 200", good, status, body)
+		}
+	}
+	if strings.Contains(r.log.String(), token[:8]) {
+		t.Errorf("the log shows a token:\n%s", r.log.String())
+	}
+	if !strings.Contains(r.log.String(), "without the token") {
+		t.Errorf("the log does not tell of the attempts:\n%s", r.log.String())
+	}
+}
+
+// TestForeignNames: a page in the operator's browser can make a name of its
+// own stand for 127.0.0.1 and read the answers.
+func TestForeignNames(t *testing.T) {
+	r := serve(t, "")
+	for host, want := range map[string]int{
+		"localhost":          200,
+		"localhost:9090":     200,
+		"127.0.0.1:1234":     200,
+		"127.9.9.9":          200,
+		"[::1]:9090":         200,
+		"[::1]":              200,
+		"evil.example":       403,
+		"evil.example:9090":  403,
+		"192.0.2.1:9090":     403,
+		"localhost.evil":     403,
+		"127.0.0.1.nip.evil": 403,
+	} {
+		status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Host", host)
+		if status != want || !json.Valid([]byte(body)) {
+			t.Errorf("%s: got %d %s, want %d", host, status, body, want)
+		}
+		if status, _, _ := r.ask(t, "GET", "/livez", "", "Host", host); status != 200 {
+			t.Errorf("%s: got %d for a probe, want 200", host, status)
+		}
+	}
+}
+
+func TestReadinessTurnsFalse(t *testing.T) {
+	r := serve(t, token)
+	r.draining.Store(true)
+	status, body, _ := r.ask(t, "GET", "/readyz", "")
+	if status != 503 || !strings.Contains(body, `"reason": "draining"`) {
+		t.Errorf("got %d %s, want 503 and why", status, body)
+	}
+	if status, _, _ := r.ask(t, "GET", "/livez", ""); status != 200 {
+		t.Errorf("got %d for liveness while draining, want 200", status)
+	}
+}
+
+func TestLogLevel(t *testing.T) {
+	r := serve(t, "")
+	for _, step := range []struct {
+		body string
+		want slog.Level
+	}{
+		{"debug", slog.LevelDebug},
+		{`{"level": "error"}`, slog.LevelError},
+		{"WARN\n", slog.LevelWarn},
+		{`{"level":"info"}`, slog.LevelInfo},
+		{"info", slog.LevelInfo},
+	} {
+		status, body, _ := r.ask(t, "PUT", "/admin/log-level", step.body)
+		if status != 200 || r.level.Level() != step.want || !strings.Contains(body, strings.ToLower(step.want.String())) {
+			t.Errorf("PUT %q: got %d %s and level %v, want %v", step.body, status, body, r.level.Level(), step.want)
+		}
+	}
+	// Every change is heard, also the one after which nothing is.
+	if got := strings.Count(r.log.String(), "log level changed"); got != 4 {
+		t.Errorf("got %d lines, want one for each of 4 changes:\n%s", got, r.log.String())
+	}
+}
+
+func TestPartsThatAreNotThere(t *testing.T) {
+	h := Handler(Options{Log: slog.New(slog.DiscardHandler)})
+	for path, want := range map[string]int{"/": 200, "/livez": 200, "/readyz": 200, "/metrics": 404, "/admin/usage": 404, "/admin/lifecycle": 404, "/admin/log-level": 404} {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequest(http.MethodGet, path, nil)
+		req.Host = "localhost"
+		h.ServeHTTP(w, req)
+		if w.Code != want {
+			t.Errorf("%s: got %d, want %d", path, w.Code, want)
+		}
+	}
+}

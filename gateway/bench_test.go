@@ -12,11 +12,12 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 // BenchmarkGateway is a whole answer with everything production has in front
-// of it: access log, limiter, life, usage. Clients change with every request.
+// of it: access log, metrics, limiter, life, usage. Clients change with every request.
 func BenchmarkGateway(b *testing.B) {
 	all := modules()
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
@@ -33,7 +34,7 @@ func BenchmarkGateway(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Limiter: limiter, Log: log})
+	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Metrics: metrics.New().Requests(gateway.Routes(all)), Limiter: limiter, Log: log})
 
 	kinds := []struct{ name, query string }{
 		{"direct", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + somebody},

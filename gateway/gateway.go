@@ -36,6 +36,7 @@ type Parts struct {
 	Life    *lifecycle.Keeper
 	Survey  *survey.Survey
 	Usage   Usage
+	Metrics Metrics
 	Limiter *limit.Limiter
 	Log     *slog.Logger
 }
@@ -45,6 +46,12 @@ type Parts struct {
 type Usage interface {
 	Record(version string, who client.Identity, at time.Time)
 	Name(who client.Identity) string
+}
+
+// Metrics hears of every answer. The code is empty for a success, version and
+// route for a path of no version.
+type Metrics interface {
+	Observe(version, route string, status int, code fault.Code, took time.Duration)
 }
 
 // Caller is who sent a request, as far as that can be known.
@@ -62,6 +69,7 @@ type Gateway struct {
 	life        *lifecycle.Keeper
 	survey      *survey.Survey
 	usage       Usage
+	metrics     Metrics
 	limited     func(http.Handler) http.Handler
 }
 
@@ -69,7 +77,7 @@ type Gateway struct {
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
 		log: parts.Log, modules: parts.Modules, legacyHosts: cfg.hosts(),
-		life: parts.Life, survey: parts.Survey, usage: parts.Usage,
+		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics,
 	}
 	g.limited = parts.Limiter.Middleware(g.fail)
 	router := chi.NewRouter()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -80,6 +82,7 @@ type setup struct {
 	now     func() time.Time
 	logs    io.Writer
 	survey  *survey.Survey
+	metrics gateway.Metrics
 }
 
 // mount puts a gateway together.
@@ -104,17 +107,20 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	}
 	t.Cleanup(func() { limiter.Close() })
 	counts := &counter{}
+	if s.metrics == nil {
+		s.metrics = metrics.New().Requests(nil)
+	}
 	life, err := lifecycle.New(lifecycle.Options{
 		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Caller: gateway.Caller, Usage: counts, Now: s.now, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Limiter: limiter, Log: log})
+	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Metrics: s.metrics, Limiter: limiter, Log: log})
 }
 
 func newSurvey(t testing.TB) *survey.Survey {
-	s := survey.New(survey.Options{Caller: gateway.Caller})
+	s := survey.New(survey.Options{Client: func(r *http.Request) string { return gateway.Caller(r).Identity().String() }})
 	t.Cleanup(func() { s.Close(context.Background()) })
 	return s
 }

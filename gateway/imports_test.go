@@ -32,8 +32,10 @@ var layers = map[string][]string{
 	"gateway/client":    {},
 	"gateway/limit":     {"shared/fault"},
 	"gateway/lifecycle": {"gateway/client", "shared/fault", "shared/jsonfile"},
-	"gateway/survey":    {"gateway/client", "shared/fault"},
+	"gateway/survey":    {"shared/fault"},
 	"gateway/usage":     {"gateway/client"},
+	"gateway/metrics":   {"shared/cctp", "shared/chain", "shared/fault", "shared/integrator"},
+	"gateway/admin":     {},
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/*"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},
 

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"context"
+
+	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -14,9 +17,14 @@ import (
 // Core is what the versions stand on.
 type Core struct {
 	Deployment *chain.Deployment
-	Engine     *quote.Engine
+	Engine     Quoter
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
+}
+
+// Quoter answers quote requests.
+type Quoter interface {
+	Quote(context.Context, *quote.Request) (*quote.Quote, error)
 }
 
 // Modules is every version this gateway serves, the current one first. A
@@ -36,4 +44,15 @@ func Names(modules []web.Module) []string {
 		names[i] = modules[i].Name
 	}
 	return names
+}
+
+// Routes lists what the modules mount, for metrics.
+func Routes(modules []web.Module) []metrics.Route {
+	var routes []metrics.Route
+	for i := range modules {
+		for _, route := range modules[i].Routes {
+			routes = append(routes, metrics.Route{Version: modules[i].Name, Path: route.Path})
+		}
+	}
+	return routes
 }

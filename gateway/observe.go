@@ -42,7 +42,7 @@ type traceKey struct{}
 
 func traceOf(r *http.Request) *trace { return r.Context().Value(traceKey{}).(*trace) }
 
-// observe gives a request its ID and logs what came of it.
+// observe gives a request its ID, and tells log and metrics what came of it.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,6 +51,8 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store") // a quote is for one caller, at one time
 		w.Header().Set("Vary", "API-Revision")      // the Host is part of every cache's key already
 		next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), traceKey{}, t)))
+		took := time.Since(t.start)
+		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
 		g.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 			slog.String("requestId", t.id),
 			slog.String("version", t.version),
@@ -58,7 +60,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 			slog.String("method", r.Method),
 			slog.Int("status", t.status),
 			slog.String("code", string(t.code)),
-			slog.Duration("duration", time.Since(t.start)),
+			slog.Duration("duration", took),
 			slog.String("client", g.clientName(t)),
 		)
 	})

@@ -6,6 +6,8 @@ import (
 	"net/url"
 
 	"github.com/quotegate/quotegate/gateway/survey"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -15,11 +17,30 @@ func trial(m *web.Module) survey.Try {
 		if route.Quotes {
 			return func(ctx context.Context, query string) error {
 				r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: route.Path, RawQuery: query}, Header: http.Header{}}
-				return route.Handle(unread{}, r.WithContext(ctx))
+				return route.Handle(unread{}, r.WithContext(context.WithValue(ctx, trialKey{}, true)))
 			}
 		}
 	}
 	panic("version " + m.Name + " has no route that quotes")
+}
+
+type trialKey struct{}
+
+// Counted tells of every quote a core gives to somebody. Those of a trial are
+// given to nobody.
+func Counted(core Quoter, quoted func(chain.Pair)) Quoter { return counted{core, quoted} }
+
+type counted struct {
+	Quoter
+	quoted func(chain.Pair)
+}
+
+func (c counted) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	q, err := c.Quoter.Quote(ctx, req)
+	if err == nil && ctx.Value(trialKey{}) == nil {
+		c.quoted(q.Pair)
+	}
+	return q, err
 }
 
 // unread is an answer for nobody.

@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
@@ -20,11 +22,13 @@ import (
 
 // config is the whole environment. The parts sit beside the code they configure.
 type config struct {
-	ListenAddr     string `env:"LISTEN_ADDR, default=:8080"`
-	DeploymentFile string `env:"DEPLOYMENT_FILE"`
-	LogLevel       string `env:"LOG_LEVEL, default=info"`
-	LogFormat      string `env:"LOG_FORMAT, default=json"`
+	ListenAddr     string        `env:"LISTEN_ADDR, default=:8080"`
+	DeploymentFile string        `env:"DEPLOYMENT_FILE"`
+	DrainDelay     time.Duration `env:"DRAIN_DELAY, default=0s"`
+	LogLevel       string        `env:"LOG_LEVEL, default=info"`
+	LogFormat      string        `env:"LOG_FORMAT, default=json"`
 
+	Admin       admin.Config
 	Gateway     gateway.Config
 	Limit       limit.Config
 	Usage       usage.Config
@@ -56,7 +60,10 @@ func (c *config) validate() error {
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		problems = append(problems, fmt.Errorf("LOG_FORMAT: %q is not json or text", c.LogFormat))
 	}
-	problems = append(problems, c.Gateway.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
+		problems = append(problems, fmt.Errorf("DRAIN_DELAY: %s is not between 0s and 1m", c.DrainDelay))
+	}
+	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
 	return errors.Join(problems...)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,44 +37,53 @@ func TestMain(m *testing.M) {
 const quotePath = "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 // start runs the service in this process until the test ends or stop is called.
-func start(t *testing.T, env map[string]string) (base string, stop func() error) {
+func start(t *testing.T, env map[string]string) (base, admin string, stop func() error) {
 	t.Helper()
-	env["LISTEN_ADDR"] = "127.0.0.1:0"
+	env["LISTEN_ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
 	ctx, cancel := context.WithCancel(t.Context())
-	ready := make(chan string, 1)
+	ready := make(chan [2]string, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, envconfig.MapLookuper(env), io.Discard, func(addr string) { ready <- addr })
+		done <- run(ctx, envconfig.MapLookuper(env), io.Discard, func(public, admin string) { ready <- [2]string{public, admin} })
 	}()
 	stop = func() error {
 		cancel()
 		return <-done
 	}
 	select {
-	case addr := <-ready:
-		return "http://" + addr, stop
+	case addrs := <-ready:
+		return "http://" + addrs[0], "http://" + addrs[1], stop
 	case err := <-done:
 		t.Fatalf("the service did not start: %v", err)
-		return "", nil
+		return "", "", nil
 	}
 }
 
+func get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(data)
+}
+
 func TestServesWithoutAnyConfiguration(t *testing.T) {
-	base, stop := start(t, map[string]string{})
+	base, _, stop := start(t, map[string]string{})
 	for path, want := range map[string]string{
 		quotePath:              `"destAmount":"99700000"`,
 		"/v3/swap/healthcheck": `"status":"ok"`,
 		"/v3/app/routers":      `"data":[`,
 		"/v3/openapi.yaml":     "openapi: 3.1.0",
+		"/versions":            `"name":"v3","state":"active"`,
 	} {
-		res, err := http.Get(base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if err != nil || res.StatusCode != 200 || !strings.Contains(string(body), want) {
-			t.Errorf("%s: got %d %s, want it to hold %s", path, res.StatusCode, body, want)
+		if status, body := get(t, base+path); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: got %d %s, want it to hold %s", path, status, body, want)
 		}
 	}
 	if err := stop(); err != nil {
@@ -83,13 +93,13 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 
 func TestBadConfigurationStopsTheStartWithEveryProblem(t *testing.T) {
 	err := run(t.Context(), envconfig.MapLookuper(map[string]string{
-		"LISTEN_ADDR": "8080", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
+		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "DRAIN_DELAY": "1h", "RATE_LIMIT": "-1", "USAGE_KEY": "short", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
 		"ISSUER_FEE_URL": "not a url", "RPC_URLS_1": "ftp://node.example/key-hunter2",
-	}), io.Discard, func(string) { t.Error("it started") })
+	}), io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, name := range []string{"LISTEN_ADDR", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
+	for _, name := range []string{"LISTEN_ADDR", "ADMIN_ADDR", "DRAIN_DELAY", "RATE_LIMIT", "USAGE_KEY", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is missing from:\n%v", name, err)
 		}
@@ -104,11 +114,50 @@ func TestBadDeploymentStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"name": "mine", "pools": [], "extra": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := run(t.Context(), envconfig.MapLookuper(map[string]string{"LISTEN_ADDR": "127.0.0.1:0", "DEPLOYMENT_FILE": path}), io.Discard, func(string) { t.Error("it started") })
+	err := run(t.Context(), envconfig.MapLookuper(map[string]string{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "DEPLOYMENT_FILE": path}), io.Discard, func(string, string) { t.Error("it started") })
 	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no row for USDC on chain 369"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %q", err, want)
 		}
+	}
+}
+
+// TestAdminSeesWhatHappened asks for a few quotes and reads about them on the
+// admin listener, none of which is to be had on the public one.
+func TestAdminSeesWhatHappened(t *testing.T) {
+	version, quotes := oldest(t)
+	base, admin, stop := start(t, map[string]string{})
+	query := strings.TrimPrefix(quotePath, "/v3/swap/quote")
+	get(t, base+quotePath)
+	get(t, base+quotes+query)
+	get(t, base+"/v3/swap/quote")
+	for path, wants := range map[string][]string{
+		"/metrics": {
+			`quotegate_http_requests_total{code="none",route="/v3/swap/quote",status="200",version="v3"} 1`,
+			`quotegate_http_requests_total{code="MISSING_PARAMETER",route="/v3/swap/quote",status="400",version="v3"} 1`,
+			`quotegate_http_requests_total{code="none",route="` + quotes + `",status="200",version="` + version + `"} 1`,
+			"quotegate_build_info", "go_goroutines",
+		},
+		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"stops":[]`, `"successor":"v3"`},
+		"/admin/lifecycle": {`"version":"` + version + `","stage":"active"`},
+		"/readyz":          {`"status":"ready"`},
+	} {
+		status, body := get(t, admin+path)
+		var compact bytes.Buffer
+		if json.Compact(&compact, []byte(body)) == nil {
+			body = compact.String()
+		}
+		for _, want := range wants {
+			if status != 200 || !strings.Contains(body, want) {
+				t.Errorf("%s: got %d, and %q is missing from:\n%s", path, status, want, body)
+			}
+		}
+		if status, _ := get(t, base+path); status != http.StatusNotFound {
+			t.Errorf("%s: got %d on the public listener", path, status)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Errorf("stopping: %v", err)
 	}
 }
 
@@ -142,7 +191,7 @@ func slowNode(t *testing.T) (url string, asked <-chan struct{}, release func()) 
 // answered, a new one is refused, and the exit is clean.
 func TestDrain(t *testing.T) {
 	node, asked, release := slowNode(t)
-	base, stop := start(t, map[string]string{"RPC_URLS_369": node})
+	base, admin, stop := start(t, map[string]string{"RPC_URLS_369": node})
 	answered := make(chan string, 1)
 	go func() {
 		res, err := http.Get(base + quotePath + "&integratorId=0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
@@ -158,6 +207,12 @@ func TestDrain(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	waitUntilRefused(t, strings.TrimPrefix(base, "http://"))
+	if status, body := get(t, admin+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+		t.Errorf("while draining, readiness is %d %s", status, body)
+	}
+	if status, _ := get(t, admin+"/livez"); status != http.StatusOK {
+		t.Errorf("while draining, liveness is %d", status)
+	}
 	select {
 	case err := <-stopped:
 		t.Fatalf("stopped with a request under way: %v", err)
@@ -189,7 +244,7 @@ func waitUntilRefused(t *testing.T, addr string) {
 func process(t *testing.T, env ...string) (cmd *exec.Cmd, base string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0")...)
+	cmd.Env = append(os.Environ(), append(env, "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0")...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

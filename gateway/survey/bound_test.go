@@ -20,9 +20,7 @@ func subject(clients int) *Subject {
 	return &Subject{survey: &Survey{clients: clients, log: slog.New(slog.DiscardHandler)}, version: "v1", successor: "v3", newer: newTally(time.Unix(0, 0))}
 }
 
-func origin(i int) client.Identity {
-	return client.Identity{Kind: client.Origin, Text: fmt.Sprintf("https://app%d.example", i)}
-}
+func origin(i int) string { return fmt.Sprintf("origin https://app%d.example", i) }
 
 func failure(code fault.Code, param string) outcome { return outcome{reason: Reason{code, param}} }
 
@@ -43,7 +41,7 @@ func TestClientsAreBounded(t *testing.T) {
 	if len(v.Clients) != 50 || v.Fails != 22_000 || v.Forgotten != 19_952 {
 		t.Errorf("got %d clients, %d failures, %d forgotten", len(v.Clients), v.Fails, v.Forgotten)
 	}
-	for _, want := range []client.Identity{origin(-1), origin(-2)} {
+	for _, want := range []string{origin(-1), origin(-2)} {
 		found := false
 		for _, c := range v.Clients[:2] {
 			found = found || c.Client == want && c.Fails > 900
@@ -64,12 +62,12 @@ func TestFrequentClientsHaveARow(t *testing.T) {
 		const rows = 4
 		s := subject(rows)
 		calls := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 200).Draw(t, "calls")
-		made := map[client.Identity]int{}
+		made := map[string]int{}
 		for _, c := range calls {
 			made[origin(c)]++
 			s.count(origin(c), failure(fault.InvalidAmount, "amount"), time.Unix(0, 0))
 		}
-		listed := map[client.Identity]int{}
+		listed := map[string]int{}
 		for _, c := range s.report(time.Unix(0, 0)).Clients {
 			listed[c.Client] = int(c.Fails)
 		}
@@ -100,7 +98,7 @@ func TestLateClientsFindARow(t *testing.T) {
 		s.count(origin(9), omits, now)
 	}
 	v := s.report(now)
-	for i, want := range []client.Identity{origin(8), origin(9)} {
+	for i, want := range []string{origin(8), origin(9)} {
 		if got := v.Clients[i]; got.Client != want || got.Fails < 10 {
 			t.Errorf("got %v with %d failures at place %d, want %v with most of its 15", got.Client, got.Fails, i, want)
 		}
@@ -135,7 +133,7 @@ func TestProportionNeverFlatters(t *testing.T) {
 
 // What a caller could notice of a survey at most.
 func BenchmarkAsk(b *testing.B) {
-	s := New(Options{Caller: func(r *http.Request) client.Caller { return client.From(r, netip.Addr{}) }})
+	s := New(Options{Client: func(r *http.Request) string { return client.From(r, netip.Addr{}).Identity().String() }})
 	defer s.Close(b.Context())
 	subject := s.Subject("v1", "v3", func(context.Context, string) error { return nil })
 	r, err := http.NewRequest(http.MethodGet, "/v1/quote?srcChain=1&dstChain=369&srcToken=USDC&dstToken=USDC&amount=100000000", nil)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -39,10 +38,10 @@ type Count struct {
 
 // Client is one whose calls would fail.
 type Client struct {
-	Client  client.Identity `json:"client"`
-	Works   uint64          `json:"works"` // since its first failure
-	Fails   uint64          `json:"fails"`
-	Reasons []Count         `json:"reasons"`
+	Client  string  `json:"client"`
+	Works   uint64  `json:"works"` // since its first failure
+	Fails   uint64  `json:"fails"`
+	Reasons []Count `json:"reasons"`
 }
 
 // Report gives what was found within the last one to two days.
@@ -60,7 +59,7 @@ func (s *Survey) Report() Report {
 func (s *Subject) report(now time.Time) Version {
 	v := Version{Version: s.version, Successor: s.successor}
 	fails := map[Reason]uint64{}
-	rows := map[client.Identity]*row{}
+	rows := map[string]*row{}
 	s.roll(now)
 	for _, t := range []*tally{s.newer, s.older} {
 		if t == nil {
@@ -87,7 +86,7 @@ func (s *Subject) report(now time.Time) Version {
 		v.Clients = append(v.Clients, Client{id, r.works, failures, reasons})
 	}
 	slices.SortFunc(v.Clients, func(a, b Client) int {
-		return cmp.Or(cmp.Compare(b.Fails, a.Fails), cmp.Compare(a.Client.String(), b.Client.String()))
+		return cmp.Or(cmp.Compare(b.Fails, a.Fails), cmp.Compare(a.Client, b.Client))
 	})
 	v.Summary = v.summary()
 	return v
@@ -147,7 +146,7 @@ func (v *Version) blame(r Reason) string {
 	var names []string
 	for _, c := range v.Clients {
 		if slices.ContainsFunc(c.Reasons, func(n Count) bool { return n.Reason == r }) {
-			names = append(names, c.Client.String())
+			names = append(names, c.Client)
 		}
 	}
 	n := len(names)

@@ -53,7 +53,7 @@ func (s *Subject) Ask(r *http.Request) {
 		s.dropped.Add(1)
 		return
 	}
-	c := call{subject: s, client: s.survey.caller(r).Identity(), query: strings.Clone(r.URL.RawQuery)}
+	c := call{subject: s, client: s.survey.name(r), query: strings.Clone(r.URL.RawQuery)}
 	s.survey.gate.RLock()
 	defer s.survey.gate.RUnlock()
 	if s.survey.closed {

@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -30,7 +29,7 @@ type Try func(ctx context.Context, rawQuery string) error
 // Options is what a Survey works with. The zero value of a number means the
 // default beside it.
 type Options struct {
-	Caller func(*http.Request) client.Caller // who sent a request; needed
+	Client func(*http.Request) string // how to call whoever sent a request; needed
 
 	Workers int           // 2: trials at a time, of all versions together
 	Queue   int           // 256: calls waiting for a trial
@@ -43,7 +42,7 @@ type Options struct {
 
 // Survey runs the trials.
 type Survey struct {
-	caller  func(*http.Request) client.Caller
+	name    func(*http.Request) string
 	clients int
 	timeout time.Duration
 	now     func() time.Time
@@ -64,18 +63,18 @@ type Survey struct {
 // call is what a trial needs of a request, and nothing that holds more.
 type call struct {
 	subject *Subject
-	client  client.Identity
+	client  string
 	query   string
 }
 
-// New starts the workers. Close stops them. Options without a Caller are a
+// New starts the workers. Close stops them. Options without a Client are a
 // mistake in the program, and panic.
 func New(o Options) *Survey {
-	if o.Caller == nil {
-		panic("survey: Options.Caller is needed")
+	if o.Client == nil {
+		panic("survey: Options.Client is needed")
 	}
 	s := &Survey{
-		caller:  o.Caller,
+		name:    o.Client,
 		clients: orElse(o.Clients, 200),
 		timeout: orElse(o.Timeout, 2*time.Second),
 		now:     o.Now,

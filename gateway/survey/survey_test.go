@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func caller(r *http.Request) client.Caller { return client.From(r, netip.Addr{}) }
+func name(r *http.Request) string { return client.From(r, netip.Addr{}).Identity().String() }
 
 // successor refuses what a newer version refuses.
 func successor(_ context.Context, rawQuery string) error {
@@ -58,7 +58,7 @@ type door struct {
 
 func open(t *testing.T, o survey.Options, try survey.Try) *door {
 	t.Helper()
-	o.Caller = caller
+	o.Client = name
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -302,7 +302,7 @@ func TestCloseDropsWhenItMust(t *testing.T) {
 
 func TestATrialHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := survey.New(survey.Options{Caller: caller})
+		s := survey.New(survey.Options{Client: name})
 		subject := s.Subject("v1", "v3", func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -326,7 +326,7 @@ func TestFindingsAge(t *testing.T) {
 	set := func(d time.Duration) { now := begin.Add(d); clock.Store(&now) }
 	set(0)
 	trying := make(chan error)
-	s := survey.New(survey.Options{Caller: caller, Workers: 1, Now: func() time.Time { return *clock.Load() }})
+	s := survey.New(survey.Options{Client: name, Workers: 1, Now: func() time.Time { return *clock.Load() }})
 	defer s.Close(context.Background())
 	subject := s.Subject("v1", "v3", func(context.Context, string) error { return <-trying })
 	ask := func(outcome error) {

@@ -3,7 +3,6 @@ package survey
 import (
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -38,7 +37,7 @@ type tally struct {
 	since                   time.Time
 	works, unknown, dropped uint64
 	fails                   map[Reason]uint64
-	rows                    map[client.Identity]*row
+	rows                    map[string]*row
 	forgotten               uint64 // rows given up for others
 }
 
@@ -50,7 +49,7 @@ type row struct {
 }
 
 func newTally(since time.Time) *tally {
-	return &tally{since: since.UTC(), fails: map[Reason]uint64{}, rows: map[client.Identity]*row{}}
+	return &tally{since: since.UTC(), fails: map[Reason]uint64{}, rows: map[string]*row{}}
 }
 
 // roll begins a new day when the current one is over, and forgets those before
@@ -67,7 +66,7 @@ func (s *Subject) roll(now time.Time) *tally {
 	return s.newer
 }
 
-func (s *Subject) count(id client.Identity, o outcome, now time.Time) {
+func (s *Subject) count(id string, o outcome, now time.Time) {
 	t := s.roll(now)
 	r := t.rows[id]
 	switch {
@@ -99,10 +98,10 @@ func increment(counts map[Reason]uint64, r Reason, most int) {
 // the lowest rank, and its rank: that way, of as many rows as there are, a
 // client with more than its even part of the failures always has one, however
 // many others come and go.
-func (t *tally) open(id client.Identity, most int) *row {
+func (t *tally) open(id string, most int) *row {
 	r := &row{fails: map[Reason]uint64{}}
 	if len(t.rows) >= most {
-		var lowest client.Identity
+		var lowest string
 		var found *row
 		for other, candidate := range t.rows {
 			if found == nil || candidate.rank < found.rank {

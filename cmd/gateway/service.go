@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/admin"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/metrics"
+	"github.com/quotegate/quotegate/gateway/survey"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/railgun"
+)
+
+// service is all the parts of the gateway, put together.
+type service struct {
+	public     http.Handler
+	admin      http.Handler
+	life       *lifecycle.Keeper
+	deployment string
+	draining   atomic.Bool
+
+	closers []func()
+}
+
+// newService puts the parts together. close stops what was started.
+func newService(ctx context.Context, cfg *config, log *slog.Logger, level *slog.LevelVar) (*service, error) {
+	s := &service{}
+	if err := s.build(ctx, cfg, log, level); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, level *slog.LevelVar) error {
+	if err := railgun.SelfTest(); err != nil {
+		return fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
+	}
+	deployment, err := cfg.deployment()
+	if err != nil {
+		return fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+	}
+	s.deployment = deployment.Name
+	figures := metrics.New()
+
+	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log, nil)
+	if err != nil {
+		return err
+	}
+	s.onClose(fees.Close)
+	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log, Hooks: figures.IntegratorHooks()})
+	if err != nil {
+		return err
+	}
+	s.onClose(registry.Close)
+	modules := gateway.Modules(gateway.Core{
+		Deployment: deployment,
+		Engine:     gateway.Counted(quote.NewEngine(deployment, fees, registry), figures.Quoted),
+		Registries: registry.Health,
+		IssuerFees: fees.State,
+	})
+	versions := gateway.Names(modules)
+
+	limiter, err := limit.New(ctx, cfg.Limit, log, time.Now)
+	if err != nil {
+		return err
+	}
+	s.onClose(func() { _ = limiter.Close() })
+	census, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, RedisURL: cfg.Limit.RedisURL, Log: log})
+	if err != nil {
+		return err
+	}
+	s.onClose(within(5*time.Second, census.Close))
+	trials := survey.New(survey.Options{
+		Client: func(r *http.Request) string { return census.Name(gateway.Caller(r).Identity()) }, Log: log,
+	})
+	s.onClose(within(time.Second, trials.Close))
+	s.life, err = lifecycle.New(lifecycle.Options{
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Caller: gateway.Caller,
+		Usage: census, UsageSince: census.Since(), Log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
+	}
+
+	s.public = gateway.New(cfg.Gateway, gateway.Parts{
+		Modules: modules, Life: s.life, Survey: trials, Usage: census,
+		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Log: log,
+	})
+	figures.Watch(metrics.Sources{
+		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiterFigures(limiter),
+		Lifecycle: lifeFigures(s.life), Usage: usageFigures(census),
+	})
+	s.admin = admin.Handler(admin.Options{
+		Token:     cfg.Admin.Token,
+		Metrics:   figures.Handler(log),
+		Usage:     func() any { return usageReport(census.Report(), trials.Report()) },
+		Lifecycle: func() any { return s.life.Snapshot() },
+		Ready:     s.ready,
+		Level:     level,
+		Log:       log,
+	})
+	return nil
+}
+
+// ready is false from the moment the service drains.
+func (s *service) ready() error {
+	if s.draining.Load() {
+		return errors.New("draining")
+	}
+	return nil
+}
+
+func (s *service) onClose(f func()) { s.closers = append(s.closers, f) }
+
+// close stops the parts, the last first.
+func (s *service) close() {
+	for _, f := range slices.Backward(s.closers) {
+		f()
+	}
+}
+
+// within gives what is being closed some time to finish its work.
+func within(d time.Duration, close func(context.Context)) func() {
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		defer cancel()
+		close(ctx)
+	}
+}

@@ -16,8 +16,11 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// trace is what is known of a request by the time it has been answered.
+// trace is what is known of a request by the time it has been answered. It is
+// the request's context and its response writer, so that both are at hand
+// wherever the request is.
 type trace struct {
+	deadline
 	http.ResponseWriter
 	id      string
 	start   time.Time
@@ -40,6 +43,14 @@ func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 type traceKey struct{}
 
+// Value finds the trace itself.
+func (t *trace) Value(key any) any {
+	if key == (traceKey{}) {
+		return t
+	}
+	return t.deadline.Value(key)
+}
+
 func traceOf(r *http.Request) *trace { return r.Context().Value(traceKey{}).(*trace) }
 
 // observe gives a request its ID, and tells log and metrics what came of it.
@@ -47,10 +58,13 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trace{ResponseWriter: w, id: newID(), start: time.Now()}
-		w.Header().Set("X-Request-Id", t.id)        // in its canonical form, which saves a conversion
-		w.Header().Set("Cache-Control", "no-store") // a quote is for one caller, at one time
-		w.Header().Set("Vary", "API-Revision")      // the Host is part of every cache's key already
-		next.ServeHTTP(t, r.WithContext(context.WithValue(r.Context(), traceKey{}, t)))
+		t.deadline = deadline{Context: r.Context(), at: t.start.Add(requestTimeout)}
+		defer t.deadline.release()
+		h := w.Header()
+		h["X-Request-Id"] = []string{t.id}
+		h["Cache-Control"] = noStore
+		h["Vary"] = varies
+		next.ServeHTTP(t, r.WithContext(t))
 		took := time.Since(t.start)
 		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
 		g.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
@@ -65,6 +79,12 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		)
 	})
 }
+
+// Headers that are the same in every answer, under their canonical names.
+var (
+	noStore = []string{"no-store"}     // a quote is for one caller, at one time
+	varies  = []string{"API-Revision"} // the Host is part of every cache's key already
+)
 
 // clientName is how the log calls whoever sent a request to a version.
 func (g *Gateway) clientName(t *trace) string {

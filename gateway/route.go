@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -48,12 +47,9 @@ func (g *Gateway) routes() map[string]*revisions {
 }
 
 // serve takes a request of one version through the steps it shares with all:
-// its life, its budget, its deadline, and the books.
+// its life, its budget, and the books.
 func (g *Gateway) serve(m *web.Module, route web.Route, book func(*http.Request, *trace)) http.Handler {
 	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		r = r.WithContext(ctx)
 		if err := route.Handle(w, r); err != nil {
 			g.fail(w, r, err)
 		}

@@ -64,11 +64,13 @@ func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) e
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["X-Content-Type-Options"] = nosniff
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has left
 	return nil
 }
+
+var nosniff = []string{"nosniff"}
 
 // File serves a fixed document, which caches may keep for a while.
 func File(contentType string, body []byte) Handler {

@@ -81,9 +81,13 @@ func (n name) String() string {
 		return string(n.kind) + " " + n.text
 	}
 	if n.network == 0 {
-		return fmt.Sprintf("%s %s -", n.kind, n.text)
+		return string(n.kind) + " " + n.text + " -"
 	}
-	return fmt.Sprintf("%s %s #%016x", n.kind, n.text, n.network)
+	var network [8]byte
+	binary.BigEndian.PutUint64(network[:], n.network)
+	b := make([]byte, 0, len(n.kind)+len(n.text)+3+2*len(network))
+	b = append(append(append(append(b, n.kind...), ' '), n.text...), " #"...)
+	return string(hex.AppendEncode(b, network[:]))
 }
 
 // clear tells whether the name says all that the identity does.

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -10,47 +12,77 @@ import (
 // Query reads the parameters of a request, each at most once and never empty.
 // The first fault stays; reading on after it is harmless.
 type Query struct {
-	values url.Values
+	params []param
 	err    error
+
+	few [12]param // as many as a request of ours has: no allocation of their own
 }
 
-// ParseQuery reads a request's query string, where a part that cannot be read
-// is a fault and not silently dropped.
+type param struct{ name, value string }
+
+// ParseQuery reads a request's query string as net/url does, except that a
+// part that cannot be read is a fault and not silently dropped.
 func ParseQuery(r *http.Request) *Query {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return &Query{err: fault.New(fault.InvalidParameter,
-			"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(err)}
+	q := &Query{}
+	q.params = q.few[:0]
+	rest := r.URL.RawQuery
+	for rest != "" {
+		var part string
+		part, rest, _ = strings.Cut(rest, "&")
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		name, err := unescape(name)
+		if err == nil {
+			value, err = unescape(value)
+		}
+		if err != nil {
+			return &Query{err: fault.New(fault.InvalidParameter,
+				"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(err)}
+		}
+		q.params = append(q.params, param{name, value})
 	}
-	return NewQuery(values)
+	return q
 }
 
-// NewQuery reads from values.
-func NewQuery(values url.Values) *Query { return &Query{values: values} }
+func unescape(text string) (string, error) {
+	if strings.Contains(text, ";") {
+		return "", errors.New("a semicolon")
+	}
+	if !strings.ContainsAny(text, "%+") {
+		return text, nil
+	}
+	return url.QueryUnescape(text)
+}
 
 // Err is the first fault, nil if all was well.
 func (q *Query) Err() error { return q.err }
 
-// get is the text of a parameter, empty if it is absent or at fault.
-func (q *Query) get(name string) string {
-	given := q.values[name]
-	switch {
-	case q.err != nil || len(given) == 0:
-		return ""
-	case len(given) > 1:
-		q.err = fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, len(given)).On(name)
-		return ""
-	case given[0] == "":
-		q.err = fault.New(fault.InvalidParameter, "The parameter %s is empty; give it a value or leave it out", name).On(name)
-		return ""
+// get is the text of a parameter, and whether it is there and well.
+func (q *Query) get(name string) (text string, ok bool) {
+	given := 0
+	for i := range q.params {
+		if q.params[i].name == name {
+			given++
+			text = q.params[i].value
+		}
 	}
-	return given[0]
+	switch {
+	case q.err != nil || given == 0:
+		return "", false
+	case given > 1:
+		q.err = fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, given).On(name)
+	case text == "":
+		q.err = fault.New(fault.InvalidParameter, "The parameter %s is empty; give it a value or leave it out", name).On(name)
+	}
+	return text, q.err == nil
 }
 
 // Required reads a parameter that must be there.
 func Required[T any](q *Query, name string, parse func(string) (T, error)) T {
-	value := Optional(q, name, parse)
-	if q.err == nil && len(q.values[name]) == 0 {
+	value, given := read(q, name, parse)
+	if !given && q.err == nil {
 		q.err = fault.New(fault.MissingParameter, "The parameter %s is missing", name).On(name)
 	}
 	return value
@@ -58,17 +90,21 @@ func Required[T any](q *Query, name string, parse func(string) (T, error)) T {
 
 // Optional reads a parameter that may be left out, as its zero value then.
 func Optional[T any](q *Query, name string, parse func(string) (T, error)) T {
-	var zero T
-	text := q.get(name)
-	if text == "" {
-		return zero
+	value, _ := read(q, name, parse)
+	return value
+}
+
+func read[T any](q *Query, name string, parse func(string) (T, error)) (value T, given bool) {
+	text, given := q.get(name)
+	if !given {
+		return value, false
 	}
-	value, err := parse(text)
+	parsed, err := parse(text)
 	if err != nil {
 		q.err = fault.On(name, err)
-		return zero
+		return value, true
 	}
-	return value
+	return parsed, true
 }
 
 // Text is the parser of a parameter that is text.

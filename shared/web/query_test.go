@@ -2,7 +2,9 @@ package web_test
 
 import (
 	"net/http/httptest"
+	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/fault"
@@ -72,4 +74,26 @@ func TestJSONIsWrittenWholeOrNotAtAll(t *testing.T) {
 	if err := web.JSON(w, 200, func() {}); err == nil || w.Body.Len() != 0 || len(w.Header()) != 0 {
 		t.Errorf("got %v, %q and %v for what cannot be encoded, want an error and nothing sent", err, w.Body, w.Header())
 	}
+}
+
+// FuzzQuery compares with net/url: what one reads, the other reads alike.
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{"a=1&b=2", "a=%31+2&b", "=&&a=;", "a=%zz", "a=1&a=2", strings.Repeat("x=1&", 40) + "a=7"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.URL.RawQuery = query
+		q := web.ParseQuery(r)
+		got := web.Optional(q, "a", web.Text)
+		want, err := url.ParseQuery(query)
+		switch given := want["a"]; {
+		case err != nil || len(given) > 1 || len(given) == 1 && given[0] == "":
+			if q.Err() == nil {
+				t.Fatalf("%q was read as %q, net/url says %v and %v", query, got, want, err)
+			}
+		case q.Err() != nil || got != want.Get("a"):
+			t.Fatalf("%q: got %q and %v, net/url says %v", query, got, q.Err(), want)
+		}
+	})
 }

@@ -42,7 +42,7 @@ func integratorIn(query string) string {
 // unescape decodes a piece of a query that is of interest only while it stands
 // for at most length bytes.
 func unescape(text string, length int) string {
-	if !strings.ContainsAny(text, "%+") {
+	if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, '+') < 0 {
 		return text
 	}
 	if len(text) > 3*length {

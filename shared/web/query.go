@@ -47,10 +47,16 @@ func ParseQuery(r *http.Request) *Query {
 }
 
 func unescape(text string) (string, error) {
-	if strings.Contains(text, ";") {
-		return "", errors.New("a semicolon")
+	plain := true
+	for i := range len(text) {
+		switch text[i] {
+		case ';':
+			return "", errors.New("a semicolon")
+		case '%', '+':
+			plain = false
+		}
 	}
-	if !strings.ContainsAny(text, "%+") {
+	if plain {
 		return text, nil
 	}
 	return url.QueryUnescape(text)

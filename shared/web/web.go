@@ -63,12 +63,18 @@ const jsonType = "application/json"
 func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if len(body) > buffered {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	h["X-Content-Type-Options"] = nosniff
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has left
 	return nil
 }
+
+// buffered is what net/http holds back until the handler returns. Of a shorter
+// body it states the length by itself, and the header fits a small map.
+const buffered = 2048
 
 var nosniff = []string{"nosniff"}
 

@@ -49,5 +49,5 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if req.Recipient.Zero() {
 		w.Header().Set("Quote-Warning", "no recipient was given, so this calldata pays the zero address: do not sign it")
 	}
-	return web.Body(w, mapQuote(q).Bytes())
+	return mapQuote(q).Send(w)
 }

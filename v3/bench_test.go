@@ -82,7 +82,7 @@ func BenchmarkSteps(b *testing.B) {
 	}{
 		{"decode", func() error { _, err := decodeQuote(web.ParseQuery(r)); return err }},
 		{"quote", func() error { _, err := h.quoter.Quote(b.Context(), &req); return err }},
-		{"map and encode", func() error { mapQuote(q).Bytes(); return nil }},
+		{"map and encode", func() error { return mapQuote(q).Send(sink{http.Header{}}) }},
 	}
 	for _, step := range steps {
 		b.Run(step.name, func(b *testing.B) {

@@ -61,7 +61,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Body(w, mapQuote(q).Bytes())
+	return mapQuote(q).Send(w)
 }
 
 func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {

@@ -46,5 +46,5 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return web.Body(w, mapQuote(q).Bytes())
+	return mapQuote(q).Send(w)
 }

@@ -2,13 +2,16 @@ package wire
 
 import (
 	"encoding/hex"
+	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // Body is a JSON object under construction, its fields in the order they are
@@ -19,9 +22,15 @@ import (
 // long for it as everything else does together.
 type Body struct{ json []byte }
 
-// NewBody starts a quote with what every version says first.
+// bodies are used again: they are the largest part of what a quote allocates.
+var bodies = sync.Pool{New: func() any {
+	return &Body{make([]byte, 0, 2048)} // more than the longest quote
+}}
+
+// NewBody starts a quote with what every version says first. Send ends it.
 func NewBody(q *quote.Quote) *Body {
-	b := &Body{append(make([]byte, 0, 2048), '{')} // more than the longest quote
+	b := bodies.Get().(*Body)
+	b.json = append(b.json[:0], '{')
 	b.Text("to", q.To.String())
 	b.token("srcToken", q.Pair.SrcToken)
 	b.token("destToken", q.Pair.DstToken)
@@ -30,8 +39,13 @@ func NewBody(q *quote.Quote) *Body {
 	return b
 }
 
-// Bytes ends the object and gives it with a final newline.
-func (b *Body) Bytes() []byte { return append(b.json, '}', '\n') }
+// Send ends the object and answers with it. The body is not to be used again.
+func (b *Body) Send(w http.ResponseWriter) error {
+	b.json = append(b.json, '}', '\n')
+	err := web.Body(w, b.json)
+	bodies.Put(b)
+	return err
+}
 
 // Open starts a field that is an object of its own; Close ends it.
 func (b *Body) Open(name string) {

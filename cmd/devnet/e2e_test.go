@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"fmt"
+	"math/big"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/child"
+	"github.com/quotegate/quotegate/cmd/devnet/localnet"
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// TestEndToEnd runs the gateway as an operator does, against chains that run the reference deployment, and does with its
+// quotes what they say: a payload is right when a chain accepts it and the money goes where the quote said.
+func TestEndToEnd(t *testing.T) {
+	w := newWorld(t)
+	t.Run("every pair", w.everyPair)
+	t.Run("beyond the limits", w.beyondTheLimits)
+}
+
+// A world is a gateway and the chains it quotes for.
+type world struct {
+	net     *reference.Net
+	gateway wallet.Gateway
+	know    wallet.Knowledge
+	people  atomic.Uint64 // recipients made so far
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	path, err := child.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := reference.Start(t.Context(), 0, func(chain.Network, *localnet.Chain) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := net.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var logs bytes.Buffer
+	gateway, err := child.Start(t.Context(), path, gatewayEnv(net, "127.0.0.1:0"), &logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := gateway.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the gateway's log ends with:\n%s", logs.Bytes()[max(0, logs.Len()-4000):])
+		}
+	})
+	w := &world{net: net, gateway: wallet.Gateway{URL: gateway.URL}}
+	routers, err := w.gateway.Routers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.know = wallet.Knowledge{Deployment: chain.Reference(), Routers: routers, ViewingKey: &reference.PrivateViewingKey}
+	return w
+}
+
+// newRecipient is somebody who has nothing yet.
+func (w *world) newRecipient() common.Address {
+	return common.BytesToAddress(crypto.Keccak256(fmt.Append(nil, "recipient ", w.people.Add(1))))
+}
+
+// swap is a wish to swap an amount, with a recipient of its own.
+func (w *world) swap(p chain.Pair, amount *big.Int) wallet.Swap {
+	s := wallet.Swap{Pair: p, Amount: amount, Recipient: reference.PrivateRecipient}
+	if !p.Dst.Private() {
+		s.Recipient = w.newRecipient().Hex()
+	}
+	return s
+}
+
+// quote asks the gateway and checks the answer as a careful wallet does.
+func (w *world) quote(t *testing.T, version string, s wallet.Swap) (*wallet.Quote, *wallet.Checked) {
+	t.Helper()
+	q, err := w.gateway.Quote(t.Context(), version, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := wallet.Check(s, q, w.know)
+	if err != nil {
+		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, q.Raw)
+	}
+	return q, checked
+}
+
+// execute signs and sends a quote as the client flow says, over the chain's JSON-RPC.
+func (w *world) execute(t *testing.T, q *wallet.Checked) *types.Receipt {
+	t.Helper()
+	receipt, err := w.sender(t, q.Swap.Src).Execute(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt
+}
+
+func (w *world) sender(t *testing.T, src chain.ID) wallet.Sender {
+	t.Helper()
+	return wallet.Sender{Node: w.net.Chain(src).Client(), Key: swapper(src).Key}
+}
+
+// swapper is who swaps from a routing ID.
+func swapper(src chain.ID) reference.Account {
+	if src.Private() {
+		return reference.Executor
+	}
+	return reference.User
+}
+
+// settle has the operator pay out the one order of a transaction.
+func (w *world) settle(t *testing.T, network chain.ID, receipt *types.Receipt) *reference.Payout {
+	t.Helper()
+	orders, err := w.net.Orders(t.Context(), network, receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(orders) != 1 {
+		t.Fatalf("the operator sees %d orders, want one", len(orders))
+	}
+	payout, err := w.net.Settle(t.Context(), orders[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return payout
+}
+
+// change is by how much a transaction changed what a holder has. Every block has one transaction.
+func (w *world) change(t *testing.T, token chain.Token, holder common.Address, receipt *types.Receipt) *big.Int {
+	t.Helper()
+	after := w.balance(t, token, holder, receipt.BlockNumber)
+	before := w.balance(t, token, holder, new(big.Int).Sub(receipt.BlockNumber, big.NewInt(1)))
+	return after.Sub(after, before)
+}
+
+func (w *world) balance(t *testing.T, token chain.Token, holder common.Address, block *big.Int) *big.Int {
+	t.Helper()
+	balance, err := w.net.Balance(t.Context(), token, holder, block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return balance
+}
+
+// send has a transaction executed as it is, without any check.
+func (w *world) send(ctx context.Context, src chain.ID, key *ecdsa.PrivateKey, tx wallet.Transaction) (*types.Receipt, error) {
+	return w.net.Chain(src).Send(ctx, key, tx.To, tx.Value, tx.Data)
+}
+
+// equal compares numbers and texts as they print.
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+		t.Errorf("%s: got %s, want %s", what, g, w)
+	}
+}
+
+func amount(t *testing.T, text string, token chain.Token) *big.Int {
+	t.Helper()
+	n, err := wallet.ParseAmount(text, token.Decimals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func negative(n *big.Int) *big.Int { return new(big.Int).Neg(n) }

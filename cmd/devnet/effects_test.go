@@ -1,0 +1,196 @@
+package main
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+// wantSwap wants the pool to have the money, and to have been told what was asked for.
+func (w *world) wantSwap(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+	t.Helper()
+	equal(t, "change of the pool's balance", w.change(t, s.SrcToken, q.Main.To, receipt), s.Amount)
+	event := eventOf(t, receipt, contracts.PoolABI, q.Main.To, "Swap")
+	equal(t, "sender", event["sender"], swapper(s.Src).Address)
+	equal(t, "dstChainId", event["dstChainId"], s.Dst)
+	equal(t, "amount", event["amount"], s.Amount)
+	equal(t, "dstToken", event["dstToken"], s.DstToken.Address)
+	equal(t, "integratorId", common.Hash(event["integratorId"].([32]byte)), contracts.IntegratorID(s.Integrator))
+	recipient := event["recipient"].([]byte)
+	if s.Dst.Private() {
+		equal(t, "recipientType", event["recipientType"], 2)
+		wantNote(t, s.Recipient, recipient)
+		return
+	}
+	equal(t, "recipientType", event["recipientType"], 0)
+	equal(t, "recipient", common.Bytes2Hex(recipient), common.Bytes2Hex(common.FromHex(s.Recipient)))
+}
+
+// wantBurn wants the money to be gone, and the message to carry it where it should go.
+func (w *world) wantBurn(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+	t.Helper()
+	equal(t, "change of the supply", w.supplyChange(t, s.SrcToken, receipt), negative(s.Amount))
+	settlement := w.net.Deployment.Settlement
+	receiver := common.BytesToHash(settlement.Receiver.Bytes())
+	hook := wantHook(s)
+
+	event := eventOf(t, receipt, contracts.TokenMessengerABI, q.Main.To, "DepositForBurn")
+	equal(t, "burnToken", event["burnToken"], s.SrcToken.Address)
+	equal(t, "amount", event["amount"], s.Amount)
+	equal(t, "depositor", event["depositor"], swapper(s.Src).Address)
+	equal(t, "mintRecipient", common.Hash(event["mintRecipient"].([32]byte)), receiver)
+	equal(t, "destinationDomain", event["destinationDomain"], settlement.Domain)
+	equal(t, "destinationCaller", common.Hash(event["destinationCaller"].([32]byte)), receiver)
+	equal(t, "maxFee", event["maxFee"], q.MaxFee)
+	equal(t, "minFinalityThreshold", event["minFinalityThreshold"], 1000)
+	equal(t, "hookData", event["hookData"], hook)
+
+	message := eventOf(t, receipt, contracts.TokenMessengerABI, q.Main.To, "MessageSent")["message"].([]byte)
+	equal(t, "hook of the message", message[len(message)-len(hook):], hook)
+}
+
+// wantHook is the hook that a swap must have.
+func wantHook(s wallet.Swap) []byte {
+	dst := common.BigToHash(new(big.Int).SetUint64(uint64(s.Dst)))
+	integrator := contracts.IntegratorID(s.Integrator)
+	return slices.Concat(dst[:], s.DstToken.Address.Bytes(), integrator[:], []byte{0}, common.FromHex(s.Recipient))
+}
+
+// wantDelivery wants the burnt money on the settlement chain, less no more than the burn allowed.
+func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, payout *reference.Payout) {
+	t.Helper()
+	delivery := payout.Delivery
+	if delivery.Fee.Cmp(q.MaxFee) > 0 {
+		t.Errorf("the issuer took %s, more than %s", delivery.Fee, q.MaxFee)
+	}
+	settlement := w.net.Deployment.Settlement
+	network, _ := chain.FindNetwork(settlement.ChainID)
+	usdc := network.Tokens[slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == chain.USDC })]
+	equal(t, "minted to the receiver", w.change(t, usdc, settlement.Receiver.Address, delivery.Receipt), new(big.Int).Sub(s.Amount, delivery.Fee))
+	hook := wantHook(s)
+	equal(t, "attested hook", delivery.Message[len(delivery.Message)-len(hook):], hook)
+}
+
+// wantShielded wants a note of the amount that its recipient can find and spend.
+func (w *world) wantShielded(t *testing.T, s wallet.Swap, destAmount string, receipt *types.Receipt) {
+	t.Helper()
+	type preimage struct {
+		Npk   [32]byte
+		Token struct {
+			TokenType    uint8
+			TokenAddress common.Address
+			TokenSubID   *big.Int
+		}
+		Value *big.Int
+	}
+	type ciphertext struct {
+		EncryptedBundle [3][32]byte
+		ShieldKey       [32]byte
+	}
+	for _, log := range receipt.Logs {
+		if log.Topics[0] != contracts.RailgunABI.Events["Shield"].ID {
+			continue
+		}
+		fields := map[string]any{}
+		if err := contracts.RailgunABI.UnpackIntoMap(fields, "Shield", log.Data); err != nil {
+			t.Fatal(err)
+		}
+		notes := *abi.ConvertType(fields["commitments"], new([]preimage)).(*[]preimage)
+		ciphertexts := *abi.ConvertType(fields["shieldCiphertext"], new([]ciphertext)).(*[]ciphertext)
+		fees := fields["fees"].([]*big.Int)
+		if len(notes) != 1 || len(ciphertexts) != 1 || len(fees) != 1 {
+			t.Fatalf("got %d notes, want one", len(notes))
+		}
+		equal(t, "shielded token", notes[0].Token.TokenAddress, s.DstToken.Address)
+		equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(notes[0].Value, fees[0]), destAmount)
+		note := railgun.Note{NPK: notes[0].Npk, EncryptedBundle: ciphertexts[0].EncryptedBundle, ShieldKey: ciphertexts[0].ShieldKey}
+		wantNote(t, s.Recipient, note.Recipient())
+		return
+	}
+	t.Error("nothing was shielded")
+}
+
+// wantNote wants a note to be one that its recipient can open and spend.
+func wantNote(t *testing.T, recipient string, encoded []byte) {
+	t.Helper()
+	owner, err := railgun.ParseAddress(recipient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note, err := railgun.ParseNote(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, err := railgun.Open(reference.PrivateViewingKey, note)
+	if err != nil {
+		t.Fatalf("the recipient cannot open the note: %v", err)
+	}
+	if owner.NPK(random) != note.NPK {
+		t.Error("the recipient can see the note and never spend it")
+	}
+}
+
+// eventOf gives the fields of the one event of that name that a contract emitted.
+func eventOf(t *testing.T, receipt *types.Receipt, of abi.ABI, at common.Address, name string) map[string]any {
+	t.Helper()
+	var found []map[string]any
+	for _, log := range receipt.Logs {
+		if log.Address != at || log.Topics[0] != of.Events[name].ID {
+			continue
+		}
+		fields := map[string]any{}
+		if err := of.UnpackIntoMap(fields, name, log.Data); err != nil {
+			t.Fatal(err)
+		}
+		var indexed abi.Arguments
+		for _, input := range of.Events[name].Inputs {
+			if input.Indexed {
+				indexed = append(indexed, input)
+			}
+		}
+		if err := abi.ParseTopicsIntoMap(fields, indexed, log.Topics[1:]); err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, fields)
+	}
+	if len(found) != 1 {
+		t.Fatalf("got %d events %s, want one", len(found), name)
+	}
+	return found[0]
+}
+
+func (w *world) supplyChange(t *testing.T, token chain.Token, receipt *types.Receipt) *big.Int {
+	t.Helper()
+	after := w.view(t, token, receipt.BlockNumber, "totalSupply")
+	return after.Sub(after, w.view(t, token, new(big.Int).Sub(receipt.BlockNumber, big.NewInt(1)), "totalSupply"))
+}
+
+func (w *world) allowance(t *testing.T, token chain.Token, owner, spender common.Address) *big.Int {
+	t.Helper()
+	return w.view(t, token, nil, "allowance", owner, spender)
+}
+
+// view asks a token for a number.
+func (w *world) view(t *testing.T, token chain.Token, block *big.Int, method string, args ...any) *big.Int {
+	t.Helper()
+	data, err := contracts.TokenABI.Pack(method, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := w.net.Chain(token.ChainID).Client().CallContract(t.Context(), ethereum.CallMsg{To: &token.Address.Address, Data: data}, block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return new(big.Int).SetBytes(answer)
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// limits of one transaction, and an amount between them that no conversion divides evenly.
+func limits(token chain.Token) (least, odd, most string) {
+	switch token.Symbol {
+	case chain.ETH, chain.WETH:
+		return "0.01", "1.234567890123456789", "20"
+	}
+	if token.Decimals == 18 {
+		return "10", "1234.567890123456789012", "25000"
+	}
+	return "10", "1234.567891", "25000"
+}
+
+// everyPair executes every pair at both limits, with and without an integrator, and in the words of every version that
+// knows it.
+func (w *world) everyPair(t *testing.T) {
+	onV1 := []chain.ID{1, 56, 137, 369, 8453, 42161, 69696969, 96969696}
+	for _, p := range chain.Pairs() {
+		least, odd, most := limits(p.SrcToken)
+		trials := []struct {
+			version, amount string
+			integrator      common.Address
+		}{
+			{"v3", least, common.Address{}},
+			{"v3", most, reference.Integrator.Wallet},
+			{"v3legacy", odd, common.Address{}},
+			{"v1", odd, common.Address{}},
+		}
+		for _, trial := range trials {
+			if trial.version == "v1" && !(slices.Contains(onV1, p.Src) && slices.Contains(onV1, p.Dst)) {
+				continue
+			}
+			s := w.swap(p, amount(t, trial.amount, p.SrcToken))
+			s.Integrator = trial.integrator
+			t.Run(pairName(p)+" "+trial.version+" "+trial.amount, func(t *testing.T) { w.complete(t, trial.version, s) })
+		}
+	}
+}
+
+func pairName(p chain.Pair) string {
+	return fmt.Sprintf("%s on %s to %s on %s", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
+}
+
+// complete takes a swap from the question to the money.
+func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
+	q, checked := w.quote(t, version, s)
+	receipt := w.execute(t, checked)
+	if s.Route == chain.CCTPInbound {
+		w.wantBurn(t, s, checked, receipt)
+	} else {
+		w.wantSwap(t, s, checked, receipt)
+	}
+	w.wantPaid(t, s, checked, receipt)
+
+	payout := w.settle(t, s.Src.Network(), receipt)
+	if s.Route == chain.CCTPInbound {
+		w.wantDelivery(t, s, checked, payout)
+	}
+	w.wantSettled(t, s, q, payout)
+}
+
+// wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.
+func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+	t.Helper()
+	me, want := swapper(s.Src).Address, negative(s.Amount)
+	value := new(big.Int)
+	if s.SrcToken.Native() {
+		value.Set(s.Amount)
+		gas := new(big.Int).Mul(new(big.Int).SetUint64(receipt.GasUsed), receipt.EffectiveGasPrice)
+		want.Sub(want, gas)
+	}
+	equal(t, "change of the swapper's balance", w.change(t, s.SrcToken, me, receipt), want)
+	tx, _, err := w.net.Chain(s.Src).Client().TransactionByHash(t.Context(), receipt.TxHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "value of the transaction", tx.Value(), value)
+	if !s.SrcToken.Native() {
+		equal(t, "allowance left over", w.allowance(t, s.SrcToken, me, q.Main.To), 0)
+	}
+}
+
+// wantSettled wants everyone to have what the quote said.
+func (w *world) wantSettled(t *testing.T, s wallet.Swap, q *wallet.Quote, payout *reference.Payout) {
+	t.Helper()
+	gross := new(big.Int).Mul(s.Amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.DstToken.Decimals)), nil))
+	gross.Quo(gross, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.SrcToken.Decimals)), nil))
+	protocol, integrator := stated(t, q, gross)
+
+	// Where the destination has no pool, the settlement chain's pays, in USDC too.
+	paid := s.DstToken
+	if payout.Mint != nil {
+		network, _ := chain.FindNetwork(payout.Network)
+		paid = network.Tokens[slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == chain.USDC })]
+	}
+	equal(t, "change of the treasury", w.change(t, paid, reference.Treasury, payout.Receipt), protocol)
+	equal(t, "change of the integrator's wallet", w.change(t, paid, reference.Integrator.Wallet, payout.Receipt), integrator)
+	equal(t, "change of the pool", w.change(t, paid, payout.Pool, payout.Receipt), negative(gross))
+	if q.Version == "v3" {
+		equal(t, "chain of the pool", payout.Network, q.Fee.ChainID)
+	}
+	if s.Dst.Private() {
+		w.wantShielded(t, s, q.DestAmount, payout.Receipt)
+		return
+	}
+	equal(t, "balance of the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), q.DestAmount)
+}
+
+// stated are the fees in the words of a quote, in the destination's unit.
+func stated(t *testing.T, q *wallet.Quote, gross *big.Int) (protocol, integrator string) {
+	t.Helper()
+	switch q.Version {
+	case "v3":
+		return q.Fee.Protocol.Amount, q.Fee.Integrator.Amount
+	case "v3legacy":
+		return q.Fee.Amount, "0"
+	}
+	// The oldest states its fee in the source's unit: what does not arrive is the fee.
+	dest, ok := new(big.Int).SetString(q.DestAmount, 10)
+	if !ok {
+		t.Fatalf("destAmount is %q", q.DestAmount)
+	}
+	return new(big.Int).Sub(gross, dest).String(), "0"
+}
+
+// beyondTheLimits wants one unit less than the least, and one more than the most, of every token to be refused.
+func (w *world) beyondTheLimits(t *testing.T) {
+	tried := map[string]bool{}
+	for _, p := range chain.Pairs() {
+		if key := p.Src.String() + p.SrcToken.Symbol; tried[key] {
+			continue
+		} else {
+			tried[key] = true
+		}
+		least, _, most := limits(p.SrcToken)
+		one := big.NewInt(1)
+		for _, amount := range []*big.Int{
+			new(big.Int).Sub(amount(t, least, p.SrcToken), one),
+			new(big.Int).Add(amount(t, most, p.SrcToken), one),
+		} {
+			_, err := w.gateway.Quote(t.Context(), "v3", w.swap(p, amount))
+			if err == nil || !strings.Contains(err.Error(), "AMOUNT_OUT_OF_RANGE") {
+				t.Errorf("%s of %s on %s: got %v, want it refused", amount, p.SrcToken.Symbol, p.Src, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package reference
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+// railguns are RAILGUN's contracts where they really are.
+var railguns = map[chain.ID]common.Address{
+	1:  common.HexToAddress("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9"),
+	56: common.HexToAddress("0x590162bf4b50F6576a459B75309eE21D92178A10"),
+}
+
+// plenty is what everyone starts with who starts with anything: ten million of a token, or of a chain's coin.
+const plenty = 10_000_000
+
+// genesis is a network at block zero: every contract of the deployment that stands there, configured.
+func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
+	alloc := types.GenesisAlloc{}
+	for _, rich := range []Account{User, Operator, Attester, Executor} {
+		alloc[rich.Address] = types.Account{Balance: units(plenty, 18)}
+	}
+	for _, token := range network.Tokens {
+		if !token.Native() {
+			alloc[token.Address.Address] = ledger(d, token)
+		}
+	}
+	for _, row := range routers(d, network.ID) {
+		if !pooled(network.ID) {
+			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, row.Token.Address.Address, d.Settlement.Domain)
+			continue
+		}
+		pool := contracts.Pool(Operator.Address, row.Token.Address.Address, Treasury, railguns[network.ID])
+		if row.Token.Native() {
+			pool.Balance = units(plenty, 18)
+		}
+		alloc[row.Router.Address] = pool
+	}
+	if pooled(network.ID) {
+		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator)
+	}
+	if railgun, ok := railguns[network.ID]; ok {
+		alloc[railgun] = contracts.Railgun(RailgunTreasury)
+	}
+	if network.ID == d.Settlement.ChainID {
+		usdc := tokenOf(network, chain.USDC).Address.Address
+		alloc[d.Settlement.Receiver.Address] = contracts.Receiver(Attester.Address, usdc, network.CCTP.Domain)
+		alloc[network.CCTP.Messenger.Address] = contracts.TokenMessenger(network.CCTP.Domain, usdc, remoteDomains()...)
+	}
+	return alloc
+}
+
+// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or is minted by the
+// issuer itself where there is none.
+func ledger(d *chain.Deployment, token chain.Token) types.Account {
+	if token.Symbol == chain.USDT && token.ChainID == 1 {
+		return contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
+	}
+	var minters []common.Address
+	switch {
+	case token.Symbol != chain.USDC:
+	case token.ChainID == d.Settlement.ChainID:
+		minters = append(minters, d.Settlement.Receiver.Address)
+	case !pooled(token.ChainID):
+		minters = append(minters, Attester.Address)
+	}
+	return contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
+}
+
+// remoteDomains are those of the chains that USDC goes on to from the settlement chain.
+func remoteDomains() (domains []uint32) {
+	for _, n := range chain.Networks() {
+		if n.CCTP != nil && !pooled(n.ID) {
+			domains = append(domains, n.CCTP.Domain)
+		}
+	}
+	return domains
+}
+
+// routers are the rows of the deployment whose contracts stand on a network.
+func routers(d *chain.Deployment, network chain.ID) (rows []chain.Router) {
+	for _, row := range d.Routers() {
+		if row.ChainID.Network() == network {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// pooled tells whether a network has pools; the others have the issuer's messenger.
+func pooled(network chain.ID) bool { return slices.Contains(chain.PoolChains, network) }
+
+func tokenOf(network chain.Network, symbol string) chain.Token {
+	i := slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == symbol })
+	if i < 0 {
+		panic("the network table has no " + symbol + " on " + network.Name)
+	}
+	return network.Tokens[i]
+}
+
+// units is so many whole tokens in their smallest unit.
+func units(n int64, decimals uint8) *big.Int {
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
+	return unit.Mul(unit, big.NewInt(n))
+}

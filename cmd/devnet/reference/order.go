@@ -1,0 +1,209 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/accounts/abi"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/localnet"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+// An Order is a swap that somebody paid for, as a chain reports it.
+type Order struct {
+	ID            common.Hash    // of this order alone
+	Network       chain.ID       // where it was paid
+	Sender        common.Address // who paid
+	Amount        *big.Int       // of a token with so many decimals
+	Decimals      uint8
+	DstChain      chain.ID
+	DstToken      common.Address
+	Recipient     []byte
+	RecipientType uint8
+	Integrator    common.Hash
+
+	Delivery *Delivery // of the burn, nil where a pool was paid
+}
+
+// A Delivery is a burn's arrival on the settlement chain.
+type Delivery struct {
+	Message []byte // as attested
+	Fee     *big.Int
+	Receipt *types.Receipt
+}
+
+// Orders reads the orders out of what a transaction did. A burn is attested and delivered to the settlement chain on the
+// way: only there is its hook read.
+func (n *Net) Orders(ctx context.Context, network chain.ID, receipt *types.Receipt) ([]Order, error) {
+	var orders []Order
+	for _, log := range receipt.Logs {
+		order, err := n.order(ctx, network, log)
+		if err != nil {
+			return nil, fmt.Errorf("log %d of %s on chain %s: %w", log.Index, log.TxHash, network, err)
+		}
+		if order != nil {
+			orders = append(orders, *order)
+		}
+	}
+	return orders, nil
+}
+
+// order is the order that a log tells of, nil if it tells of none.
+func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
+	if len(log.Topics) == 0 {
+		return nil, nil
+	}
+	for _, row := range routers(n.Deployment, network) {
+		switch {
+		case row.Router.Address != log.Address:
+		case log.Topics[0] == contracts.PoolABI.Events["Swap"].ID:
+			return n.swapped(network, row.Token, log)
+		case log.Topics[0] == contracts.TokenMessengerABI.Events["MessageSent"].ID:
+			return n.deliver(ctx, network, log)
+		}
+	}
+	return nil, nil
+}
+
+// swapped reads a pool's event.
+func (n *Net) swapped(network chain.ID, token chain.Token, log *types.Log) (*Order, error) {
+	var event struct {
+		Nonce         *big.Int
+		Sender        common.Address
+		DstChainId    *big.Int
+		Amount        *big.Int
+		Recipient     []byte
+		RecipientType uint8
+		DstToken      common.Address
+		IntegratorId  [32]byte
+	}
+	if err := unpack(contracts.PoolABI, "Swap", log, &event); err != nil {
+		return nil, err
+	}
+	return &Order{
+		ID:            orderID(log),
+		Network:       network,
+		Sender:        event.Sender,
+		Amount:        event.Amount,
+		Decimals:      token.Decimals,
+		DstChain:      routing(event.DstChainId),
+		DstToken:      event.DstToken,
+		Recipient:     event.Recipient,
+		RecipientType: event.RecipientType,
+		Integrator:    event.IntegratorId,
+	}, nil
+}
+
+// deliver takes a burn to the settlement chain, as the issuer and the operator do between them, and reads what the
+// receiver found in it.
+func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
+	var sent struct{ Message []byte }
+	if err := unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent); err != nil {
+		return nil, err
+	}
+	burn, err := parseBurn(sent.Message)
+	if err != nil {
+		return nil, err
+	}
+	// The issuer takes less than it was allowed: the allowance has a margin of a fifth.
+	fee := new(big.Int).Quo(new(big.Int).Mul(burn.maxFee, big.NewInt(5)), big.NewInt(6))
+	message, signature, err := localnet.Attest(Attester.Key, sent.Message, localnet.Attestation{Nonce: orderID(log), Finality: 1000, Fee: fee})
+	if err != nil {
+		return nil, err
+	}
+	settlement, receiver := n.Deployment.Settlement.ChainID, n.Deployment.Settlement.Receiver.Address
+	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, call(contracts.ReceiverABI, "receiveMessage", message, signature))
+	if err != nil {
+		return nil, fmt.Errorf("delivering the burn: %w", err)
+	}
+	order, err := n.received(network, receipt)
+	if err != nil {
+		return nil, err
+	}
+	order.ID = orderID(log)
+	order.Delivery = &Delivery{message, fee, receipt}
+	return order, nil
+}
+
+// received reads the receiver's event.
+func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error) {
+	type hook struct {
+		DstChainId    *big.Int
+		DstToken      common.Address
+		IntegratorId  [32]byte
+		RecipientType uint8
+		Recipient     []byte
+	}
+	var event struct {
+		Nonce        [32]byte
+		SourceDomain uint32
+		Depositor    [32]byte
+		Amount       *big.Int
+		FeeExecuted  *big.Int
+		Hook         hook
+	}
+	for _, log := range receipt.Logs {
+		if log.Address != n.Deployment.Settlement.Receiver.Address {
+			continue
+		}
+		if err := unpack(contracts.ReceiverABI, "Received", log, &event); err != nil {
+			return nil, err
+		}
+		home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
+		return &Order{
+			Network: network,
+			Sender:  common.BytesToAddress(event.Depositor[:]),
+			// The service, and not its user, pays the issuer.
+			Amount:        new(big.Int).Add(event.Amount, event.FeeExecuted),
+			Decimals:      tokenOf(home, chain.USDC).Decimals,
+			DstChain:      routing(event.Hook.DstChainId),
+			DstToken:      event.Hook.DstToken,
+			Recipient:     event.Hook.Recipient,
+			RecipientType: event.Hook.RecipientType,
+			Integrator:    event.Hook.IntegratorId,
+		}, nil
+	}
+	return nil, fmt.Errorf("the receiver took %s without a word", receipt.TxHash)
+}
+
+// routing is a routing ID from a chain; one too large for any is 0, which is none.
+func routing(id *big.Int) chain.ID {
+	if !id.IsUint64() {
+		return 0
+	}
+	return chain.ID(id.Uint64())
+}
+
+// orderID is unique to a log among all chains: transactions sign their chain.
+func orderID(log *types.Log) common.Hash {
+	return crypto.Keccak256Hash(log.TxHash[:], new(big.Int).SetUint64(uint64(log.Index)).Bytes())
+}
+
+// unpack reads every field of an event into a struct.
+func unpack(of abi.ABI, name string, log *types.Log, into any) error {
+	event := of.Events[name]
+	if len(log.Topics) == 0 || log.Topics[0] != event.ID {
+		return fmt.Errorf("not an event %s", name)
+	}
+	if len(log.Data) > 0 {
+		if err := of.UnpackIntoInterface(into, name, log.Data); err != nil {
+			return fmt.Errorf("event %s: %w", name, err)
+		}
+	}
+	var indexed abi.Arguments
+	for _, input := range event.Inputs {
+		if input.Indexed {
+			indexed = append(indexed, input)
+		}
+	}
+	if err := abi.ParseTopics(into, indexed, log.Topics[1:]); err != nil {
+		return fmt.Errorf("event %s: %w", name, err)
+	}
+	return nil
+}

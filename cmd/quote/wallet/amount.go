@@ -1,0 +1,48 @@
+package wallet
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// maxDigits is more than any amount has.
+const maxDigits = 78
+
+// ParseAmount reads whole tokens, such as 100 or 0.5, into the smallest unit of a token with so many decimals. An amount
+// that needs more decimals is refused, never rounded.
+func ParseAmount(text string, decimals uint8) (*big.Int, error) {
+	whole, fraction, point := strings.Cut(text, ".")
+	if !digits(whole) || point && !digits(fraction) || len(text) > maxDigits {
+		return nil, fmt.Errorf("%q is not an amount such as 100 or 0.5", text)
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > int(decimals) {
+		return nil, fmt.Errorf("%s has more decimals than the token, which has %d", text, decimals)
+	}
+	amount, _ := new(big.Int).SetString(whole+fraction+strings.Repeat("0", int(decimals)-len(fraction)), 10)
+	return amount, nil
+}
+
+// FormatAmount is the reverse of ParseAmount.
+func FormatAmount(amount *big.Int, decimals uint8) string {
+	text := fmt.Sprintf("%0*s", int(decimals)+1, amount)
+	whole, fraction := text[:len(text)-int(decimals)], text[len(text)-int(decimals):]
+	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+// parseUnits reads a whole number in the smallest unit, as a gateway writes it.
+func parseUnits(text string) (*big.Int, error) {
+	if !digits(text) || len(text) > maxDigits || len(text) > 1 && text[0] == '0' {
+		return nil, fmt.Errorf("%.100q is not a whole number", text)
+	}
+	n, _ := new(big.Int).SetString(text, 10)
+	return n, nil
+}
+
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+func pow10(n uint8) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

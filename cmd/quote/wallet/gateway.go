@@ -1,0 +1,158 @@
+package wallet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// A Gateway is where quotes are asked for.
+type Gateway struct {
+	URL  string       // without a path
+	HTTP *http.Client // nil for the default
+}
+
+// paths of the quote endpoint, by version.
+var paths = map[string]string{
+	"v3":       "/v3/swap/quote",
+	"v3legacy": "/v3legacy/swap/quote",
+	"v1":       "/v1/quote",
+}
+
+// maxAnswer is more than any answer needs.
+const maxAnswer = 1 << 20
+
+// A Quote is an answer as it came, of any version. Nothing in it has been checked.
+type Quote struct {
+	Version string          `json:"-"`
+	Raw     json.RawMessage `json:"-"`
+
+	To                    string
+	SrcToken, DestToken   Token
+	SrcAmount, DestAmount string
+	Fee                   Fee
+	Approval              *Approval
+	MethodParameters      Call
+	Route                 Route
+}
+
+// Token is how an answer names a token.
+type Token struct {
+	Address  string
+	Symbol   string
+	Decimals uint8
+	ChainID  uint64
+}
+
+// Fee has the fields of every version: v3 fills the inner ones, the others the flat ones.
+type Fee struct {
+	ChainID    uint64
+	Token      string
+	Percentage json.Number
+	Amount     string
+	Protocol   struct {
+		Percentage json.Number
+		Amount     string
+	}
+	Integrator struct {
+		Percentage  json.Number
+		Amount      string
+		ID, Address string
+	}
+	Total struct{ Amount string }
+}
+
+// Approval is the transaction that lets a contract spend the source token.
+type Approval struct{ Token, Spender, Amount, Calldata string }
+
+// Call is the main transaction.
+type Call struct{ Calldata, Value string }
+
+// Route has the fields of every version.
+type Route struct {
+	Type  string
+	Paths []string
+	Swaps []struct{ Pool, In, Out string }
+}
+
+// A Router is a row of the gateway's listing.
+type Router struct {
+	ChainID               uint64
+	Symbol, Token, Router string
+}
+
+// Quote asks for a quote in the words of a version: v3, v3legacy or v1.
+func (g Gateway) Quote(ctx context.Context, version string, s Swap) (*Quote, error) {
+	path, ok := paths[version]
+	if !ok {
+		return nil, fmt.Errorf("version %q is not v3, v3legacy or v1", version)
+	}
+	query := url.Values{
+		"srcToken": {s.SrcToken.Symbol}, "dstToken": {s.DstToken.Symbol},
+		"srcChain": {s.Src.String()}, "dstChain": {s.Dst.String()},
+		"amount": {s.Amount.String()}, "recipient": {s.Recipient},
+	}
+	if s.Integrator != (common.Address{}) {
+		if version != "v3" {
+			return nil, fmt.Errorf("%s knows no integrators: use v3", version)
+		}
+		query.Set("integratorId", s.Integrator.Hex())
+	}
+	q := &Quote{Version: version}
+	var err error
+	q.Raw, err = g.get(ctx, path+"?"+query.Encode(), q)
+	return q, err
+}
+
+// Routers asks for the listing.
+func (g Gateway) Routers(ctx context.Context) ([]Router, error) {
+	var body struct{ Data []Router }
+	_, err := g.get(ctx, "/v3/app/routers", &body)
+	return body.Data, err
+}
+
+func (g Gateway) get(ctx context.Context, path string, into any) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(g.URL, "/")+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := g.HTTP
+	if client == nil {
+		client = http.DefaultClient
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("the gateway's answer broke off: %w", err)
+	}
+	if len(body) > maxAnswer {
+		return nil, errors.New("the gateway's answer is too long to be one")
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, refusal(res.StatusCode, body)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return nil, fmt.Errorf("the gateway's answer is not what it should be: %w", err)
+	}
+	return body, nil
+}
+
+// refusal is an answer that is no quote, in the gateway's words.
+func refusal(status int, body []byte) error {
+	var problem struct{ Error, Code, RequestID string }
+	if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
+		return fmt.Errorf("the gateway answered %d and %d bytes that are no error of a gateway: is this its address?", status, len(body))
+	}
+	return fmt.Errorf("the gateway refused: %s (%s, request %s)", problem.Error, problem.Code, problem.RequestID)
+}

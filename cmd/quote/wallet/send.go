@@ -1,0 +1,155 @@
+package wallet
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+)
+
+// A Sender signs transactions with one key and sends them to one chain.
+type Sender struct {
+	Node *ethclient.Client
+	Key  *ecdsa.PrivateKey
+
+	Poll     time.Duration // how often to ask for a receipt; 0 for every second
+	Progress func(string)  // told what happens, as it happens; nil for nobody
+}
+
+// Execute sends the transactions of a quote in their order, and waits for each to be in a block. It gives the receipt of
+// the last. The error of a transaction that was sent names its hash.
+func (s Sender) Execute(ctx context.Context, q *Checked) (*types.Receipt, error) {
+	id, err := s.Node.ChainID(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the node for its chain: %w", err)
+	}
+	if want := q.Swap.Src.Network(); id.Cmp(new(big.Int).SetUint64(uint64(want))) != 0 {
+		return nil, fmt.Errorf("the node serves chain %s, and the swap starts on chain %s", id, want)
+	}
+	if q.Approval != nil {
+		if err := s.approve(ctx, id, q); err != nil {
+			return nil, err
+		}
+	}
+	return s.send(ctx, id, "swap", q.Main)
+}
+
+// approve lets the target take the amount, if it may not yet.
+func (s Sender) approve(ctx context.Context, chainID *big.Int, q *Checked) error {
+	me, token, spender := crypto.PubkeyToAddress(s.Key.PublicKey), q.Approval.To, q.Main.To
+	answer, err := s.Node.CallContract(ctx, ethereum.CallMsg{To: &token, Data: pack("allowance", me, spender)}, nil)
+	if err != nil {
+		return fmt.Errorf("asking for the allowance: %w", err)
+	}
+	var allowance *big.Int
+	if err := calls.UnpackIntoInterface(&allowance, "allowance", answer); err != nil {
+		return fmt.Errorf("asking for the allowance: %w", err)
+	}
+	if allowance.Cmp(q.Swap.Amount) >= 0 {
+		s.tell("the allowance is enough already")
+		return nil
+	}
+	// Some tokens, USDT on Ethereum among them, change an allowance only from zero. Others are not asked to.
+	_, err = s.Node.EstimateGas(ctx, ethereum.CallMsg{From: me, To: &token, Data: q.Approval.Data})
+	if err != nil && allowance.Sign() > 0 {
+		if _, err := s.send(ctx, chainID, "reset of the allowance", Transaction{token, new(big.Int), pack("approve", spender, new(big.Int))}); err != nil {
+			return err
+		}
+	}
+	_, err = s.send(ctx, chainID, "approval", *q.Approval)
+	return err
+}
+
+func (s Sender) send(ctx context.Context, chainID *big.Int, what string, t Transaction) (*types.Receipt, error) {
+	tx, err := s.sign(ctx, chainID, t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	s.tell(fmt.Sprintf("%s: sending %s", what, tx.Hash()))
+	if err := s.Node.SendTransaction(ctx, tx); err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	receipt, err := s.wait(ctx, what, tx.Hash())
+	if err != nil {
+		return nil, fmt.Errorf("%s: transaction %s was sent, but %w", what, tx.Hash(), err)
+	}
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		return nil, fmt.Errorf("%s: transaction %s reverted in block %s", what, tx.Hash(), receipt.BlockNumber)
+	}
+	s.tell(fmt.Sprintf("%s: in block %s, %d gas", what, receipt.BlockNumber, receipt.GasUsed))
+	return receipt, nil
+}
+
+// sign makes a transaction of it that pays twice the present base fee, if it must, and has a quarter more gas than it
+// seems to need.
+func (s Sender) sign(ctx context.Context, chainID *big.Int, t Transaction) (*types.Transaction, error) {
+	from := crypto.PubkeyToAddress(s.Key.PublicKey)
+	gas, err := s.Node.EstimateGas(ctx, ethereum.CallMsg{From: from, To: &t.To, Value: t.Value, Data: t.Data})
+	if err != nil {
+		return nil, fmt.Errorf("it would fail: %w", err)
+	}
+	nonce, err := s.Node.PendingNonceAt(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := s.Node.SuggestGasTipCap(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := s.Node.HeaderByNumber(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if head.BaseFee == nil {
+		return nil, errors.New("the chain has no base fee: it is too old for these transactions")
+	}
+	return types.SignNewTx(s.Key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
+		ChainID:   chainID,
+		Nonce:     nonce,
+		GasTipCap: tip,
+		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1)),
+		Gas:       gas + gas/4,
+		To:        &t.To,
+		Value:     t.Value,
+		Data:      t.Data,
+	})
+}
+
+// wait asks for the receipt until there is one.
+func (s Sender) wait(ctx context.Context, what string, hash common.Hash) (*types.Receipt, error) {
+	poll := s.Poll
+	if poll == 0 {
+		poll = time.Second
+	}
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for asked := 1; ; asked++ {
+		receipt, err := s.Node.TransactionReceipt(ctx, hash)
+		if err == nil {
+			return receipt, nil
+		}
+		if !errors.Is(err, ethereum.NotFound) {
+			return nil, fmt.Errorf("its receipt cannot be had: %w", err)
+		}
+		s.tell(fmt.Sprintf("%s: waiting for a block, asked %d times", what, asked))
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("nobody waited for its block: %w", context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s Sender) tell(what string) {
+	if s.Progress != nil {
+		s.Progress(what)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"fmt"
 	"math/big"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -26,6 +27,8 @@ func TestEndToEnd(t *testing.T) {
 	w := newWorld(t)
 	t.Run("every pair", w.everyPair)
 	t.Run("beyond the limits", w.beyondTheLimits)
+	t.Run("allowance", w.allowances)
+	t.Run("altered", w.altered)
 }
 
 // A world is a gateway and the chains it quotes for.
@@ -34,6 +37,7 @@ type world struct {
 	gateway wallet.Gateway
 	know    wallet.Knowledge
 	people  atomic.Uint64 // recipients made so far
+	turns   turns
 }
 
 func newWorld(t *testing.T) *world {
@@ -101,19 +105,25 @@ func (w *world) quote(t *testing.T, version string, s wallet.Swap) (*wallet.Quot
 	return q, checked
 }
 
-// execute signs and sends a quote as the client flow says, over the chain's JSON-RPC.
+// execute signs and sends a quote as the client flow says.
 func (w *world) execute(t *testing.T, q *wallet.Checked) *types.Receipt {
 	t.Helper()
-	receipt, err := w.sender(t, q.Swap.Src).Execute(t.Context(), q)
+	sender := wallet.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: swapper(q.Swap.Src).Key}
+	defer w.turns.take(q.Swap.Src.Network())()
+	receipt, err := sender.Execute(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return receipt
 }
 
-func (w *world) sender(t *testing.T, src chain.ID) wallet.Sender {
-	t.Helper()
-	return wallet.Sender{Node: w.net.Chain(src).Client(), Key: swapper(src).Key}
+// turns lets one swapper at a time use a chain: wallets do not share a key, and so neither nonces nor allowances.
+type turns struct{ locks sync.Map }
+
+func (t *turns) take(network chain.ID) (done func()) {
+	lock, _ := t.locks.LoadOrStore(network, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	return lock.(*sync.Mutex).Unlock
 }
 
 // swapper is who swaps from a routing ID.

@@ -176,9 +176,9 @@ func (w *world) supplyChange(t *testing.T, token chain.Token, receipt *types.Rec
 	return after.Sub(after, w.view(t, token, new(big.Int).Sub(receipt.BlockNumber, big.NewInt(1)), "totalSupply"))
 }
 
-func (w *world) allowance(t *testing.T, token chain.Token, owner, spender common.Address) *big.Int {
+func (w *world) allowance(t *testing.T, token chain.Token, owner, spender common.Address, block *big.Int) *big.Int {
 	t.Helper()
-	return w.view(t, token, nil, "allowance", owner, spender)
+	return w.view(t, token, block, "allowance", owner, spender)
 }
 
 // view asks a token for a number.

@@ -27,30 +27,36 @@ func limits(token chain.Token) (least, odd, most string) {
 	return "10", "1234.567891", "25000"
 }
 
-// everyPair executes every pair at both limits, with and without an integrator, and in the words of every version that
-// knows it.
+// everyPair executes every pair at the least amount, at the most with an integrator, and in between in the words of one
+// of the older versions, in turn.
 func (w *world) everyPair(t *testing.T) {
-	onV1 := []chain.ID{1, 56, 137, 369, 8453, 42161, 69696969, 96969696}
-	for _, p := range chain.Pairs() {
+	for i, p := range chain.Pairs() {
 		least, odd, most := limits(p.SrcToken)
-		trials := []struct {
+		older := "v3legacy"
+		if i%2 == 0 && onV1(p.Src) && onV1(p.Dst) {
+			older = "v1"
+		}
+		for _, trial := range []struct {
 			version, amount string
 			integrator      common.Address
 		}{
 			{"v3", least, common.Address{}},
 			{"v3", most, reference.Integrator.Wallet},
-			{"v3legacy", odd, common.Address{}},
-			{"v1", odd, common.Address{}},
-		}
-		for _, trial := range trials {
-			if trial.version == "v1" && !(slices.Contains(onV1, p.Src) && slices.Contains(onV1, p.Dst)) {
-				continue
-			}
+			{older, odd, common.Address{}},
+		} {
 			s := w.swap(p, amount(t, trial.amount, p.SrcToken))
 			s.Integrator = trial.integrator
-			t.Run(pairName(p)+" "+trial.version+" "+trial.amount, func(t *testing.T) { w.complete(t, trial.version, s) })
+			t.Run(pairName(p)+" "+trial.version+" "+trial.amount, func(t *testing.T) {
+				t.Parallel()
+				w.complete(t, trial.version, s)
+			})
 		}
 	}
+}
+
+// onV1 tells whether the oldest version knows a chain.
+func onV1(id chain.ID) bool {
+	return slices.Contains([]chain.ID{1, 56, 137, 369, 8453, 42161, 69696969, 96969696}, id)
 }
 
 func pairName(p chain.Pair) string {
@@ -92,7 +98,7 @@ func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt
 	}
 	equal(t, "value of the transaction", tx.Value(), value)
 	if !s.SrcToken.Native() {
-		equal(t, "allowance left over", w.allowance(t, s.SrcToken, me, q.Main.To), 0)
+		equal(t, "allowance left over", w.allowance(t, s.SrcToken, me, q.Main.To, receipt.BlockNumber), 0)
 	}
 }
 

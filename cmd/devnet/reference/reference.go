@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"sync"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
@@ -25,6 +26,7 @@ import (
 type Net struct {
 	Deployment *chain.Deployment
 	chains     map[chain.ID]*localnet.Chain
+	carrying   sync.Mutex // one allowance at a time
 }
 
 // Start runs a chain for every network until the net is closed. It calls started for each as it comes up.

@@ -127,6 +127,8 @@ func (n *Net) carry(ctx context.Context, o Order, amount *big.Int) (*types.Recei
 	home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
 	there, _ := chain.FindNetwork(o.DstChain)
 	usdc, messenger := tokenOf(home, chain.USDC).Address.Address, home.CCTP.Messenger.Address
+	n.carrying.Lock()
+	defer n.carrying.Unlock()
 	if _, err := n.Chain(home.ID).Send(ctx, Operator.Key, usdc, nil, call(contracts.TokenABI, "approve", messenger, amount)); err != nil {
 		return nil, err
 	}

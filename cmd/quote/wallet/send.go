@@ -57,11 +57,13 @@ func (s Sender) approve(ctx context.Context, chainID *big.Int, q *Checked) error
 		s.tell("the allowance is enough already")
 		return nil
 	}
-	// Some tokens, USDT on Ethereum among them, change an allowance only from zero. Others are not asked to.
-	_, err = s.Node.EstimateGas(ctx, ethereum.CallMsg{From: me, To: &token, Data: q.Approval.Data})
-	if err != nil && allowance.Sign() > 0 {
-		if _, err := s.send(ctx, chainID, "reset of the allowance", Transaction{token, new(big.Int), pack("approve", spender, new(big.Int))}); err != nil {
-			return err
+	if allowance.Sign() > 0 {
+		// Some tokens, USDT on Ethereum among them, change an allowance only from zero. Others are spared the way.
+		if _, err := s.Node.EstimateGas(ctx, ethereum.CallMsg{From: me, To: &token, Data: q.Approval.Data}); err != nil {
+			reset := Transaction{token, new(big.Int), pack("approve", spender, new(big.Int))}
+			if _, err := s.send(ctx, chainID, "reset of the allowance", reset); err != nil {
+				return err
+			}
 		}
 	}
 	_, err = s.send(ctx, chainID, "approval", *q.Approval)

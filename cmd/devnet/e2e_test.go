@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"fmt"
 	"math/big"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,10 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/quote/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
+
+	// What the gateway's binary is made of, beside its own package. Without it go test would not know that the result
+	// of these tests depends on it, and answer from its cache.
+	_ "github.com/quotegate/quotegate/gateway"
 )
 
 // TestEndToEnd runs the gateway as an operator does, against chains that run the reference deployment, and does with its
@@ -42,10 +47,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	path, err := child.Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := buildGateway(t)
 	net, err := reference.Start(t.Context(), 0, func(chain.Network, *localnet.Chain) {})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +77,25 @@ func newWorld(t *testing.T) *world {
 	}
 	w.know = wallet.Knowledge{Deployment: chain.Reference(), Routers: routers, ViewingKey: &reference.PrivateViewingKey}
 	return w
+}
+
+// buildGateway makes the binary, and has go test know that the result depends on its sources.
+func buildGateway(t *testing.T) string {
+	t.Helper()
+	sources, err := os.ReadDir("../gateway")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		if _, err := os.ReadFile("../gateway/" + source.Name()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, err := child.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // newRecipient is somebody who has nothing yet.

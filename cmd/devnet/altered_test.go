@@ -214,20 +214,13 @@ func (w *world) alteredNote(t *testing.T) {
 // wantLost wants a shielding transaction to leave a note on the chain that is as lost as the caller says.
 func (w *world) wantLost(t *testing.T, s wallet.Swap, tx wallet.Transaction, lost func(railgun.Note) bool) {
 	t.Helper()
-	payout := w.settle(t, s.Src, w.mustSend(t, s.Src, tx))
-	for _, log := range payout.Receipt.Logs {
-		if log.Topics[0] == contracts.RailgunABI.Events["Shield"].ID {
-			note, err := railgun.ParseNote(payout.Settlement.Recipient)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !lost(note) {
-				t.Errorf("the recipient has the note: %+v", note)
-			}
-			return
-		}
+	note, err := reference.FindShielded(w.settle(t, s.Src, w.mustSend(t, s.Src, tx)).Receipt)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error("nothing was shielded")
+	if !lost(note.Note) {
+		t.Errorf("the recipient has the note: %+v", note)
+	}
 }
 
 // An integrator that is not registered is not paid, and so nobody is.

@@ -16,7 +16,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/child"
-	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/quote/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -48,7 +47,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	path := buildGateway(t)
-	net, err := reference.Start(t.Context(), 0, func(chain.Network, *localnet.Chain) {})
+	net, err := reference.Start(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	var logs bytes.Buffer
-	gateway, err := child.Start(t.Context(), path, gatewayEnv(net, "127.0.0.1:0"), &logs)
+	gateway, err := child.Start(t.Context(), path, append(gatewayEnv(net, "127.0.0.1:0"), "RATE_LIMIT=0"), &logs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,12 +171,14 @@ func (w *world) settle(t *testing.T, network chain.ID, receipt *types.Receipt) *
 	return payout
 }
 
-// change is by how much a transaction changed what a holder has. Every block has one transaction.
+// change is by how much a transaction changed what a holder has.
 func (w *world) change(t *testing.T, token chain.Token, holder common.Address, receipt *types.Receipt) *big.Int {
 	t.Helper()
-	after := w.balance(t, token, holder, receipt.BlockNumber)
-	before := w.balance(t, token, holder, new(big.Int).Sub(receipt.BlockNumber, big.NewInt(1)))
-	return after.Sub(after, before)
+	change, err := w.net.Change(t.Context(), token, holder, receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return change
 }
 
 func (w *world) balance(t *testing.T, token chain.Token, holder common.Address, block *big.Int) *big.Int {

@@ -85,40 +85,13 @@ func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, pay
 // wantShielded wants a note of the amount that its recipient can find and spend.
 func (w *world) wantShielded(t *testing.T, s wallet.Swap, destAmount string, receipt *types.Receipt) {
 	t.Helper()
-	type preimage struct {
-		Npk   [32]byte
-		Token struct {
-			TokenType    uint8
-			TokenAddress common.Address
-			TokenSubID   *big.Int
-		}
-		Value *big.Int
+	note, err := reference.FindShielded(receipt)
+	if err != nil {
+		t.Fatal(err)
 	}
-	type ciphertext struct {
-		EncryptedBundle [3][32]byte
-		ShieldKey       [32]byte
-	}
-	for _, log := range receipt.Logs {
-		if log.Topics[0] != contracts.RailgunABI.Events["Shield"].ID {
-			continue
-		}
-		fields := map[string]any{}
-		if err := contracts.RailgunABI.UnpackIntoMap(fields, "Shield", log.Data); err != nil {
-			t.Fatal(err)
-		}
-		notes := *abi.ConvertType(fields["commitments"], new([]preimage)).(*[]preimage)
-		ciphertexts := *abi.ConvertType(fields["shieldCiphertext"], new([]ciphertext)).(*[]ciphertext)
-		fees := fields["fees"].([]*big.Int)
-		if len(notes) != 1 || len(ciphertexts) != 1 || len(fees) != 1 {
-			t.Fatalf("got %d notes, want one", len(notes))
-		}
-		equal(t, "shielded token", notes[0].Token.TokenAddress, s.DstToken.Address)
-		equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(notes[0].Value, fees[0]), destAmount)
-		note := railgun.Note{NPK: notes[0].Npk, EncryptedBundle: ciphertexts[0].EncryptedBundle, ShieldKey: ciphertexts[0].ShieldKey}
-		wantNote(t, s.Recipient, note.Recipient())
-		return
-	}
-	t.Error("nothing was shielded")
+	equal(t, "shielded token", note.Token, s.DstToken.Address)
+	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), destAmount)
+	wantNote(t, s.Recipient, note.Recipient())
 }
 
 // wantNote wants a note to be one that its recipient can open and spend.

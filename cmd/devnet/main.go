@@ -1,17 +1,63 @@
-// Command devnet x
+// Command devnet runs the reference deployment on this machine: a simulated chain for every network, the contracts, the
+// gateway wired to them, and an operator who settles. It shows one swap from the question to the money, then stays up
+// for others until Ctrl-C. It needs only Go, and a working directory within the module.
 package main
 
 import (
-	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/shared/chain"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
 )
 
-func gatewayEnv(net *reference.Net, listen string) []string {
-	env := []string{"LISTEN_ADDR=" + listen, "ADMIN_ADDR=127.0.0.1:0", "RATE_LIMIT=0"}
-	for _, id := range chain.PoolChains {
-		env = append(env, "RPC_URLS_"+id.String()+"="+net.Chain(id).URL())
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2) // the flag package has said why
 	}
-	return env
+	if err := run(ctx, o, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "devnet: %v\n", err)
+		os.Exit(1)
+	}
 }
 
-func main() {}
+// options are what can be chosen.
+type options struct {
+	listen           string
+	rpcPort          int
+	from, to, amount string
+	logs             io.Writer // of the gateway
+}
+
+func parseOptions(args []string, output io.Writer) (options, error) {
+	o := options{logs: io.Discard}
+	flags := flag.NewFlagSet("devnet", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the gateway; another port is taken if this one is not free")
+	flags.IntVar(&o.rpcPort, "rpc-port", 18600, "`port` of the first chain's JSON-RPC, the others follow; others are taken where one is not free, or for 0")
+	flags.StringVar(&o.from, "from", "USDC@1", "where the demonstration swaps from: `token@chain`")
+	flags.StringVar(&o.to, "to", "USDC@369", "where it swaps to: `token@chain`")
+	flags.StringVar(&o.amount, "amount", "100", "how much it swaps, in whole `tokens`; empty for no demonstration")
+	verbose := flags.Bool("v", false, "show the gateway's log")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		err := fmt.Errorf("devnet takes no arguments, only flags: %q", flags.Arg(0))
+		fmt.Fprintln(output, err)
+		return o, err
+	}
+	if *verbose {
+		o.logs = output
+	}
+	return o, nil
+}

@@ -17,6 +17,9 @@ import (
 	"time"
 )
 
+// patience is longer than anything takes to end, the gateway's draining included.
+const patience = 30 * time.Second
+
 const gatewayPackage = "github.com/quotegate/quotegate/cmd/gateway"
 
 // Build compiles the gateway into dir and gives the path of its binary. It needs Go, and a working directory within the
@@ -27,6 +30,8 @@ func Build(ctx context.Context, dir string) (string, error) {
 		path += ".exe"
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, gatewayPackage)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets it clean up
+	cmd.WaitDelay = patience
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the gateway: %w\n%s", err, output)
 	}
@@ -115,8 +120,6 @@ func (g *Gateway) ended() error {
 	return fmt.Errorf("the gateway ended (%v); the last it said:\n%s", g.cmd.ProcessState, strings.Join(g.last, ""))
 }
 
-// patience is longer than the gateway takes to drain.
-const patience = 30 * time.Second
 
 // Stop asks the process to end, waits until it has, and kills it if it does not.
 func (g *Gateway) Stop() error {

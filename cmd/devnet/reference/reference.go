@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
@@ -29,11 +30,11 @@ type Net struct {
 	carrying   sync.Mutex // one allowance at a time
 }
 
-// Start runs a chain for every network until the net is closed. It calls started for each as it comes up.
+// Start runs a chain for every network until the net is closed.
 //
 // The chains serve JSON-RPC on the loopback: from firstPort on, in the order of their IDs, where those ports are free;
 // where one is not, or if firstPort is 0, on another.
-func Start(ctx context.Context, firstPort int, started func(chain.Network, *localnet.Chain)) (*Net, error) {
+func Start(ctx context.Context, firstPort int) (*Net, error) {
 	n := &Net{Deployment: chain.Reference(), chains: map[chain.ID]*localnet.Chain{}}
 	for i, network := range chain.Networks() {
 		if err := ctx.Err(); err != nil {
@@ -48,7 +49,6 @@ func Start(ctx context.Context, firstPort int, started func(chain.Network, *loca
 			return nil, errors.Join(err, n.Close())
 		}
 		n.chains[network.ID] = c
-		started(network, c)
 	}
 	if err := n.fund(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
@@ -123,6 +123,20 @@ func (n *Net) Balance(ctx context.Context, token chain.Token, holder common.Addr
 	var balance *big.Int
 	err := n.read(ctx, token.ChainID, block, contracts.TokenABI, token.Address.Address, &balance, "balanceOf", holder)
 	return balance, err
+}
+
+// Change is by how much a transaction changed what a holder has: every block has one transaction. Of a chain's own coin,
+// the one who sent it also paid the gas.
+func (n *Net) Change(ctx context.Context, token chain.Token, holder common.Address, receipt *types.Receipt) (*big.Int, error) {
+	after, err := n.Balance(ctx, token, holder, receipt.BlockNumber)
+	if err != nil {
+		return nil, err
+	}
+	before, err := n.Balance(ctx, token, holder, new(big.Int).Sub(receipt.BlockNumber, big.NewInt(1)))
+	if err != nil {
+		return nil, err
+	}
+	return after.Sub(after, before), nil
 }
 
 // read asks a view for its answer.

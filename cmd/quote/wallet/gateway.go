@@ -88,11 +88,11 @@ type Router struct {
 	Symbol, Token, Router string
 }
 
-// Quote asks for a quote in the words of a version: v3, v3legacy or v1.
-func (g Gateway) Quote(ctx context.Context, version string, s Swap) (*Quote, error) {
+// QuoteURL is where to get a quote in the words of a version: v3, v3legacy or v1.
+func (g Gateway) QuoteURL(version string, s Swap) (string, error) {
 	path, ok := paths[version]
 	if !ok {
-		return nil, fmt.Errorf("version %q is not v3, v3legacy or v1", version)
+		return "", fmt.Errorf("version %q is not v3, v3legacy or v1", version)
 	}
 	query := url.Values{
 		"srcToken": {s.SrcToken.Symbol}, "dstToken": {s.DstToken.Symbol},
@@ -101,25 +101,37 @@ func (g Gateway) Quote(ctx context.Context, version string, s Swap) (*Quote, err
 	}
 	if s.Integrator != (common.Address{}) {
 		if version != "v3" {
-			return nil, fmt.Errorf("%s knows no integrators: use v3", version)
+			return "", fmt.Errorf("%s knows no integrators: use v3", version)
 		}
 		query.Set("integratorId", s.Integrator.Hex())
 	}
+	return g.at(path) + "?" + query.Encode(), nil
+}
+
+// Quote asks for a quote in the words of a version.
+func (g Gateway) Quote(ctx context.Context, version string, s Swap) (*Quote, error) {
+	address, err := g.QuoteURL(version, s)
+	if err != nil {
+		return nil, err
+	}
 	q := &Quote{Version: version}
-	var err error
-	q.Raw, err = g.get(ctx, path+"?"+query.Encode(), q)
-	return q, err
+	if q.Raw, err = g.get(ctx, address, q); err != nil {
+		return nil, err
+	}
+	return q, nil
 }
 
 // Routers asks for the listing.
 func (g Gateway) Routers(ctx context.Context) ([]Router, error) {
 	var body struct{ Data []Router }
-	_, err := g.get(ctx, "/v3/app/routers", &body)
+	_, err := g.get(ctx, g.at("/v3/app/routers"), &body)
 	return body.Data, err
 }
 
-func (g Gateway) get(ctx context.Context, path string, into any) (json.RawMessage, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(g.URL, "/")+path, nil)
+func (g Gateway) at(path string) string { return strings.TrimSuffix(g.URL, "/") + path }
+
+func (g Gateway) get(ctx context.Context, address string, into any) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s Sender) send(ctx context.Context, chainID *big.Int, what string, t Trans
 	}
 	s.tell(fmt.Sprintf("%s: sending %s", what, tx.Hash()))
 	if err := s.Node.SendTransaction(ctx, tx); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: the node did not take transaction %s: %w", what, tx.Hash(), err)
 	}
 	receipt, err := s.wait(ctx, what, tx.Hash())
 	if err != nil {

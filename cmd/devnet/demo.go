@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/railgun"
+)
+
+// The demonstration pays somebody who has nothing.
+const demoRecipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+// demonstrate takes one swap from the question to the money, and tells of each step.
+func (d *devnet) demonstrate(ctx context.Context, o options) error {
+	_, dst, err := wallet.ParseEnd(o.to)
+	if err != nil {
+		return err
+	}
+	recipient := demoRecipient
+	if dst.Private() {
+		recipient = reference.PrivateRecipient
+	}
+	s, err := wallet.NewSwap(o.from, o.to, o.amount, recipient, reference.Integrator.Wallet.Hex())
+	if err != nil {
+		return err
+	}
+	d.line("\nA swap, from the question to the money: %s on %s to %s on %s.", money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	quote, err := d.ask(ctx, s)
+	if err != nil {
+		return err
+	}
+	receipt, err := d.execute(ctx, quote)
+	if err != nil {
+		return err
+	}
+	payout, err := d.settled(ctx, s, receipt.TxHash)
+	if err != nil {
+		return err
+	}
+	return d.paid(ctx, payout, quote)
+}
+
+// ask gets a quote and checks it.
+func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error) {
+	gateway := wallet.Gateway{URL: d.gateway.URL}
+	address, err := gateway.QuoteURL("v3", s)
+	if err != nil {
+		return nil, err
+	}
+	d.line("\n1. Ask the gateway.\n   GET %s", address)
+	q, err := gateway.Quote(ctx, "v3", s)
+	if err != nil {
+		return nil, err
+	}
+	d.line("   It says: send the call to %s (%s), and %s arrive.", q.To, q.Route.Type, q.DestAmount)
+	d.line("\n2. Check the answer, as a wallet should: contract, calldata, approval and amounts, each worked out again.")
+	routers, err := gateway.Routers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: d.chains.Deployment, Routers: routers, ViewingKey: &reference.PrivateViewingKey})
+	if err != nil {
+		return nil, err
+	}
+	d.line("   All of it is what was asked for: %s for the recipient, %s for the protocol, %s for the integrator.",
+		money(checked.Dest, s.DstToken), money(checked.Protocol, s.DstToken), money(checked.Integrator, s.DstToken))
+	return checked, nil
+}
+
+// execute signs and sends, over JSON-RPC as a wallet does.
+func (d *devnet) execute(ctx context.Context, q *wallet.Checked) (*types.Receipt, error) {
+	node := d.chains.Chain(q.Swap.Src).URL()
+	signer := reference.User
+	if q.Swap.Src.Private() {
+		signer = reference.Executor
+	}
+	d.line("\n3. Sign and send, on %s.", name(q.Swap.Src))
+	client, err := ethclient.DialContext(ctx, node)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	sender := wallet.Sender{Node: client, Key: signer.Key, Progress: func(what string) { d.line("   %s", what) }}
+	return sender.Execute(ctx, q)
+}
+
+// settled waits for the operator, and says how the money got there.
+func (d *devnet) settled(ctx context.Context, s wallet.Swap, tx common.Hash) (*reference.Payout, error) {
+	d.line("\n4. The operator sees what the chain was told, and settles.")
+	var report reference.Report
+	if err := d.waiting("   ", func() (err error) {
+		report, err = d.reports.wait(ctx, tx)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if report.Err != nil {
+		return nil, report.Err
+	}
+	p := report.Payout
+	if p.Delivery != nil {
+		d.line("   The issuer attests the burn and takes %s, which the service pays.", money(p.Delivery.Fee, s.SrcToken))
+		d.line("   The receiver on %s checks the attestation, mints the rest and reads the hook.", name(d.chains.Deployment.Settlement.ChainID))
+	}
+	d.line("   The pool %s on %s pays the fees and the rest.", p.Pool, name(p.Network))
+	switch {
+	case p.Mint != nil:
+		d.line("   The rest is burnt there, and minted on %s.", name(p.DstChain))
+	case p.RecipientType != 0:
+		d.line("   The rest is shielded, in a note that only the recipient can open.")
+	}
+	return p, nil
+}
+
+// paid shows what everyone got, and wants it to be what the quote said.
+func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *wallet.Checked) error {
+	d.line("\n5. The money.")
+	fees, last := q.Swap.DstToken, p.Receipt // the token of the fees, and where the recipient is paid
+	if p.Mint != nil {
+		fees, _ = chain.FindToken(p.Network, chain.USDC)
+		last = p.Mint
+	}
+	if q.Swap.Dst.Private() {
+		if err := d.opened(p, q); err != nil {
+			return err
+		}
+	} else if err := d.got(ctx, "recipient", q.Swap.DstToken, common.HexToAddress(q.Swap.Recipient), last, q.Dest); err != nil {
+		return err
+	}
+	if err := d.got(ctx, "treasury", fees, reference.Treasury, p.Receipt, q.Protocol); err != nil {
+		return err
+	}
+	return d.got(ctx, "integrator", fees, reference.Integrator.Wallet, p.Receipt, q.Integrator)
+}
+
+// got wants somebody to have got so much.
+func (d *devnet) got(ctx context.Context, whose string, token chain.Token, holder common.Address, receipt *types.Receipt, want *big.Int) error {
+	got, err := d.chains.Change(ctx, token, holder, receipt)
+	if err != nil {
+		return err
+	}
+	if got.Cmp(want) != 0 {
+		return fmt.Errorf("the %s got %s, and the quote said %s", whose, money(got, token), money(want, token))
+	}
+	d.line("   %-10s  got %s on %s, as the quote said", whose, money(got, token), name(token.ChainID))
+	return nil
+}
+
+// opened wants the recipient to be able to open and spend the note.
+func (d *devnet) opened(p *reference.Payout, q *wallet.Checked) error {
+	note, err := reference.FindShielded(p.Receipt)
+	if err != nil {
+		return err
+	}
+	owner, err := railgun.ParseAddress(q.Swap.Recipient)
+	if err != nil {
+		return err
+	}
+	random, err := railgun.Open(reference.PrivateViewingKey, note.Note)
+	if err != nil {
+		return err
+	}
+	if owner.NPK(random) != note.NPK || new(big.Int).Add(note.Value, note.Fee).Cmp(q.Dest) != 0 {
+		return errors.New("the note is not the one that the quote said")
+	}
+	token := q.Swap.DstToken
+	d.line("   recipient   opens a note of %s on %s, which is %s as the quote said less RAILGUN's own fee of %s",
+		money(note.Value, token), name(q.Swap.Dst), money(q.Dest, token), money(note.Fee, token))
+	return nil
+}
+
+// name is what people call a chain.
+func name(id chain.ID) string {
+	network, _ := chain.FindNetwork(id)
+	if id.Private() {
+		return "the privacy pool on " + network.Name
+	}
+	return network.Name
+}

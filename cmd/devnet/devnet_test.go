@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// TestMain lets the test binary be the devnet itself, so that signals and exit codes are real.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_THE_DEVNET") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A process is a devnet under way, and what it prints.
+type process struct {
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	said  strings.Builder
+}
+
+func startDevnet(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0], append([]string{"-rpc-port", "0", "-listen", "127.0.0.1:0"}, args...)...)}
+	p.cmd.Env = append(os.Environ(), "BE_THE_DEVNET=1")
+	p.cmd.Stderr = os.Stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	p.lines = bufio.NewScanner(stdout)
+	return p
+}
+
+// until reads on to a line with these words.
+func (p *process) until(t *testing.T, words string) string {
+	t.Helper()
+	for p.lines.Scan() {
+		fmt.Fprintln(&p.said, p.lines.Text())
+		if strings.Contains(p.lines.Text(), words) {
+			return p.lines.Text()
+		}
+	}
+	t.Fatalf("it ended without saying %q:\n%s", words, p.said.String())
+	return ""
+}
+
+// found is the first match of an expression in what was said.
+func (p *process) found(t *testing.T, expression string) string {
+	t.Helper()
+	match := regexp.MustCompile(expression).FindStringSubmatch(p.said.String())
+	if match == nil {
+		t.Fatalf("there is no %s in:\n%s", expression, p.said.String())
+	}
+	return match[1]
+}
+
+// interrupt is Ctrl-C. It wants a clean end, and nothing left behind.
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for p.lines.Scan() {
+		fmt.Fprintln(&p.said, p.lines.Text())
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Fatalf("got %v after Ctrl-C, want exit code 0:\n%s", err, p.said.String())
+	}
+}
+
+// TestDevnet runs the command as a person does: it demonstrates a swap, settles another one that a wallet makes, and
+// takes everything with it when it is stopped.
+func TestDevnet(t *testing.T) {
+	p := startDevnet(t, "-from", "USDC@59144")
+	p.until(t, "Ctrl-C stops everything")
+	for _, words := range []string{
+		"100 USDC on Linea to USDC on PulseChain",
+		"The issuer attests the burn and takes 0.13 USDC",
+		"recipient   got 99.45 USDC on PulseChain, as the quote said",
+		"treasury    got 0.3 USDC on PulseChain, as the quote said",
+		"integrator  got 0.25 USDC on PulseChain, as the quote said",
+	} {
+		if !strings.Contains(p.said.String(), words) {
+			t.Errorf("it did not say %q:\n%s", words, p.said.String())
+		}
+	}
+	gateway := wallet.Gateway{URL: p.found(t, `gateway +(http://\S+)`)}
+	node := p.found(t, `\n +369 +(http://\S+) PulseChain`)
+	swapOn(t, gateway, node)
+	p.until(t, "Settled: ")
+	if line := p.lines.Text(); !strings.Contains(line, "19.9 USDC to "+demoRecipient+" on chain 1; fees 0.1 USDC") {
+		t.Errorf("got %s", line)
+	}
+
+	p.interrupt(t)
+	for _, url := range []string{gateway.URL, node} {
+		if res, err := http.Get(url); err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			t.Errorf("%s still answers after the devnet has ended", url)
+		}
+	}
+}
+
+// swapOn swaps 20 USDC on the hub to Ethereum as a wallet does that knows only two addresses.
+func swapOn(t *testing.T, gateway wallet.Gateway, node string) {
+	t.Helper()
+	s, err := wallet.NewSwap("USDC@369", "USDC@1", "20", demoRecipient, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := gateway.Quote(t.Context(), "v3", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routers, err := gateway.Routers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: chain.Reference(), Routers: routers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ethclient.DialContext(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := (wallet.Sender{Node: client, Key: reference.User.Key}).Execute(t.Context(), checked); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedStart stops a devnet that is not up yet.
+func TestInterruptedStart(t *testing.T) {
+	p := startDevnet(t)
+	p.until(t, "Building the gateway")
+	p.interrupt(t)
+}
+
+func TestOptions(t *testing.T) {
+	for name, args := range map[string][]string{
+		"unknown flag": {"-nonsense"},
+		"argument":     {"up"},
+		"no port":      {"-rpc-port", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var said bytes.Buffer
+			if _, err := parseOptions(args, &said); err == nil || said.Len() == 0 {
+				t.Errorf("got %v, having said %q; want it refused with a word", err, &said)
+			}
+		})
+	}
+	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 {
+		t.Errorf("got %+v and %v without any flag", o, err)
+	}
+}

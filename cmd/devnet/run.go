@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/child"
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// run keeps a devnet up until ctx ends. Whatever it started has ended when it returns.
+func run(ctx context.Context, o options, out io.Writer) (err error) {
+	p := &printer{out: out}
+	dir, err := os.MkdirTemp("", "devnet")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	var binary string
+	if err := p.during("Building the gateway", func() (err error) {
+		binary, err = child.Build(ctx, dir)
+		return err
+	}); err != nil {
+		return unlessStopped(ctx, err)
+	}
+	var chains *reference.Net
+	if err := p.during(fmt.Sprintf("Starting %d chains", len(chain.Networks())), func() (err error) {
+		chains, err = reference.Start(ctx, o.rpcPort)
+		return err
+	}); err != nil {
+		return unlessStopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, chains.Close()) }()
+
+	gateway, err := startGateway(ctx, binary, chains, o)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	defer func() { err = errors.Join(err, gateway.Stop()) }()
+
+	d := &devnet{printer: p, chains: chains, gateway: gateway}
+	stopped, err := chains.Operate(ctx, d.reports.add)
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	defer stopped()
+	defer p.line("\nStopping.")
+
+	d.introduce()
+	if o.amount != "" {
+		if err := d.demonstrate(ctx, o); err != nil {
+			return unlessStopped(ctx, fmt.Errorf("the demonstration: %w", err))
+		}
+	}
+	d.invite()
+	d.stay(ctx)
+	return nil
+}
+
+// unlessStopped is the error of something that went wrong by itself, and not because it was stopped.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// startGateway runs the gateway where it was asked to be, or where there is room. Its settings that have nothing to do
+// with the chains may be given in the environment.
+func startGateway(ctx context.Context, binary string, chains *reference.Net, o options) (*child.Gateway, error) {
+	env := append([]string{"RATE_LIMIT=0"}, os.Environ()...)
+	env = append(env, gatewayEnv(chains, o.listen)...)
+	if listener, err := net.Listen("tcp", o.listen); err == nil {
+		listener.Close()
+	} else {
+		env = append(env, "LISTEN_ADDR=127.0.0.1:0")
+	}
+	return child.Start(ctx, binary, env, o.logs)
+}
+
+// gatewayEnv are the settings of a gateway that quotes for these chains.
+func gatewayEnv(chains *reference.Net, listen string) []string {
+	env := []string{"LISTEN_ADDR=" + listen, "ADMIN_ADDR=127.0.0.1:0", "DEPLOYMENT_FILE=", "LOG_FORMAT=json", "LOG_LEVEL=info"}
+	for _, id := range chain.PoolChains {
+		env = append(env, "RPC_URLS_"+id.String()+"="+chains.Chain(id).URL())
+	}
+	return env
+}
+
+// A devnet is what is up.
+type devnet struct {
+	*printer
+	chains  *reference.Net
+	gateway *child.Gateway
+	reports reports
+}
+
+// introduce says where everything is.
+func (d *devnet) introduce() {
+	d.line("\n  gateway      %s", d.gateway.URL)
+	for _, n := range chain.Networks() {
+		d.line("  %-11s  %-22s %s", n.ID, d.chains.Chain(n.ID).URL(), n.Name)
+	}
+	d.line("")
+	d.line("  user         %s, rich in every token on every chain", reference.User.Address)
+	d.line("  its key      %s", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
+	d.line("  executor     %s, sends what leaves a private balance", reference.Executor.Address)
+	d.line("  its key      %s", hexutil.Encode(crypto.FromECDSA(reference.Executor.Key)))
+	d.line("  integrator   %s, registered, takes 0.25 %%", reference.Integrator.Wallet)
+	d.line("  treasury     %s, gets the protocol's fees", reference.Treasury)
+	d.line("\nAnyone has these keys: never send them anything on a real chain.")
+}
+
+// invite says what to do next.
+func (d *devnet) invite() {
+	avalanche := d.chains.Chain(43114).URL()
+	d.line("\nThe devnet is up, and settles what is swapped on it. Try, in another terminal:\n")
+	d.line("  QUOTE_KEY=%s \\", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
+	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL)
+	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -rpc %s", avalanche)
+	d.line("\nCtrl-C stops everything.")
+}
+
+// stay tells of what is settled until ctx or the gateway ends.
+func (d *devnet) stay(ctx context.Context) {
+	for {
+		for _, r := range d.reports.take() {
+			d.tell(r)
+		}
+		select {
+		case <-d.reports.arrived():
+		case <-d.gateway.Done():
+			d.line("The gateway is gone.")
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *devnet) tell(r reference.Report) {
+	if r.Err != nil {
+		d.line("Not settled: %s on chain %s: %v", r.Tx, r.Network, r.Err)
+		return
+	}
+	d.line("Settled: %s on chain %s: %s", r.Tx, r.Network, account(r.Payout))
+}

@@ -1,0 +1,41 @@
+// Command quote asks a gateway for a swap, checks the answer without trusting it, and prints it for a person. With
+// -execute it signs and sends the swap too.
+//
+// It exits with 0 if the quote is what was asked for (and was executed, if it should be), with 1 if not, and with 2 if it
+// was called wrongly.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command is the whole program; getenv gives it its secrets.
+func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, getenv, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "quote: %v\n", err)
+		return 2
+	}
+	if err := run(ctx, o, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "quote: %v\n", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// options are what somebody asked for.
+type options struct {
+	gateway    wallet.Gateway
+	version    string
+	swap       wallet.Swap
+	deployment *chain.Deployment
+	viewingKey *[32]byte
+	json       bool
+
+	execute bool
+	rpc     string
+	key     *ecdsa.PrivateKey
+}
+
+const usage = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
+
+Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the environment: QUOTE_KEY is the
+private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key of a 0zk recipient, to open its note.
+
+`
+
+func parseOptions(args []string, getenv func(string) string, output io.Writer) (*options, error) {
+	o := &options{}
+	flags := flag.NewFlagSet("quote", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error that it returns says it all
+	flags.StringVar(&o.gateway.URL, "gateway", "http://127.0.0.1:8080", "`address` of the gateway")
+	from := flags.String("from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
+	to := flags.String("to", "", "what to get: `token@chain`, such as USDC@369 (required)")
+	amount := flags.String("amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
+	recipient := flags.String("recipient", "", "who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
+	integrator := flags.String("integrator", "", "`wallet` of a registered partner")
+	flags.StringVar(&o.version, "version", "v3", "of the interface: v3, v3legacy or v1")
+	file := flags.String("deployment", "", "`file` with the contracts that you have reviewed; without it, those of the reference deployment")
+	flags.BoolVar(&o.json, "json", false, "print the answer as it came; it is checked all the same")
+	flags.BoolVar(&o.execute, "execute", false, "sign and send it")
+	flags.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
+	key := flags.String("key", "", "private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(output, usage)
+			flags.SetOutput(output)
+			flags.PrintDefaults()
+		}
+		return nil, err
+	}
+	if flags.NArg() > 0 {
+		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
+	}
+	for name, value := range map[string]string{"from": *from, "to": *to, "amount": *amount, "recipient": *recipient} {
+		if value == "" {
+			return nil, fmt.Errorf("-%s is missing: see quote -help", name)
+		}
+	}
+	if u, err := url.Parse(o.gateway.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.gateway.URL)
+	}
+	var err error
+	if o.swap, err = wallet.NewSwap(*from, *to, *amount, *recipient, *integrator); err != nil {
+		return nil, err
+	}
+	if _, err := o.gateway.QuoteURL(o.version, o.swap); err != nil {
+		return nil, err
+	}
+	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readKey(*key, getenv("QUOTE_KEY")))
+}
+
+func (o *options) readDeployment(file string) (err error) {
+	if file == "" {
+		o.deployment = chain.Reference()
+		return nil
+	}
+	o.deployment, err = chain.ReadDeployment(file)
+	return err
+}
+
+func (o *options) readViewingKey(text string) error {
+	if text == "" {
+		return nil
+	}
+	key, err := parseSecret("QUOTE_VIEWING_KEY", text)
+	if err != nil {
+		return err
+	}
+	o.viewingKey = (*[32]byte)(key)
+	return nil
+}
+
+// readKey takes the key from wherever it was given, once.
+func (o *options) readKey(flagged, inEnvironment string) error {
+	switch {
+	case !o.execute:
+		return nil // what is not needed is not looked at
+	case o.rpc == "":
+		return errors.New("-execute needs -rpc, a node of the chain to swap from")
+	case flagged == "" && inEnvironment == "":
+		return errors.New("-execute needs a private key in QUOTE_KEY")
+	case flagged != "" && inEnvironment != "":
+		return errors.New("the private key is given twice, in QUOTE_KEY and -key")
+	}
+	secret, err := parseSecret("the private key", flagged+inEnvironment)
+	if err != nil {
+		return err
+	}
+	if o.key, err = crypto.ToECDSA(secret); err != nil {
+		return errors.New("the private key is not one of the curve")
+	}
+	return nil
+}
+
+// parseSecret reads 32 bytes. The error does not repeat them.
+func parseSecret(what, text string) ([]byte, error) {
+	secret, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil || len(secret) != 32 {
+		return nil, fmt.Errorf("%s is not 32 bytes in hexadecimal digits", what)
+	}
+	return secret, nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// run asks, checks, prints and, if it should, executes.
+func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
+	o.gateway.HTTP = &http.Client{Timeout: 30 * time.Second}
+	quote, err := o.gateway.Quote(ctx, o.version, o.swap)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		fmt.Fprintf(stdout, "%s\n", quote.Raw)
+	}
+	routers, err := o.gateway.Routers(ctx)
+	if err != nil {
+		return fmt.Errorf("the router listing: %w", err)
+	}
+	checked, err := wallet.Check(o.swap, quote, wallet.Knowledge{Deployment: o.deployment, Routers: routers, ViewingKey: o.viewingKey})
+	if err != nil {
+		return fmt.Errorf("do not sign this quote:\n%w", err)
+	}
+	if !o.json {
+		show(stdout, checked, o.deployment.Name)
+	}
+	if !o.execute {
+		return nil
+	}
+	return execute(ctx, o, checked, stderr)
+}
+
+// execute signs and sends, and tells of it on the side.
+func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io.Writer) error {
+	client, err := ethclient.DialContext(ctx, o.rpc)
+	if err != nil {
+		return fmt.Errorf("-rpc: %w", err)
+	}
+	defer client.Close()
+	fmt.Fprintf(stderr, "Executing as %s on %s:\n", crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src))
+	sender := wallet.Sender{Node: client, Key: o.key, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
+	if _, err := sender.Execute(ctx, checked); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", money(checked.Dest, o.swap.DstToken), name(o.swap.Dst))
+	return nil
+}
+
+// show prints a quote for a person.
+func show(w io.Writer, q *wallet.Checked, deployment string) {
+	s := q.Swap
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(w, "%s on %s to %s on %s\n\n", money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	line("arrives", "%s, for %s", money(q.Dest, s.DstToken), s.Recipient)
+	line("protocol fee", "%s", money(q.Protocol, s.DstToken))
+	if s.Integrator != (common.Address{}) {
+		line("integrator fee", "%s, for %s", money(q.Integrator, s.DstToken), s.Integrator)
+	}
+	if q.MaxFee != nil {
+		line("issuer's fee", "up to %s, which the service pays", money(q.MaxFee, s.SrcToken))
+	}
+	fmt.Fprintln(w)
+	if q.Approval != nil {
+		line("approve", "%s for %s, unless it is allowed already", money(s.Amount, s.SrcToken), q.Main.To)
+	}
+	what := "a pool's swap"
+	if s.Route == chain.CCTPInbound {
+		what = "the issuer's burn"
+	}
+	value := "no value"
+	if q.Main.Value.Sign() > 0 {
+		value = money(q.Main.Value, s.SrcToken)
+	}
+	line("send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
+	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q; calldata, approval, value,\n"+
+		"limits, fees and amounts were worked out again and are the same.\n", deployment)
+	for _, what := range q.Unchecked {
+		fmt.Fprintf(w, "Not checked: %s.\n", what)
+	}
+}

@@ -64,10 +64,14 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
 	}
-	for name, value := range map[string]string{"from": *from, "to": *to, "amount": *amount, "recipient": *recipient} {
-		if value == "" {
-			return nil, fmt.Errorf("-%s is missing: see quote -help", name)
+	var missing []string
+	for _, name := range []string{"from", "to", "amount", "recipient"} {
+		if flags.Lookup(name).Value.String() == "" {
+			missing = append(missing, "-"+name)
 		}
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("%s must be given: see quote -help", strings.Join(missing, ", "))
 	}
 	if u, err := url.Parse(o.gateway.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.gateway.URL)

@@ -120,7 +120,6 @@ func (g *Gateway) ended() error {
 	return fmt.Errorf("the gateway ended (%v); the last it said:\n%s", g.cmd.ProcessState, strings.Join(g.last, ""))
 }
 
-
 // Stop asks the process to end, waits until it has, and kills it if it does not.
 func (g *Gateway) Stop() error {
 	if err := g.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {

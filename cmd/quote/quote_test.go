@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/localnet"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+// The swap of testdata/v3/pair-usdc-1-to-usdc-369.http.
+var wish = []string{"-from", "USDC@1", "-to", "USDC@369", "-amount", "123.456789", "-recipient", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}
+
+// golden is the body of an answer that the gateway's own tests hold it to.
+func golden(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data[bytes.IndexByte(data, '{'):])
+}
+
+// startGateway serves the answer to one swap, altered, and the listing.
+func startGateway(t *testing.T, alter func(string) string) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	serve := func(path, body string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) })
+	}
+	serve("/v3/swap/quote", alter(golden(t, "v3/pair-usdc-1-to-usdc-369.http")))
+	serve("/v3/app/routers", golden(t, "v3/routers.http"))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func truth(answer string) string { return answer }
+
+// run calls the command as a shell does.
+func call(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, side bytes.Buffer
+	code = command(t.Context(), args, func(name string) string { return env[name] }, &out, &side)
+	return code, out.String(), side.String()
+}
+
+func with(args []string, more ...string) []string {
+	return append(append([]string{}, args...), more...)
+}
+
+func contains(t *testing.T, what, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is missing from %s:\n%s", w, what, text)
+		}
+	}
+}
+
+func TestPrintsForAPerson(t *testing.T) {
+	gateway := startGateway(t, truth)
+	code, stdout, stderr := call(t, nil, with(wish, "-gateway", gateway)...)
+	if code != 0 || stderr != "" {
+		t.Errorf("got exit code %d and %s", code, stderr)
+	}
+	contains(t, "the output", stdout,
+		"123.456789 USDC on Ethereum (1) to USDC on PulseChain (369)",
+		"arrives         123.086419 USDC, for 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+		"protocol fee    0.37037 USDC",
+		"approve         123.456789 USDC for 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d",
+		"send            a pool's swap, 260 bytes, to 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d with no value",
+		`the contract is the listed one and that of deployment "reference"`)
+}
+
+func TestPrintsJSON(t *testing.T) {
+	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, truth))...)
+	if want := golden(t, "v3/pair-usdc-1-to-usdc-369.http"); code != 0 || strings.TrimSpace(stdout) != strings.TrimSpace(want) {
+		t.Errorf("got exit code %d, %s and\n%s, want the answer as it came", code, stderr, stdout)
+	}
+	code, _, stderr = call(t, nil, with(wish, "-json", "-gateway", startGateway(t, func(answer string) string {
+		return strings.Replace(answer, "123086419", "123086418", 1)
+	}))...)
+	if code != 1 {
+		t.Errorf("got exit code %d and %s for a lie, want 1", code, stderr)
+	}
+}
+
+// TestLies alters each field that a wallet is told to check, on its way over HTTP.
+func TestLies(t *testing.T) {
+	for name, lie := range map[string][2]string{
+		"to":                 {`"to": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"to": "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
+		"recipient":          {"5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "5aaeb6053f3e94c9b9a09f33669435e7ef1beaee"},
+		"destAmount":         {"123086419", "123086420"},
+		"fee":                {"370370", "370371"},
+		"spender":            {`"spender": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"spender": "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
+		"approval.calldata":  {"0x095ea7b30000000000000000000000002ad5", "0x095ea7b30000000000000000000000002ad6"},
+		"value":              {`"value": "0x0"`, `"value": "0x1"`},
+		"decimals":           {`"decimals": 6`, `"decimals": 18`},
+		"route.type":         {"DIRECT", "CCTP_INBOUND"},
+		"srcAmount":          {`"srcAmount": "123456789"`, `"srcAmount": "123456788"`},
+		"approval.amount":    {`"amount": "123456789"`, `"amount": "1234567890"`},
+		"calldata, dstToken": {"15d38573d2feeb82e7ad5187ab8c1d52810b1f07", "15d38573d2feeb82e7ad5187ab8c1d52810b1f08"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gateway := startGateway(t, func(answer string) string {
+				if !strings.Contains(answer, lie[0]) {
+					t.Fatalf("the answer has no %s", lie[0])
+				}
+				return strings.Replace(answer, lie[0], lie[1], 1)
+			})
+			code, stdout, stderr := call(t, nil, with(wish, "-gateway", gateway)...)
+			if code != 1 || stdout != "" {
+				t.Errorf("got exit code %d and %q, want 1 and nothing to sign", code, stdout)
+			}
+			contains(t, "the refusal", stderr, "do not sign this quote")
+		})
+	}
+}
+
+func TestPinnedDeployment(t *testing.T) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+	path := filepath.Join(t.TempDir(), "mine.json")
+	if err := os.WriteFile(path, []byte(strings.Replace(mine, `"reference"`, `"mine"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, nil, with(wish, "-gateway", startGateway(t, truth), "-deployment", path)...)
+	if code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
+	}
+	contains(t, "the refusal", stderr, `the contract that deployment "mine" pins for USDC on chain 1`)
+}
+
+// TestUsage wants every mistake in the call to be named before anything is asked.
+func TestUsage(t *testing.T) {
+	const secret = "98d73e68c883296c50eff2e1a307236bba3361d5f182c5ea7ef3cc643577e242"
+	execute := with(wish, "-execute", "-rpc", "http://127.0.0.1:1")
+	tests := map[string]struct {
+		env  map[string]string
+		args []string
+		says string
+	}{
+		"nothing":            {nil, nil, "-from, -to, -amount, -recipient must be given"},
+		"unknown flag":       {nil, with(wish, "-x"), "flag provided but not defined: -x"},
+		"argument":           {nil, with(wish, "now"), `"now" is not a flag`},
+		"gateway":            {nil, with(wish, "-gateway", "127.0.0.1:8080"), "is not an address such as"},
+		"version":            {nil, with(wish, "-version", "v2"), "is not v3, v3legacy or v1"},
+		"pair":               {nil, with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
+		"deployment":         {nil, with(wish, "-deployment", "no-such-file"), "no-such-file"},
+		"execute, no node":   {map[string]string{"QUOTE_KEY": secret}, with(wish, "-execute"), "-execute needs -rpc"},
+		"execute, no key":    {nil, execute, "-execute needs a private key in QUOTE_KEY"},
+		"execute, two keys":  {map[string]string{"QUOTE_KEY": secret}, with(execute, "-key", secret), "given twice"},
+		"execute, short key": {map[string]string{"QUOTE_KEY": secret[2:]}, execute, "the private key is not 32 bytes"},
+		"execute, zero key":  {map[string]string{"QUOTE_KEY": strings.Repeat("0", 64)}, execute, "not one of the curve"},
+		"viewing key":        {map[string]string{"QUOTE_VIEWING_KEY": secret + "zz"}, wish, "QUOTE_VIEWING_KEY is not 32 bytes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := call(t, test.env, test.args...)
+			if code != 2 || stdout != "" {
+				t.Errorf("got exit code %d and %q, want 2 and nothing", code, stdout)
+			}
+			contains(t, "the error", stderr, test.says)
+			if strings.Contains(stderr, secret[2:20]) {
+				t.Errorf("the error shows the key: %s", stderr)
+			}
+		})
+	}
+	code, _, stderr := call(t, nil, "-help")
+	if code != 0 {
+		t.Errorf("got exit code %d for -help", code)
+	}
+	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway")
+}
+
+// TestExecutes signs and sends on a chain with the pool of the quote.
+func TestExecutes(t *testing.T) {
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := crypto.PubkeyToAddress(key.PublicKey)
+	usdc := common.HexToAddress("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48")
+	pool := common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
+	chain, err := localnet.Start(localnet.Spec{ID: 1, Addr: "127.0.0.1:0", Alloc: types.GenesisAlloc{
+		me:   {Balance: new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)},
+		usdc: contracts.Token(me, "USDC", 6),
+		pool: contracts.Pool(me, usdc, me, common.Address{}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := chain.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	env := map[string]string{"QUOTE_KEY": "0x" + hex.EncodeToString(crypto.FromECDSA(key))}
+	args := with(wish, "-gateway", startGateway(t, truth), "-execute", "-rpc", chain.URL())
+
+	code, _, stderr := call(t, env, args...)
+	if code != 1 {
+		t.Errorf("got exit code %d without any USDC, want 1", code)
+	}
+	contains(t, "the error", stderr, "swap: it would fail: execution reverted: balance too low")
+
+	mint, err := contracts.TokenABI.Pack("mint", me, big.NewInt(123456789))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain.Send(t.Context(), key, usdc, nil, mint); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, env, args...)
+	if code != 0 {
+		t.Fatalf("got exit code %d and %s", code, stderr)
+	}
+	contains(t, "the output", stdout, "arrives")
+	contains(t, "the progress", stderr, "Executing as "+me.Hex()+" on Ethereum (1)", "the allowance is enough already",
+		"swap: sending 0x", "swap: in block 3", "Sent. 123.086419 USDC will arrive on PulseChain (369).")
+	balance, err := contracts.TokenABI.Pack("balanceOf", pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := chain.Client().CallContract(t.Context(), ethereum.CallMsg{To: &usdc, Data: balance}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := new(big.Int).SetBytes(answer); got.Int64() != 123456789 {
+		t.Errorf("the pool has %s, want 123456789", got)
+	}
+}

@@ -1,12 +1,17 @@
 # `make run` serves the gateway; `make test` is everything CI checks.
 
-.PHONY: run test redis check unit bench vectors contracts interop
+.PHONY: run devnet test redis check unit bench vectors contracts interop
 
 # The Go code under testdata has to be named: ./... passes it by.
 packages := ./... ./testdata/contracts
 
 run:
 	go run ./cmd/gateway
+
+# Local chains with the reference contracts, a gateway wired to them, and one
+# swap as a demonstration. Ctrl-C stops it.
+devnet:
+	go run ./cmd/devnet
 
 test: check unit
 

@@ -39,7 +39,12 @@ var layers = map[string][]string{
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/*"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},
 
-	"cmd/devnet/localnet": {"testdata/contracts"},
+	"cmd/devnet":           {"shared/chain", "shared/railgun", "cmd/devnet/*", "cmd/quote/wallet"},
+	"cmd/devnet/child":     {},
+	"cmd/devnet/localnet":  {},
+	"cmd/devnet/reference": {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts"},
+	"cmd/quote":            {"shared/chain", "cmd/quote/wallet"},
+	"cmd/quote/wallet":     {"shared/chain", "shared/railgun"},
 }
 
 func TestImportsPointOneWay(t *testing.T) {

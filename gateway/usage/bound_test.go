@@ -65,10 +65,46 @@ func TestAMillionClients(t *testing.T) {
 	}
 }
 
+// TestOthersAreBoundedToo merges instances that have every sketch full and
+// every row taken, each by clients of its own.
+func TestOthersAreBoundedToo(t *testing.T) {
+	merged := newBook(mostOthers)
+	random := rand.New(rand.NewPCG(1, 2))
+	instance := func() *book {
+		b := newBook(maxRows)
+		for w := range b.rings {
+			for i := range b.rings[w].slots {
+				place, _ := b.rings[w].open(noon.Unix() - int64(i)*widths[w])
+				for range 2000 {
+					b.rings[w].slots[place].clients.InsertHash(random.Uint64())
+				}
+			}
+		}
+		for range maxRows {
+			r, _ := b.rows.call(random.Uint64())
+			r.name, r.last = name{kind: client.Origin, text: longOrigin(r.hash % 1e10).Text}, noon.Unix()
+		}
+		return b
+	}
+	before := heap()
+	for range 4 {
+		merged.merge(instance(), noon.Unix())
+	}
+	if grown := int64(heap()) - int64(before); grown > 3<<19 {
+		t.Errorf("got %d bytes for what others say, want at most 1.5 MiB", grown)
+	} else {
+		t.Logf("what others say takes %d bytes", grown)
+	}
+	checkHeap(t, &merged.rows)
+	if got := len(merged.rows.heap); got != mostOthers {
+		t.Errorf("got %d rows, want %d", got, mostOthers)
+	}
+}
+
 // TestFewClientsAreExact, because a gate is about few.
 func TestFewClientsAreExact(t *testing.T) {
 	r := start(t, Config{}, "", &clock{t: noon})
-	for n := 1; n <= 1000; n++ {
+	for n := 1; n <= 1300; n++ {
 		r.clock.pass(time.Minute)
 		r.call(origin(n), 1)
 		r.call(origin(n/2), 1)

@@ -4,7 +4,7 @@
 //
 // What it promises:
 //   - To count a call takes a fraction of a microsecond, and memory stays below
-//     1 MiB for each version, and as much again for what other instances say,
+//     1 MiB for each version, and 1.5 MiB for what other instances say of it,
 //     whatever clients send and however many there are.
 //   - No address is kept. A client without integrator ID and Origin is known by
 //     its software and the hash of its address prefix, under a secret key.
@@ -14,12 +14,13 @@
 //     standard error of 1.6 % beyond that. A client that is counted under two
 //     keys, as happens for a week after a change of key, counts twice.
 //   - Counts outlive the process where there is a file or a Redis, and are those
-//     of all instances where there is a Redis. What is lost when a process is
-//     killed is half a minute. Neither of the two being away, full or damaged
-//     keeps the service from starting or slows a request.
+//     of all instances, up to a minute ago, where there is a Redis. What is lost
+//     when a process is killed is half a minute. Neither of the two being away,
+//     full or damaged keeps the service from starting or slows a request.
 //
-// The heaviest clients are found by the space-saving algorithm, written here
-// because no kept library has it with counts that slide.
+// The heaviest clients are found by the space-saving algorithm. It is written
+// here because its rows have to slide with the windows and merge with those of
+// other instances; the rest of it is forty lines.
 package usage
 
 import (

@@ -50,7 +50,7 @@ func (c *Census) Report() Report {
 	now := c.now()
 	others := c.others()
 	own := c.snapshot()
-	r := Report{At: now.UTC(), Since: c.Since(), Instances: 1, Notes: c.notes(others), Versions: make([]Version, 0, len(c.versions))}
+	r := Report{At: now.UTC(), Since: c.Since(), Instances: 1, Notes: c.Notes(), Versions: make([]Version, 0, len(c.versions))}
 	if others != nil {
 		r.Instances += others.alive
 	}
@@ -65,9 +65,10 @@ func (c *Census) Report() Report {
 	return r
 }
 
-// notes says what a reader of the numbers has to know.
-func (c *Census) notes(others *others) []string {
-	notes := []string{}
+// Notes says what a reader of the numbers has to know. There are none while
+// all is well.
+func (c *Census) Notes() []string {
+	notes, others := []string{}, c.others()
 	if failure := c.unsaved.Load(); failure != nil {
 		notes = append(notes, *failure)
 	}

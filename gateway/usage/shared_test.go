@@ -40,6 +40,7 @@ func TestInstancesCountTogether(t *testing.T) {
 	at := &clock{t: noon}
 	a := start(t, Config{}, server.url(), at)
 	b := start(t, Config{}, server.url(), at)
+	settle(t, a, b)
 	if a.Name(agent("203.0.113.77")) != b.Name(agent("203.0.113.77")) {
 		t.Error("the instances have not agreed on a key")
 	}
@@ -102,6 +103,7 @@ func TestInstanceThatIsGone(t *testing.T) {
 	a.close()
 	at.pass(10 * time.Minute)
 	b := start(t, Config{}, server.url(), at)
+	b.collect(t.Context())
 	if got := b.v1(t).Week; got != (Count{5, 1}) {
 		t.Errorf("got %+v, want what the instance before has left", got)
 	}

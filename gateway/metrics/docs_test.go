@@ -1,0 +1,193 @@
+package metrics
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+const docs = "../../docs/operate/"
+
+// family is a metric as the registry has it.
+type family map[string]map[string]bool // values by label
+
+// families lists every metric, each with every value its labels can have.
+func families(t *testing.T) map[string]family {
+	t.Helper()
+	m, requests := whole(t)
+	for _, s := range append(slices.Clone(statuses), 999) {
+		for _, c := range append(fault.Codes(), "", "unheard of") {
+			requests.Observe("v1", "/v1/quote", s, c, 0)
+		}
+	}
+	gathered, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]family{}
+	for _, f := range gathered {
+		labels := family{}
+		for _, metric := range f.Metric {
+			for _, l := range metric.Label {
+				if labels[l.GetName()] == nil {
+					labels[l.GetName()] = map[string]bool{}
+				}
+				labels[l.GetName()][l.GetValue()] = true
+			}
+			for _, q := range metric.GetSummary().GetQuantile() {
+				labels["quantile"] = map[string]bool{"0": true, "1": true, q.String(): true}
+			}
+		}
+		all[f.GetName()] = labels
+		if f.GetType().String() == "HISTOGRAM" {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				all[f.GetName()+suffix] = labels
+			}
+		}
+	}
+	return all
+}
+
+// expressions are what the documents ask Prometheus.
+func expressions(t *testing.T) map[string][]string {
+	t.Helper()
+	alerts := read(t, "alerts.yaml")
+	found := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^        expr: \|\n((?:          .*\n)+)`).FindAllStringSubmatch(alerts, -1) {
+		found["alerts.yaml"] = append(found["alerts.yaml"], m[1])
+	}
+	if got, want := len(found["alerts.yaml"]), strings.Count(alerts, "alert: "); got != want || got == 0 {
+		t.Fatalf("got %d expressions of %d alerts", got, want)
+	}
+	var dashboard any
+	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		case map[string]any:
+			for key, e := range v {
+				text, ok := e.(string)
+				if ok && (key == "expr" || key == "definition") {
+					found["dashboard.json"] = append(found["dashboard.json"], text)
+				}
+				walk(e)
+			}
+		}
+	}
+	walk(dashboard)
+	if len(found["dashboard.json"]) < 30 {
+		t.Fatalf("got %d expressions in the dashboard", len(found["dashboard.json"]))
+	}
+	return found
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(docs + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var (
+	selector = regexp.MustCompile(`\b((?:quotegate|go|process)_\w+)(?:\{([^}]*)\})?`)
+	matcher  = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
+	grouping = regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`)
+	plain    = regexp.MustCompile(`^[\w.|]+$`) // a value, or a choice of values
+)
+
+// given are labels that Prometheus adds.
+var given = []string{"job", "instance", "le"}
+
+// TestDocumentsAskForWhatThereIs keeps the dashboard and the alerts from
+// naming a metric, a label or a value that the registry does not have: such a
+// panel would stay empty, and such an alert silent.
+func TestDocumentsAskForWhatThereIs(t *testing.T) {
+	all := families(t)
+	used := map[string]bool{}
+	for document, exprs := range expressions(t) {
+		for _, expr := range exprs {
+			labels := slices.Clone(given)
+			for _, s := range selector.FindAllStringSubmatch(expr, -1) {
+				metric, ok := all[s[1]]
+				if !ok {
+					t.Errorf("%s asks for %s, which is not a metric: %s", document, s[1], expr)
+					continue
+				}
+				used[s[1]] = true
+				for label := range metric {
+					labels = append(labels, label)
+				}
+				checkMatchers(t, document, s[1], metric, s[2])
+			}
+			for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
+				for label := range strings.SplitSeq(g[1], ",") {
+					if !slices.Contains(labels, strings.TrimSpace(label)) {
+						t.Errorf("%s groups by %q, which is no label of its metrics: %s", document, label, expr)
+					}
+				}
+			}
+		}
+	}
+	// What is worth measuring is worth showing.
+	for name := range all {
+		if strings.HasPrefix(name, namespace) && !used[name] && !used[name+"_bucket"] && !strings.HasSuffix(name, "_sum") && !strings.HasSuffix(name, "_count") {
+			t.Errorf("neither the dashboard nor an alert uses %s", name)
+		}
+	}
+}
+
+func checkMatchers(t *testing.T, document, name string, metric family, matchers string) {
+	t.Helper()
+	for _, m := range matcher.FindAllStringSubmatch(matchers, -1) {
+		label, values := m[1], m[3]
+		if slices.Contains(given, label) {
+			continue
+		}
+		known, ok := metric[label]
+		if !ok {
+			t.Errorf("%s asks for label %s of %s, which has none", document, label, name)
+			continue
+		}
+		if !plain.MatchString(values) {
+			t.Errorf("%s asks for %s=%q, which is more than this test understands", document, label, values)
+		}
+		for value := range strings.SplitSeq(values, "|") {
+			if !known[value] {
+				t.Errorf("%s asks for %s=%q of %s, which never has that value", document, label, value, name)
+			}
+		}
+	}
+}
+
+// TestEveryAlertHasARunbook, under its own name.
+func TestEveryAlertHasARunbook(t *testing.T) {
+	alerts, runbook, tests := read(t, "alerts.yaml"), read(t, "runbook.md"), read(t, "alerts_test.yaml")
+	names := regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1)
+	for _, m := range names {
+		if !strings.Contains(runbook, "\n## "+m[1]+"\n") {
+			t.Errorf("the runbook has nothing on %s", m[1])
+		}
+		if !strings.Contains(alerts, "runbook: docs/operate/runbook.md#"+strings.ToLower(m[1])+"\n") {
+			t.Errorf("%s does not point to the runbook", m[1])
+		}
+		if !strings.Contains(tests, "alertname: "+m[1]+"\n") {
+			t.Errorf("%s is never tested to fire", m[1])
+		}
+	}
+	if got, want := strings.Count(runbook, "\n## Quotegate"), len(names); got != want {
+		t.Errorf("the runbook has %d alerts, want the %d there are", got, want)
+	}
+}

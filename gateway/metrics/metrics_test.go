@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,7 +44,7 @@ func sources(t testing.TB) Sources {
 		IssuerFees: func() []cctp.State {
 			return []cctp.State{
 				{Source: 10, Rate: rate(t, "1.3"), Origin: cctp.Live, Age: 90 * time.Second},
-				{Source: 137, Rate: rate(t, "0.25"), Origin: cctp.LastGood, Age: 2 * time.Hour},
+				{Source: 137, Rate: rate(t, "0.25"), Origin: cctp.LastGood, Age: 2 * time.Hour, Err: errors.New("no answer")},
 				{Source: 59144, Rate: rate(t, "13"), Origin: cctp.BuiltIn},
 			}
 		},
@@ -60,9 +61,14 @@ func sources(t testing.TB) Sources {
 			}}
 		},
 		Usage: func() []Usage {
-			return []Usage{{Version: "v1", Window: "day", Clients: 3, Calls: 400}, {Version: "v1", Window: "week", Clients: 5, Calls: 9000}, {Version: "v1", Window: "hour", Clients: 1, Calls: 2}}
+			return []Usage{
+				{Version: "v1", Window: "hour", Clients: 1, Calls: 2},
+				{Version: "v1", Window: "day", Clients: 3, Calls: 400},
+				{Version: "v1", Window: "week", Clients: 5, Calls: 9000},
+			}
 		},
-		Now: func() time.Time { return noon },
+		UsageNotes: func() int { return 1 },
+		Now:        func() time.Time { return noon },
 	}
 }
 
@@ -110,6 +116,8 @@ func TestExposition(t *testing.T) {
 		`quotegate_issuer_fee_origin{chain="137",origin="last_good"} 1`,
 		`quotegate_issuer_fee_origin{chain="137",origin="live"} 0`,
 		`quotegate_issuer_fee_origin{chain="59144",origin="built_in"} 1`,
+		`quotegate_issuer_fee_failing{chain="10"} 0`,
+		`quotegate_issuer_fee_failing{chain="137"} 1`,
 		`quotegate_limiter_decisions_total{decision="refused"} 7`,
 		`quotegate_limiter_backend{backend="fallback"} 1`,
 		`quotegate_limiter_backend{backend="redis"} 0`,
@@ -123,6 +131,7 @@ func TestExposition(t *testing.T) {
 		`quotegate_version_gate_holds{version="v1"} 1`,
 		`quotegate_usage_clients{version="v1",window="day"} 3`,
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
+		`quotegate_usage_notes 1`,
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("the exposition lacks %s", want)

@@ -21,9 +21,11 @@ func newFees(source func() []cctp.State) *collector {
 	rate := c.desc("issuer_fee_bps", "Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.", "chain")
 	age := c.desc("issuer_fee_age_seconds", "Time since the issuer's service gave the rate. Absent while the built-in table serves.", "chain")
 	origin := c.desc("issuer_fee_origin", "1 for where the rate of a source chain is from: live, last_good or built_in.", "chain", "origin")
+	failing := c.desc("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none. A rate that merely aged, because nobody asked for it, is 0.", "chain")
 	c.collect = func(send send) {
 		for _, s := range source() {
 			chain := s.Source.String()
+			send(failing, gauge, truth(s.Err != nil), chain)
 			bps, _ := strconv.ParseFloat(s.Rate.String(), 64) // a Rate is a decimal number
 			send(rate, gauge, bps, chain)
 			if s.Origin != cctp.BuiltIn {
@@ -100,5 +102,12 @@ func newUsage(source func() []Usage) *collector {
 			}
 		}
 	}
+	return c
+}
+
+func newUsageNotes(source func() int) *collector {
+	c := &collector{}
+	notes := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
+	c.collect = func(send send) { send(notes, gauge, float64(source())) }
 	return c
 }

@@ -19,6 +19,7 @@ type Sources struct {
 	Limiter    func() Limiter
 	Lifecycle  func() Lifecycle
 	Usage      func() []Usage
+	UsageNotes func() int       // how many things Usage leaves out
 	Now        func() time.Time // time.Now if nil
 }
 
@@ -80,6 +81,9 @@ func (m *Metrics) Watch(s Sources) {
 	}
 	if s.Usage != nil {
 		m.registry.MustRegister(newUsage(s.Usage))
+	}
+	if s.UsageNotes != nil {
+		m.registry.MustRegister(newUsageNotes(s.UsageNotes))
 	}
 }
 

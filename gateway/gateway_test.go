@@ -81,6 +81,7 @@ type setup struct {
 	budget  limit.Config
 	now     func() time.Time
 	logs    io.Writer
+	level   slog.Level
 	survey  *survey.Survey
 	metrics gateway.Metrics
 }
@@ -100,7 +101,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	if s.survey == nil {
 		s.survey = newSurvey(t)
 	}
-	log := slog.New(slog.NewJSONHandler(s.logs, nil))
+	log := slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: s.level}))
 	limiter, err := limit.New(t.Context(), s.budget, log, s.now)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -67,16 +66,19 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		next.ServeHTTP(t, r.WithContext(t))
 		took := time.Since(t.start)
 		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
-		g.log.LogAttrs(r.Context(), slog.LevelInfo, "request",
+		g.log.LogAttrs(t, slog.LevelInfo, "request",
 			slog.String("requestId", t.id),
 			slog.String("version", t.version),
 			slog.String("route", t.route),
 			slog.String("method", r.Method),
 			slog.Int("status", t.status),
 			slog.String("code", string(t.code)),
-			slog.Duration("duration", took),
+			slog.Float64("durationMs", float64(took.Microseconds())/1000),
 			slog.String("client", g.clientName(t)),
 		)
+		if g.log.Enabled(t, slog.LevelDebug) { // tells amounts and recipients, so never above
+			g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", t.id), slog.String("query", r.URL.RawQuery))
+		}
 	})
 }
 
@@ -88,7 +90,7 @@ var (
 
 // clientName is how the log calls whoever sent a request to a version.
 func (g *Gateway) clientName(t *trace) string {
-	if t.version == "" || !g.log.Enabled(context.Background(), slog.LevelInfo) {
+	if t.version == "" || !g.log.Enabled(t, slog.LevelInfo) {
 		return ""
 	}
 	return g.usage.Name(t.client)

@@ -35,7 +35,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 // an answer of the version, with all its headers; once it is gone, that it is.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
-		traceOf(r).version = m.Name
+		t := traceOf(r)
+		t.version, t.client = m.Name, Caller(r).Identity()
 		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil {
 			e = gone
 		}

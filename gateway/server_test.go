@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -85,6 +86,26 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 				t.Errorf("the log does not name the request:\n%s", &logs)
 			}
 		})
+	}
+}
+
+// TestTheLogNamesTheClientAndNoSecrets reads the line of a quote and that of a
+// path that does not exist, at info and at debug.
+func TestTheLogNamesTheClientAndNoSecrets(t *testing.T) {
+	target := "/v3/swap/quote" + someQuote + "&recipient=" + somebody
+	for level, tellsAll := range map[slog.Level]bool{slog.LevelInfo: false, slog.LevelDebug: true} {
+		var logs bytes.Buffer
+		gw := mount(t, setup{logs: &logs, level: level})
+		ask(gw, target)
+		ask(gw, "/v3/nothing")
+		if got := strings.Count(logs.String(), `"client":"client agent"`); got != 2 {
+			t.Errorf("at %s the client is named in %d of 2 lines:\n%s", level, got, &logs)
+		}
+		for _, secret := range []string{somebody, "100000000"} {
+			if strings.Contains(logs.String(), secret) != tellsAll {
+				t.Errorf("at %s, that %s is in the log should be %v:\n%s", level, secret, tellsAll, &logs)
+			}
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, leve
 	})
 	figures.Watch(metrics.Sources{
 		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiterFigures(limiter),
-		Lifecycle: lifeFigures(s.life), Usage: usageFigures(census),
+		Lifecycle: lifeFigures(s.life), Usage: usageFigures(census), UsageNotes: func() int { return len(census.Notes()) },
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,

@@ -19,20 +19,22 @@ import (
 // The demonstration pays somebody who has nothing.
 const demoRecipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
-// demonstrate takes one swap from the question to the money, and tells of each step.
-func (d *devnet) demonstrate(ctx context.Context, o options) error {
-	_, dst, err := wallet.ParseEnd(o.to)
+// demoSwap is the swap that the demonstration makes, with a fee for the integrator.
+func demoSwap(from, to, amount string) (*wallet.Swap, error) {
+	_, dst, err := wallet.ParseEnd(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	recipient := demoRecipient
 	if dst.Private() {
 		recipient = reference.PrivateRecipient
 	}
-	s, err := wallet.NewSwap(o.from, o.to, o.amount, recipient, reference.Integrator.Wallet.Hex())
-	if err != nil {
-		return err
-	}
+	s, err := wallet.NewSwap(from, to, amount, recipient, reference.Integrator.Wallet.Hex())
+	return &s, err
+}
+
+// demonstrate takes one swap from the question to the money, and tells of each step.
+func (d *devnet) demonstrate(ctx context.Context, s wallet.Swap) error {
 	d.line("\nA swap, from the question to the money: %s on %s to %s on %s.", money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
 	quote, err := d.ask(ctx, s)
 	if err != nil {

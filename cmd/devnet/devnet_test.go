@@ -164,6 +164,9 @@ func TestOptions(t *testing.T) {
 		"unknown flag": {"-nonsense"},
 		"argument":     {"up"},
 		"no port":      {"-rpc-port", "x"},
+		"no such pair": {"-to", "USDC@10"},
+		"no chain":     {"-to", "USDC"},
+		"no amount":    {"-amount", "much"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
@@ -172,7 +175,10 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
-	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 {
+	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 || o.demo == nil {
 		t.Errorf("got %+v and %v without any flag", o, err)
+	}
+	if o, err := parseOptions([]string{"-amount", ""}, io.Discard); err != nil || o.demo != nil {
+		t.Errorf("got %+v and %v without a demonstration", o, err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/quotegate/quotegate/cmd/quote/wallet"
 )
 
 func main() {
@@ -22,7 +24,7 @@ func main() {
 	case errors.Is(err, flag.ErrHelp):
 		return
 	case err != nil:
-		os.Exit(2) // the flag package has said why
+		os.Exit(2) // it has been said why
 	}
 	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "devnet: %v\n", err)
@@ -32,10 +34,10 @@ func main() {
 
 // options are what can be chosen.
 type options struct {
-	listen           string
-	rpcPort          int
-	from, to, amount string
-	logs             io.Writer // of the gateway
+	listen  string
+	rpcPort int
+	demo    *wallet.Swap // nil for none
+	logs    io.Writer    // of the gateway
 }
 
 func parseOptions(args []string, output io.Writer) (options, error) {
@@ -44,20 +46,24 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.SetOutput(output)
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the gateway; another port is taken if this one is not free")
 	flags.IntVar(&o.rpcPort, "rpc-port", 18600, "`port` of the first chain's JSON-RPC, the others follow; others are taken where one is not free, or for 0")
-	flags.StringVar(&o.from, "from", "USDC@1", "where the demonstration swaps from: `token@chain`")
-	flags.StringVar(&o.to, "to", "USDC@369", "where it swaps to: `token@chain`")
-	flags.StringVar(&o.amount, "amount", "100", "how much it swaps, in whole `tokens`; empty for no demonstration")
+	from := flags.String("from", "USDC@1", "where the demonstration swaps from: `token@chain`")
+	to := flags.String("to", "USDC@369", "where it swaps to: `token@chain`")
+	amount := flags.String("amount", "100", "how much it swaps, in whole `tokens`; empty for no demonstration")
 	verbose := flags.Bool("v", false, "show the gateway's log")
 	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		err := fmt.Errorf("devnet takes no arguments, only flags: %q", flags.Arg(0))
-		fmt.Fprintln(output, err)
 		return o, err
 	}
 	if *verbose {
 		o.logs = output
 	}
-	return o, nil
+	var err error
+	if flags.NArg() > 0 {
+		err = fmt.Errorf("%q is not a flag: see devnet -help", flags.Arg(0))
+	} else if *amount != "" {
+		o.demo, err = demoSwap(*from, *to, *amount)
+	}
+	if err != nil {
+		fmt.Fprintf(output, "devnet: %v\n", err)
+	}
+	return o, err
 }

@@ -56,8 +56,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	defer p.line("\nStopping.")
 
 	d.introduce()
-	if o.amount != "" {
-		if err := d.demonstrate(ctx, o); err != nil {
+	if o.demo != nil {
+		if err := d.demonstrate(ctx, *o.demo); err != nil {
 			return unlessStopped(ctx, fmt.Errorf("the demonstration: %w", err))
 		}
 	}

@@ -16,30 +16,49 @@ import (
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
-func start(t *testing.T, firstPort int) *Net {
-	t.Helper()
-	n, err := Start(t.Context(), firstPort)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
-
-// TestEverythingStands wants every contract that a quote can name to be there, on a chain that says it is the one.
-func TestEverythingStands(t *testing.T) {
-	// One port is taken, so its chain must find another.
+// TestNet starts the chains once, for everything that is wanted of them.
+func TestNet(t *testing.T) {
+	// One port is taken, so that its chain must find another.
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	n := start(t, taken.Addr().(*net.TCPAddr).Port)
+	first := taken.Addr().(*net.TCPAddr).Port
+	n, err := Start(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Run("ports", func(t *testing.T) { wantPorts(t, n, first) })
+	t.Run("everything stands", func(t *testing.T) { wantEverything(t, n) })
+	t.Run("nobody is paid twice", func(t *testing.T) { wantPaidOnce(t, n) })
+	t.Run("operate", func(t *testing.T) { wantOperated(t, n) })
+}
 
+// wantPorts wants the chains where they were asked to be, as far as there was room.
+func wantPorts(t *testing.T, n *Net, first int) {
+	fixed := 0
+	for i, network := range chain.Networks() {
+		u, err := url.Parse(n.Chain(network.ID).URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Port() == strconv.Itoa(first+i) {
+			fixed++
+		}
+	}
+	if fixed == 0 {
+		t.Errorf("no chain is where it was asked to be, from port %d on", first)
+	}
+}
+
+// wantEverything wants every contract that a quote can name to be there, on a chain that says it is the one.
+func wantEverything(t *testing.T, n *Net) {
 	d := chain.Reference()
 	stands := map[chain.ID][]common.Address{d.Settlement.ChainID: {d.Settlement.Receiver.Address}}
 	for _, row := range d.Routers() {
@@ -73,30 +92,6 @@ func TestEverythingStands(t *testing.T) {
 	}
 }
 
-func TestFixedPorts(t *testing.T) {
-	// A port that was free a moment ago; the chains take another where it no longer is.
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	n := start(t, first)
-	fixed := 0
-	for i, network := range chain.Networks() {
-		u, err := url.Parse(n.Chain(network.ID).URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u.Port() == strconv.Itoa(first+i) {
-			fixed++
-		}
-	}
-	if fixed == 0 {
-		t.Errorf("no chain is where it was asked to be, from port %d on", first)
-	}
-}
-
 func TestStartGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -127,8 +122,7 @@ func swap(t *testing.T, n *Net, dst int64, dstToken common.Address) (common.Hash
 	return receipt.TxHash, orders
 }
 
-func TestNobodyIsPaidTwice(t *testing.T) {
-	n := start(t, 0)
+func wantPaidOnce(t *testing.T, n *Net) {
 	base, _ := chain.FindNetwork(8453)
 	_, orders := swap(t, n, 8453, tokenOf(base, chain.USDC).Address.Address)
 	if _, err := n.Settle(t.Context(), orders[0]); err != nil {
@@ -139,9 +133,8 @@ func TestNobodyIsPaidTwice(t *testing.T) {
 	}
 }
 
-// TestOperate wants the operator to settle what it can, and to say what it cannot, without being asked.
-func TestOperate(t *testing.T) {
-	n := start(t, 0)
+// wantOperated wants the operator to settle what it can, and to say what it cannot, without being asked.
+func wantOperated(t *testing.T, n *Net) {
 	reports := make(chan Report, 2)
 	stopped, err := n.Operate(t.Context(), func(r Report) { reports <- r })
 	if err != nil {

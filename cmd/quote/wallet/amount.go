@@ -34,15 +34,6 @@ func FormatAmount(amount *big.Int, decimals uint8) string {
 	return whole + "." + fraction
 }
 
-// parseUnits reads a whole number in the smallest unit, as a gateway writes it.
-func parseUnits(text string) (*big.Int, error) {
-	if !digits(text) || len(text) > maxDigits || len(text) > 1 && text[0] == '0' {
-		return nil, fmt.Errorf("%.100q is not a whole number", text)
-	}
-	n, _ := new(big.Int).SetString(text, 10)
-	return n, nil
-}
-
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 func pow10(n uint8) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

@@ -269,3 +269,30 @@ func TestWhatCannotBeChecked(t *testing.T) {
 		t.Errorf("got %+v and %v without a viewing key", checked, err)
 	}
 }
+
+// TestLimits wants a quote beyond the limits of one transaction to be refused, however right it is otherwise.
+func TestLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		golden, amount string
+		refused        bool
+	}{
+		"least":           {"pair-usdc-1-to-usdc-369", "10000000", false},
+		"below the least": {"pair-usdc-1-to-usdc-369", "9999999", true},
+		"most":            {"pair-usdc-1-to-usdc-369", "25000000000", false},
+		"above the most":  {"pair-usdc-1-to-usdc-369", "25000000001", true},
+		"18 decimals":     {"pair-usdt-56-to-usdc-369", "25000000000000000000001", true},
+		"least ether":     {"pair-eth-1-to-weth-369", "10000000000000000", false},
+		"less ether":      {"pair-eth-1-to-weth-369", "9999999999999999", true},
+		"more ether":      {"pair-weth-369-to-eth-1", "20000000000000000001", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := read(t, "v3", test.golden)
+			g.swap.Amount, _ = new(big.Int).SetString(test.amount, 10)
+			_, err := Check(g.swap, quote(t, g.version, g.body), knowledge(t, g.swap))
+			// The golden is for another amount, so there are other problems too.
+			if got := err != nil && strings.Contains(err.Error(), "and yet there is a quote"); got != test.refused {
+				t.Errorf("got %v, want a word about the limits: %v", err, test.refused)
+			}
+		})
+	}
+}

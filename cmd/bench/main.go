@@ -1,0 +1,115 @@
+// Command bench measures the gateway as it is served: the real process with all
+// that production has, beside a bare net/http handler that returns the same
+// bytes, which is the limit, and beside the same quote served by Fastify and
+// viem, which is what a team would write otherwise. All of them run on the
+// loopback, are loaded one after the other by the same generator, and have
+// every answer checked. It prints Markdown.
+//
+// What counts is the CPU time the kernel books for the server's process: it
+// hardly depends on what else the machine does, while throughput and latency
+// do.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/bench/referee"
+)
+
+type options struct {
+	duration         time.Duration
+	rounds, conns    int
+	mixes            []string
+	fastify, railgun bool
+	clients          bool
+	gateway          string
+}
+
+func main() {
+	var o options
+	flag.DurationVar(&o.duration, "duration", time.Second, "length of one load")
+	flag.IntVar(&o.rounds, "rounds", 9, "how often every load is repeated; the median counts")
+	flag.IntVar(&o.conns, "conns", 16, "connections, each with one request under way")
+	flag.BoolVar(&o.fastify, "fastify", true, "measure the Fastify service too; needs npm")
+	flag.BoolVar(&o.railgun, "railgun", true, "measure the public RAILGUN engine too; needs npm")
+	flag.BoolVar(&o.clients, "clients", true, "measure 10 to a million distinct clients")
+	flag.StringVar(&o.gateway, "gateway", "", "a built gateway to use instead of the one in this tree")
+	mixes := flag.String("mixes", strings.Join(order, ","), "the kinds of requests to measure")
+	bare := flag.String("bare", "", "be the bare handler at this address, with the answers on standard input")
+	flag.Parse()
+	o.mixes = strings.Split(*mixes, ",")
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case *bare != "":
+		err = serveBare(*bare, os.Stdin)
+	case flag.NArg() > 0 || o.rounds < 1 || o.conns < 1 || o.duration <= 0:
+		err = errors.New("rounds, conns and duration must be positive, and there are no arguments")
+	case slices.ContainsFunc(o.mixes, func(name string) bool { return !slices.Contains(order, name) }):
+		err = fmt.Errorf("the mixes are %q", order)
+	default:
+		err = run(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	root, err := proc.Root()
+	if err != nil {
+		return err
+	}
+	scratch := filepath.Join(root, ".scratch", "bench")
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return err
+	}
+	if o.gateway == "" {
+		progress("building the gateway")
+		if o.gateway, err = proc.Build(ctx, root, "./cmd/gateway", scratch); err != nil {
+			return err
+		}
+	}
+	judge, err := referee.New(root)
+	if err != nil {
+		return err
+	}
+	mixes, err := newMixes(judge)
+	if err != nil {
+		return err
+	}
+	var report report
+	describeMachine(os.Stdout)
+	if err := measureServed(ctx, o, root, scratch, mixes, &report); err != nil {
+		return err
+	}
+	if o.clients {
+		if err := measureClients(ctx, o, mixes[direct], &report); err != nil {
+			return err
+		}
+	}
+	if o.railgun {
+		if err := measureEngine(ctx, root, scratch, &report); err != nil {
+			return err
+		}
+	}
+	report.print(os.Stdout)
+	return nil
+}
+
+// progress tells the person who waits, apart from the results.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

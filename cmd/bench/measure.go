@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/bench/load"
+)
+
+const (
+	// perMinute is the most the limiter can be set to. With so many clients
+	// behind the proxy, none of them comes near it.
+	perMinute     = 1000
+	servedClients = 4096
+)
+
+// sample is one load of one server.
+type sample struct {
+	load.Result
+	cpu time.Duration
+}
+
+// micros is the CPU time of one request in microseconds.
+func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float64(s.Requests) }
+
+// loadOnce loads a server and reads what that cost it.
+func loadOnce(ctx context.Context, s *server, cases []load.Case, o load.Options) (sample, error) {
+	before, err := s.CPU()
+	if err != nil {
+		return sample{}, err
+	}
+	result, err := load.Run(ctx, s.Addr, cases, o)
+	if err != nil {
+		return sample{}, fmt.Errorf("%s: %w", s.name, err)
+	}
+	after, err := s.CPU()
+	return sample{result, after - before}, err
+}
+
+// measureServed compares the servers. They take turns within every round, so
+// that what disturbs the machine for a while disturbs them all.
+func measureServed(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, rep *report) error {
+	node := startNode()
+	defer node.Close()
+	servers, stop, err := startServers(ctx, o, root, scratch, mixes, node.URL)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	samples := map[string]map[string][]sample{} // by mix and server
+	for round := range o.rounds + 1 {
+		if round == 0 {
+			progress("warming up")
+		} else {
+			progress("round %d of %d", round, o.rounds)
+		}
+		for _, mix := range o.mixes {
+			for _, s := range servers {
+				cases, ok := s.mixes[mix]
+				if !ok {
+					continue
+				}
+				got, err := loadOnce(ctx, s, cases, load.Options{Conns: o.conns, Duration: o.duration, Clients: servedClients})
+				if err != nil {
+					return fmt.Errorf("%s: %w", mix, err)
+				}
+				if samples[mix] == nil {
+					samples[mix] = map[string][]sample{}
+				}
+				if round > 0 {
+					samples[mix][s.name] = append(samples[mix][s.name], got)
+				}
+			}
+		}
+	}
+	for _, mix := range o.mixes {
+		for _, s := range servers {
+			if all := samples[mix][s.name]; len(all) > 0 {
+				rep.add(mix, s.name, all)
+			}
+		}
+	}
+	for _, s := range servers {
+		_, peak, err := s.Memory()
+		if err != nil {
+			return err
+		}
+		rep.memory = append(rep.memory, memory{s.name, peak})
+	}
+	return nil
+}
+
+// startServers starts all that are compared. stop ends those that run, after
+// an error too.
+func startServers(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string) (servers []*server, stop func(), err error) {
+	stop = func() {
+		for _, s := range servers {
+			s.Kill()
+		}
+	}
+	gateway, err := startGateway(ctx, o.gateway, perMinute, node)
+	if err != nil {
+		return servers, stop, err
+	}
+	servers = append(servers, &server{theGateway, mixes, gateway})
+	bare, err := startBare(ctx, mixes)
+	if err != nil {
+		return servers, stop, err
+	}
+	servers = append(servers, &server{theBare, mixes, bare})
+	if !o.fastify || !haveNode(theFastify) {
+		return servers, stop, nil
+	}
+	fastify, err := startFastify(ctx, root, scratch)
+	if err != nil {
+		return servers, stop, err
+	}
+	own := map[string][]load.Case{}
+	servers = append(servers, &server{theFastify, own, fastify})
+	for _, mix := range []string{direct, burn} {
+		if own[mix], err = sameMeaning(fastify.Addr, mixes[mix]); err != nil {
+			return servers, stop, fmt.Errorf("%s answers otherwise than the gateway: %w", theFastify, err)
+		}
+	}
+	return servers, stop, nil
+}
+
+// sorted gives a measure of all samples in order.
+func sorted[S any, M cmp.Ordered](all []S, measure func(S) M) []M {
+	values := make([]M, len(all))
+	for i, s := range all {
+		values[i] = measure(s)
+	}
+	slices.Sort(values)
+	return values
+}
+
+func median[S any, M cmp.Ordered](all []S, measure func(S) M) M {
+	return sorted(all, measure)[len(all)/2]
+}

@@ -1,0 +1,159 @@
+package referee
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// Token is one token on one network.
+type Token struct {
+	Address  string `json:"address"`
+	Symbol   string `json:"symbol"`
+	Decimals int64  `json:"decimals"`
+	ChainID  uint64 `json:"chainId"`
+}
+
+// Pair is one supported swap. Src and Dst are routing IDs.
+type Pair struct {
+	Src, Dst           uint64
+	SrcToken, DstToken Token
+	Burn               bool // the source transaction burns USDC at the issuer's
+}
+
+func (p Pair) String() string {
+	return fmt.Sprintf("%s on %d to %s on %d", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
+}
+
+const (
+	hub    = 369
+	onMain = 69696969 // the privacy pool on chain 1
+	onBNB  = 96969696 // the privacy pool on chain 56
+	native = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+)
+
+var (
+	burnChains = []uint64{43114, 42161, 10, 137, 130, 59144, 480, 98866, 2818, 57073, 143, 146, 1329, 999, 1672, 25}
+	private    = []uint64{onMain, onBNB}
+	v1Chains   = []uint64{1, hub, 8453, 56, 137, 42161, onMain, onBNB}
+)
+
+// table is section 1.1 and 1.2 of the specification.
+var table = []struct {
+	srcToken string
+	src      []uint64
+	dstToken string
+	dst      []uint64
+}{
+	{"USDC", []uint64{1, 8453, 56}, "USDC", []uint64{hub}},
+	{"USDC", []uint64{hub}, "USDC", []uint64{1, 8453, 56}},
+	{"USDC", burnChains, "USDC", []uint64{hub}},
+	{"USDC", []uint64{hub}, "USDC", burnChains},
+	{"ETH", []uint64{1, 8453, 4663}, "WETH", []uint64{hub}},
+	{"WETH", []uint64{hub}, "ETH", []uint64{1, 8453, 4663}},
+	{"USDT", []uint64{1, 56}, "USDC", []uint64{hub}},
+	{"DAI", []uint64{1}, "USDC", []uint64{hub}},
+	{"USD1", []uint64{56}, "USDC", []uint64{hub}},
+
+	{"USDC", []uint64{hub, 1, 8453, 56}, "USDC", private},
+	{"USDC", private, "USDC", []uint64{hub, 1, 8453, 56}},
+	{"USDT", []uint64{1, 56}, "USDC", private},
+	{"DAI", []uint64{1, 56}, "USDC", private},
+	{"USD1", []uint64{56}, "USDC", private},
+	{"ETH", []uint64{1}, "WETH", private},
+	{"WETH", []uint64{1, hub}, "WETH", private},
+	{"WETH", private, "WETH", []uint64{hub, 1}},
+	{"WETH", private, "ETH", []uint64{1}},
+}
+
+// Pairs lists every supported swap.
+func (r *Referee) Pairs() []Pair { return slices.Clone(r.pairs) }
+
+// Find gives a pair by its ends.
+func (r *Referee) Find(srcToken string, src uint64, dstToken string, dst uint64) (Pair, error) {
+	for _, p := range r.pairs {
+		if p.Src == src && p.Dst == dst && p.SrcToken.Symbol == srcToken && p.DstToken.Symbol == dstToken {
+			return p, nil
+		}
+	}
+	return Pair{}, fmt.Errorf("%s on %d to %s on %d is not supported", srcToken, src, dstToken, dst)
+}
+
+func (r *Referee) readPairs() ([]Pair, error) {
+	var pairs []Pair
+	for _, row := range table {
+		for _, src := range row.src {
+			for _, dst := range row.dst {
+				from, err := r.token(src, row.srcToken)
+				if err != nil {
+					return nil, err
+				}
+				to, err := r.token(dst, row.dstToken)
+				if err != nil {
+					return nil, err
+				}
+				pairs = append(pairs, Pair{src, dst, from, to, slices.Contains(burnChains, src)})
+			}
+		}
+	}
+	return pairs, nil
+}
+
+func (r *Referee) token(routing uint64, symbol string) (Token, error) {
+	chain := network(routing)
+	if symbol == "ETH" {
+		return Token{native, "ETH", 18, chain}, nil
+	}
+	t, ok := r.chains[chain].Tokens[symbol]
+	if !ok {
+		return Token{}, fmt.Errorf("there are no facts about %s on chain %d", symbol, chain)
+	}
+	return Token{t.Address, symbol, t.Decimals, chain}, nil
+}
+
+// network is the chain a routing ID stands for.
+func network(routing uint64) uint64 {
+	switch routing {
+	case onMain:
+		return 1
+	case onBNB:
+		return 56
+	}
+	return routing
+}
+
+// Shields tells whether the recipient is paid in a privacy pool.
+func (p Pair) Shields() bool { return slices.Contains(private, p.Dst) }
+
+// ProtocolBPS is the protocol's fee.
+func (p Pair) ProtocolBPS() int64 {
+	if p.Dst == hub && !slices.Contains(private, p.Src) {
+		return 30
+	}
+	return 50
+}
+
+// FeeChain is the network whose pool pays out.
+func (p Pair) FeeChain() uint64 {
+	switch chain := network(p.Dst); chain {
+	case hub, 1, 56, 8453, 4663:
+		return chain
+	}
+	return 8453
+}
+
+// Limits are the least and the most that one transaction moves.
+func (p Pair) Limits() (least, most *big.Int) {
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(p.SrcToken.Decimals), nil)
+	if p.SrcToken.Symbol == "ETH" || p.SrcToken.Symbol == "WETH" {
+		return new(big.Int).Quo(unit, big.NewInt(100)), new(big.Int).Mul(unit, big.NewInt(20))
+	}
+	return new(big.Int).Mul(unit, big.NewInt(10)), new(big.Int).Mul(unit, big.NewInt(25_000))
+}
+
+// Gross is an amount in the destination token's unit, rounded down.
+func (p Pair) Gross(amount *big.Int) *big.Int {
+	ten := big.NewInt(10)
+	gross := new(big.Int).Mul(amount, new(big.Int).Exp(ten, big.NewInt(p.DstToken.Decimals), nil))
+	return gross.Quo(gross, new(big.Int).Exp(ten, big.NewInt(p.SrcToken.Decimals), nil))
+}

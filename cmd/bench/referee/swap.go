@@ -1,0 +1,111 @@
+package referee
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Swap is a request for a quote.
+type Swap struct {
+	Pair
+	Amount     *big.Int
+	Recipient  string
+	Integrator string // an address; empty for none
+}
+
+// Path is where a version quotes.
+func Path(version string) string {
+	switch version {
+	case "v1":
+		return "/v1/quote"
+	case "v3legacy":
+		return "/v3legacy/swap/quote"
+	}
+	return "/v3/swap/quote"
+}
+
+// Versions are all there ever were, the current one first.
+var Versions = []string{"v3", "v3legacy", "v1"}
+
+// Knows tells whether a version has the chains of a pair.
+func Knows(version string, p Pair) bool {
+	return version != "v1" || slices.Contains(v1Chains, p.Src) && slices.Contains(v1Chains, p.Dst)
+}
+
+// Target is the path and query of the request to a version.
+func (s *Swap) Target(version string) string {
+	q := url.Values{
+		"srcToken": {s.SrcToken.Symbol}, "dstToken": {s.DstToken.Symbol}, "amount": {s.Amount.String()},
+		"srcChain": {strconv.FormatUint(s.Src, 10)}, "dstChain": {strconv.FormatUint(s.Dst, 10)},
+		"recipient": {s.Recipient},
+	}
+	if s.Integrator != "" {
+		q.Set("integratorId", s.Integrator)
+	}
+	return Path(version) + "?" + q.Encode()
+}
+
+// RandomSwap is some request over a pair: any amount within the limits, to
+// anybody who can be paid there.
+func (r *Referee) RandomSwap(rng *rand.Rand, p Pair) *Swap {
+	least, most := p.Limits()
+	span := new(big.Int).Sub(most, least)
+	span.Add(span, big.NewInt(1))
+	random := make([]byte, 16)
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	amount := new(big.Int).SetBytes(random)
+	amount.Mod(amount, span).Add(amount, least)
+	return &Swap{Pair: p, Amount: amount, Recipient: r.RandomRecipient(rng, p)}
+}
+
+// RandomRecipient is somebody who can be paid at the destination of a pair.
+func (r *Referee) RandomRecipient(rng *rand.Rand, p Pair) string {
+	if p.Shields() {
+		wallets := r.walletsOn(network(p.Dst))
+		return wallets[rng.IntN(len(wallets))]
+	}
+	var a common.Address
+	for i := range a {
+		a[i] = byte(rng.Uint32())
+	}
+	a[0] |= 1 // never the zero address
+	return a.Hex()
+}
+
+// walletsOn lists the 0zk addresses that can be paid on a chain.
+func (r *Referee) walletsOn(chain uint64) []string {
+	var addresses []string
+	for _, w := range r.wallets {
+		if w.AcceptFor[chain] {
+			addresses = append(addresses, w.Address)
+		}
+	}
+	return addresses
+}
+
+func (r *Referee) viewingKey(address string) ([32]byte, error) {
+	for _, w := range r.wallets {
+		if w.Address == address {
+			return [32]byte(common.FromHex(w.ViewingKey)), nil
+		}
+	}
+	return [32]byte{}, fmt.Errorf("nobody has the viewing key of %s", address)
+}
+
+// recipient gives the bytes that name the recipient in calldata. Those of a
+// private one are the note in the answer.
+func (s *Swap) recipient(note []byte) ([]byte, uint8) {
+	if strings.HasPrefix(s.Recipient, "0zk") {
+		return note, 2
+	}
+	return common.FromHex(s.Recipient), 0
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// report is everything that was measured.
+type report struct {
+	rows   []row
+	memory []memory
+	crowds []crowd
+	engine *engine
+}
+
+// row is one server under one mix, round by round.
+type row struct {
+	mix, server string
+	samples     []sample
+}
+
+type memory struct {
+	server string
+	peak   int64
+}
+
+func (r *report) add(mix, server string, all []sample) {
+	r.rows = append(r.rows, row{mix, server, all})
+}
+
+// find gives the loads of a server under a mix, none where it was not measured.
+func (r *report) find(mix, server string) []sample {
+	for _, row := range r.rows {
+		if row.mix == mix && row.server == server {
+			return row.samples
+		}
+	}
+	return nil
+}
+
+// ratio compares the CPU time of a request, round by round, since what
+// disturbs the machine disturbs neighbours alike, and gives the median.
+func ratio(a, b []sample) (times float64, ok bool) {
+	if len(a) == 0 || len(a) != len(b) {
+		return 0, false
+	}
+	rounds := make([]float64, len(a))
+	for i := range a {
+		rounds[i] = a[i].micros() / b[i].micros()
+	}
+	slices.Sort(rounds)
+	return rounds[len(rounds)/2], true
+}
+
+func (r *report) print(w io.Writer) {
+	fmt.Fprint(w, "| requests | server | CPU µs a request (least–most) | × bare | requests/s | p50 | p99 | checked |\n| --- | --- | --: | --: | --: | --: | --: | --: |\n")
+	for _, row := range r.rows {
+		micros := sorted(row.samples, sample.micros)
+		times, _ := ratio(row.samples, r.find(row.mix, theBare))
+		requests := 0
+		for _, s := range row.samples {
+			requests += s.Requests
+		}
+		fmt.Fprintf(w, "| %s | %s | **%.1f** (%.1f–%.1f) | %.2f | %.0f | %s | %s | %d |\n",
+			row.mix, row.server, micros[len(micros)/2], micros[0], micros[len(micros)-1], times,
+			median(row.samples, func(s sample) float64 { return s.PerSecond() }),
+			median(row.samples, func(s sample) time.Duration { return s.P50 }).Round(10*time.Microsecond),
+			median(row.samples, func(s sample) time.Duration { return s.P99 }).Round(10*time.Microsecond), requests)
+	}
+	fmt.Fprint(w, "\n| server | peak memory |\n| --- | --: |\n")
+	for _, m := range r.memory {
+		fmt.Fprintf(w, "| %s | %.1f MiB |\n", m.server, mib(m.peak))
+	}
+	if len(r.crowds) > 0 {
+		fmt.Fprint(w, "\n| distinct clients | limit a minute | CPU µs a request | peak memory | requests |\n| --: | --: | --: | --: | --: |\n")
+		for _, c := range r.crowds {
+			fmt.Fprintf(w, "| %d | %d | %.1f | %.1f MiB | %d |\n", c.clients, c.perMinute, c.micros(), mib(c.peak), c.requests)
+		}
+	}
+	if shields := r.find(shield, theGateway); r.engine != nil && shields != nil {
+		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time (%d in %.1f s); the gateway serves %.0f shield quotes in one.\n",
+			r.engine.perCPUSecond(), r.engine.Notes, r.engine.Seconds, 1e6/median(shields, sample.micros))
+	}
+	r.printTargets(w)
+}
+
+// printTargets holds the figures to what was aimed for.
+func (r *report) printTargets(w io.Writer) {
+	fmt.Fprint(w, "\n| target | aim | measured | |\n| --- | --- | --: | --- |\n")
+	line := func(what, aim, measured string, met bool) {
+		verdict := "met"
+		if !met {
+			verdict = "**missed**"
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", what, aim, measured, verdict)
+	}
+	own := r.find(direct, theGateway)
+	if times, ok := ratio(own, r.find(direct, theBare)); ok {
+		line("CPU of a direct v3 quote to the bare handler's", "≤ 1.8 ×", fmt.Sprintf("%.2f ×", times), times <= 1.8)
+	}
+	if times, ok := ratio(r.find(direct, theFastify), own); ok {
+		line("CPU of the Fastify service's direct quote to ours", "≥ 7 ×", fmt.Sprintf("%.1f ×", times), times >= 7)
+	}
+	if shields := r.find(shield, theGateway); r.engine != nil && shields != nil {
+		times := 1e6 / median(shields, sample.micros) / r.engine.perCPUSecond()
+		line("shield quotes to the public engine's notes", "≥ 8 ×", fmt.Sprintf("%.1f ×", times), times >= 8)
+	}
+	if times, ok := ratio(r.find(integrator, theGateway), own); ok {
+		line("cached integrator over none", "≤ 10 %", fmt.Sprintf("%+.1f %%", 100*(times-1)), times <= 1.10)
+	}
+	for _, c := range r.crowds {
+		if c.clients == many {
+			growth := c.micros()/r.crowds[0].micros() - 1
+			line("cost of a request, 10 to 100,000 clients", "flat: ≤ 10 %", fmt.Sprintf("%+.1f %%", 100*growth), growth <= 0.10)
+			line("memory with 100,000 clients", "< 64 MiB", fmt.Sprintf("%.1f MiB", mib(c.peak)), c.peak < 64<<20)
+		}
+	}
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

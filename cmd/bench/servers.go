@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/bench/proc"
+)
+
+// server is one of those that are compared.
+type server struct {
+	name  string
+	mixes map[string][]load.Case // those it can answer
+	*proc.Server
+}
+
+const (
+	theGateway = "gateway"
+	theBare    = "bare net/http"
+	theFastify = "Fastify + viem"
+)
+
+// startGateway runs a gateway with everything that production has, behind a
+// proxy that it trusts. Its access log goes to the null device.
+func startGateway(ctx context.Context, binary string, perMinute int, node string) (*proc.Server, error) {
+	return proc.Gateway(ctx, binary, map[string]string{
+		"RATE_LIMIT":      fmt.Sprint(perMinute),
+		"TRUSTED_PROXIES": "127.0.0.1",
+		"RPC_URLS_369":    node,
+	}, nil)
+}
+
+// startBare runs this program again as the bare handler.
+func startBare(ctx context.Context, mixes map[string][]load.Case) (*proc.Server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	const ready = "/ready"
+	bodies := map[string][]byte{ready: nil}
+	for _, cases := range mixes {
+		for _, c := range cases {
+			bodies[c.Target] = c.Body
+		}
+	}
+	answers, err := json.Marshal(bodies)
+	if err != nil {
+		return nil, err
+	}
+	return proc.Start(ctx, ready, func(addr, _ string) *exec.Cmd {
+		cmd := exec.Command(self, "-bare", addr)
+		cmd.Stdin = bytes.NewReader(answers)
+		return cmd
+	})
+}
+
+// install puts a Node.js program and what it needs into a scratch folder.
+func install(ctx context.Context, dir string, files ...string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), data, 0o644); err != nil {
+			return err
+		}
+	}
+	cmd := exec.CommandContext(ctx, "npm", "install", "--loglevel=error")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm install in %s: %w\n%s", dir, err, out)
+	}
+	return nil
+}
+
+// haveNode says aloud what is not measured where Node.js is missing.
+func haveNode(what string) bool {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			progress("SKIPPED, NOT MEASURED: %s needs %s, which is not on this machine", what, tool)
+			return false
+		}
+	}
+	return true
+}
+
+// startFastify installs and runs the Fastify service.
+func startFastify(ctx context.Context, root, scratch string) (*proc.Server, error) {
+	source, dir := filepath.Join(root, "testdata/bench/fastify"), filepath.Join(scratch, "fastify")
+	progress("installing the Fastify service")
+	err := install(ctx, dir, filepath.Join(source, "package.json"), filepath.Join(source, ".npmrc"),
+		filepath.Join(source, "server.mjs"), filepath.Join(source, "quote.mjs"))
+	if err != nil {
+		return nil, err
+	}
+	return proc.Start(ctx, "/v3/swap/healthcheck", func(addr, _ string) *exec.Cmd {
+		cmd := exec.Command("node", "server.mjs",
+			filepath.Join(root, "testdata/chains.json"), filepath.Join(root, "shared/chain/reference.json"))
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "NODE_ENV=production", "PORT="+portOf(addr))
+		return cmd
+	})
+}
+
+// sameMeaning asks a server every case once. Its answers must mean the same,
+// and may order the fields of an object otherwise; they are what it is held to
+// from then on.
+func sameMeaning(addr string, cases []load.Case) ([]load.Case, error) {
+	conn, err := load.Dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	own := make([]load.Case, len(cases))
+	for i, c := range cases {
+		answer, err := conn.Ask(load.AppendRequest(nil, addr, c.Target, load.ClientAddress(i)), time.Minute)
+		if err != nil {
+			return nil, err
+		}
+		var got, want any
+		if err := json.Unmarshal(answer.Body, &got); err != nil {
+			return nil, fmt.Errorf("GET %s: %w", c.Target, err)
+		}
+		if err := json.Unmarshal(c.Body, &want); err != nil {
+			return nil, err
+		}
+		if answer.Status != 200 || !reflect.DeepEqual(got, want) {
+			return nil, fmt.Errorf("GET %s\ngot %d %s\nwant 200 %s", c.Target, answer.Status, answer.Body, c.Body)
+		}
+		own[i] = load.Case{Target: c.Target, Body: bytes.Clone(answer.Body)}
+	}
+	return own, nil
+}

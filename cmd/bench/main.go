@@ -46,7 +46,7 @@ func main() {
 	flag.BoolVar(&o.clients, "clients", true, "measure 10 to a million distinct clients")
 	flag.StringVar(&o.gateway, "gateway", "", "a built gateway to use instead of the one in this tree")
 	mixes := flag.String("mixes", strings.Join(order, ","), "the kinds of requests to measure")
-	bare := flag.String("bare", "", "be the bare handler at this address, with the answers on standard input")
+	bare := flag.String("bare", "", "be the bare handler at this address, with its answer on standard input")
 	flag.Parse()
 	o.mixes = strings.Split(*mixes, ",")
 

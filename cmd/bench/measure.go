@@ -77,13 +77,16 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 		}
 	}
 	for _, mix := range o.mixes {
-		for _, s := range servers {
-			if all := samples[mix][s.name]; len(all) > 0 {
-				rep.add(mix, s.name, all)
+		for _, name := range []string{theGateway, theBare, theFastify} {
+			if all := samples[mix][name]; len(all) > 0 {
+				rep.add(mix, name, all)
 			}
 		}
 	}
 	for _, s := range servers {
+		if s.name == theBare && s.mixes[o.mixes[0]] == nil {
+			continue // they are all alike
+		}
 		_, peak, err := s.Memory()
 		if err != nil {
 			return err
@@ -106,11 +109,13 @@ func startServers(ctx context.Context, o options, root, scratch string, mixes ma
 		return servers, stop, err
 	}
 	servers = append(servers, &server{theGateway, mixes, gateway})
-	bare, err := startBare(ctx, mixes)
-	if err != nil {
-		return servers, stop, err
+	for _, mix := range o.mixes {
+		bare, cases, err := startBare(ctx, mixes[mix])
+		if err != nil {
+			return servers, stop, err
+		}
+		servers = append(servers, &server{theBare, map[string][]load.Case{mix: cases}, bare})
 	}
-	servers = append(servers, &server{theBare, mixes, bare})
 	if !o.fastify || !haveNode(theFastify) {
 		return servers, stop, nil
 	}

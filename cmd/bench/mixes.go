@@ -19,10 +19,9 @@ const (
 // order is how the mixes are run and shown.
 var order = []string{direct, integrator, burn, v1, shield}
 
-// casesPerMix is how many different requests a mix has: enough to be unlike one
-// another, and few enough that the bare handler, which keeps all answers, has
-// no larger heap than the others.
-const casesPerMix = 256
+// casesPerMix is how many different requests a mix has: every client asks for a
+// recipient of its own.
+const casesPerMix = servedClients
 
 // partners are the integrators that the bench's node has registered, and their
 // fee.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
@@ -38,28 +39,23 @@ func startGateway(ctx context.Context, binary string, perMinute int, node string
 	}, nil)
 }
 
-// startBare runs this program again as the bare handler.
-func startBare(ctx context.Context, mixes map[string][]load.Case) (*proc.Server, error) {
+// startBare runs this program again as the bare handler of one mix. It answers
+// all requests like the first.
+func startBare(ctx context.Context, cases []load.Case) (*proc.Server, []load.Case, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	const ready = "/ready"
-	bodies := map[string][]byte{ready: nil}
-	for _, cases := range mixes {
-		for _, c := range cases {
-			bodies[c.Target] = c.Body
-		}
+	same := slices.Clone(cases)
+	for i := range same {
+		same[i].Body = cases[0].Body
 	}
-	answers, err := json.Marshal(bodies)
-	if err != nil {
-		return nil, err
-	}
-	return proc.Start(ctx, ready, func(addr, _ string) *exec.Cmd {
+	s, err := proc.Start(ctx, "/", func(addr, _ string) *exec.Cmd {
 		cmd := exec.Command(self, "-bare", addr)
-		cmd.Stdin = bytes.NewReader(answers)
+		cmd.Stdin = bytes.NewReader(cases[0].Body)
 		return cmd
 	})
+	return s, same, err
 }
 
 // install puts a Node.js program and what it needs into a scratch folder.

@@ -124,3 +124,6 @@ func (a Answer) Header(name string) string {
 	}
 	return ""
 }
+
+// Send sends a request whose answer nobody will read.
+func (c *Conn) Send(request []byte) { _, _ = c.conn.Write(request) }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// issuer is the fee service of the issuer of USDC. Every other answer is a lie.
+type issuer struct {
+	url    string
+	server *http.Server
+	asked  atomic.Int64
+
+	mu     sync.Mutex
+	stated map[uint32]bool // domains for which it has told the truth
+}
+
+// honestBPS is the fee it tells the truth about, unlike any built-in one.
+func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 100) }
+
+// lies are what it says otherwise. Believing any of them costs the user money
+// or the gateway its health.
+var lies = []string{
+	`[{"finalityThreshold":1000,"minimumFee":5000}]`,
+	`[{"finalityThreshold":1000,"minimumFee":-1}]`,
+	`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`,
+	`[{"finalityThreshold":1000,"minimumFee":null}]`,
+	`[{"finalityThreshold":2000,"minimumFee":77}]`,
+	`{"finalityThreshold":1000,"minimumFee":77}`,
+	`<html>` + secret + `</html>`,
+	`[{"finalityThreshold":1000,"minimumFee":77`,
+	``,
+}
+
+func startIssuer() (*issuer, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	i := &issuer{url: "http://" + listener.Addr().String(), stated: map[uint32]bool{}}
+	i.server = &http.Server{Handler: i}
+	go i.server.Serve(listener) //nolint:errcheck // it is closed
+	return i, nil
+}
+
+func (i *issuer) close() { i.server.Close() }
+
+func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	source, err := strconv.ParseUint(path.Base(path.Dir(r.URL.Path)), 10, 32)
+	if err != nil || !strings.HasPrefix(r.URL.Path, "/v2/burn/USDC/fees/") {
+		http.NotFound(w, r)
+		return
+	}
+	if n := int(i.asked.Add(1)) - 1; n%2 == 0 {
+		lie(w, r, n/2)
+		return
+	}
+	domain := uint32(source)
+	i.mu.Lock()
+	i.stated[domain] = true
+	i.mu.Unlock()
+	// The row that counts is not the first.
+	fmt.Fprintf(w, `[{"finalityThreshold":2000,"minimumFee":77},{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
+}
+
+// lie tells one lie after the other.
+func lie(w http.ResponseWriter, r *http.Request, n int) {
+	switch n %= len(lies) + 3; n {
+	case len(lies): // no end
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
+				return
+			}
+		}
+	case len(lies) + 1: // no answer
+		select {
+		case <-r.Context().Done():
+		case <-time.After(10 * time.Second):
+		}
+	case len(lies) + 2: // somebody else's word
+		http.Redirect(w, r, "http://127.0.0.1:9/"+secret, http.StatusFound)
+	default:
+		io.WriteString(w, lies[n])
+	}
+}
+
+// rates are those that a burn from a domain may be quoted with: the built-in
+// one, and the one that was truly stated.
+func (i *issuer) rates(builtIn *big.Rat, domain uint32) []*big.Rat {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stated[domain] {
+		return []*big.Rat{honestBPS(domain), builtIn}
+	}
+	return []*big.Rat{builtIn}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Integrators carry what the registry says of them in their address: the first
+// byte is their standing, the last their fee.
+const (
+	active       = 0xa1
+	inactive     = 0xb1
+	unregistered = 0xc1
+)
+
+func randomIntegrator(rng *rand.Rand, standing byte) common.Address {
+	var a common.Address
+	for i := range a {
+		a[i] = byte(rng.Uint32())
+	}
+	a[0] = standing
+	return a
+}
+
+func feeBPS(integrator common.Address) int64 { return 1 + int64(integrator[len(integrator)-1]) }
+
+// mood is how a node answers.
+type mood int32
+
+const (
+	well        mood = iota // the truth
+	hung                    // nothing, until the mood changes
+	failing                 // HTTP 500
+	babbling                // a page of HTML
+	elsewhere               // as a node of another chain
+	cutting                 // half an answer
+	lying                   // another wallet, and a fee beyond reason
+	unbelieving             // a JSON-RPC error that names a secret
+)
+
+var badMoods = []mood{hung, failing, babbling, elsewhere, cutting, lying, unbelieving}
+
+func (m mood) String() string {
+	return [...]string{"well", "hung", "failing", "babbling", "elsewhere", "cutting", "lying", "unbelieving"}[m]
+}
+
+// node is a JSON-RPC node of the hub. It is not a real one, since a real one
+// cannot be made to fail in all these ways.
+type node struct {
+	url     string
+	server  *http.Server
+	mood    atomic.Int32
+	changed atomic.Pointer[chan struct{}] // closed when the mood changes
+	waiting atomic.Int32                  // calls that are kept waiting
+	calls   atomic.Int64
+}
+
+// secret is in the words of nodes, and must be in nobody else's.
+const secret = "hunter2"
+
+func startNode() (*node, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n := &node{url: "http://" + listener.Addr().String() + "/" + secret}
+	changed := make(chan struct{})
+	n.changed.Store(&changed)
+	// Connections that nobody uses end soon, so that what is left of them at
+	// the end is a leak.
+	n.server = &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond}
+	go n.server.Serve(listener) //nolint:errcheck // it is closed
+	return n, nil
+}
+
+func (n *node) close() {
+	n.become(well)
+	n.server.Close()
+}
+
+func (n *node) become(m mood) {
+	n.mood.Store(int32(m))
+	changed := make(chan struct{})
+	close(*n.changed.Swap(&changed))
+}
+
+func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.calls.Add(1)
+	var call struct {
+		ID     json.RawMessage
+		Method string
+		Params []json.RawMessage
+	}
+	if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	changed := *n.changed.Load()
+	for mood(n.mood.Load()) == hung {
+		n.waiting.Add(1)
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+		}
+		n.waiting.Add(-1)
+		if r.Context().Err() != nil {
+			return
+		}
+		changed = *n.changed.Load()
+	}
+	n.answer(w, call.ID, call.Method, call.Params)
+}
+
+func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, params []json.RawMessage) {
+	m := mood(n.mood.Load())
+	result := "0x171"
+	switch {
+	case m == failing:
+		http.Error(w, secret, http.StatusInternalServerError)
+		return
+	case m == babbling:
+		io.WriteString(w, "<html>"+secret+"</html>")
+		return
+	case m == unbelieving:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}`, id, secret)
+		return
+	case m == elsewhere:
+		result = "0x1"
+	case method == "eth_call":
+		result = registryAnswer(params, m == lying)
+	}
+	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"%s"}`, id, result)
+	w.Header().Set("Content-Type", "application/json")
+	if m == cutting {
+		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+		io.WriteString(w, text[:len(text)/2])
+		return // net/http notices, and closes the connection
+	}
+	io.WriteString(w, text)
+}
+
+// registryAnswer is what getIntegrator(bytes32) returns.
+func registryAnswer(params []json.RawMessage, lie bool) string {
+	var call struct{ Data string }
+	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil || len(call.Data) != 2+8+64 {
+		return "0x"
+	}
+	wallet := common.HexToAddress(call.Data[10:])
+	word := func(n int64) string { return fmt.Sprintf("%064x", n) }
+	switch {
+	case lie && wallet[1]%2 == 0:
+		return "0x" + strings.Repeat("00", 12) + strings.Repeat("66", 20) + word(1) + word(1)
+	case lie:
+		return "0x" + call.Data[10:] + word(9999) + word(1)
+	case wallet[0] == active:
+		return "0x" + call.Data[10:] + word(feeBPS(wallet)) + word(1)
+	case wallet[0] == inactive:
+		return "0x" + call.Data[10:] + word(feeBPS(wallet)) + word(0)
+	}
+	return "0x" + word(0) + word(0) + word(0)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// retiring is the version that the plan takes away and gives back.
+const retiring = "v1"
+
+// plan is the file that says how the versions fare.
+type plan struct {
+	path string
+	// refusing is set while the version may be refused.
+	refusing atomic.Bool
+}
+
+const everythingActive = `{"versions": {}}`
+
+func newPlan(dir string) (*plan, error) {
+	p := &plan{path: filepath.Join(dir, "plan.json")}
+	return p, p.write(everythingActive)
+}
+
+// write replaces the file in one step, as an operator should.
+func (p *plan) write(text string) error {
+	next := p.path + ".next"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, p.path)
+}
+
+// brownout refuses everybody the version for an hour from now on.
+func brownout(now time.Time) string {
+	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
+	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/migrate",
+		"brownouts": [{"from": %q, "to": %q, "share": 1}]}}}`, retiring, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
+}
+
+// rewrite takes the version away and gives it back, with mistakes between, and
+// sees each take effect, or not.
+func (w *world) rewritePlan(ctx context.Context) error {
+	p := w.plan
+	p.refusing.Store(true)
+	steps := []struct {
+		change func() error
+		status int // of the version from then on
+	}{
+		{func() error { return p.write(brownout(time.Now())) }, http.StatusGone},
+		// Neither half a plan nor none takes the place of one in force.
+		{func() error { return os.WriteFile(p.path, []byte(`{"versions": {"v`), 0o600) }, http.StatusGone},
+		{func() error { return os.Remove(p.path) }, http.StatusGone},
+		{func() error { return p.write(everythingActive) }, http.StatusOK},
+	}
+	for i, step := range steps {
+		if err := step.change(); err != nil {
+			return err
+		}
+		if err := w.gateway.Signal(syscall.SIGHUP); err != nil {
+			return err
+		}
+		if err := w.awaitStatus(ctx, step.status); err != nil {
+			return fmt.Errorf("step %d of rewriting the plan: %w", i+1, err)
+		}
+	}
+	p.refusing.Store(false)
+	return nil
+}
+
+// awaitStatus waits until the retiring version answers with a status, and keeps
+// doing so.
+func (w *world) awaitStatus(ctx context.Context, status int) error {
+	const (
+		target = "/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+		enough = 10 // answers in a row
+	)
+	got, inRow := 0, 0
+	err := eventually(ctx, func() (bool, error) {
+		answer, err := w.askOnce(target)
+		if got = answer.Status; got == status {
+			inRow++
+		} else {
+			inRow = 0
+		}
+		return inRow == enough, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s answers %d, want %d: %w", retiring, got, status, err)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/bench/load"
+)
+
+// memoryLimit is what a gateway may come to.
+const memoryLimit = 64 << 20
+
+// soak runs a world through its bad weather and ends its gateway under load.
+// Progress and figures go to out. The error lists all that went wrong.
+func soak(ctx context.Context, root, binary string, duration time.Duration, raced bool, out io.Writer) error {
+	start := time.Now()
+	tell := func(format string, args ...any) {
+		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+	}
+	w, err := newWorld(ctx, root, binary)
+	defer w.close()
+	if err != nil {
+		return err
+	}
+	if w.redis == nil {
+		tell("NOT TESTED: there is no redis-server on this machine")
+	}
+	if !w.planned {
+		tell("NOT TESTED: this gateway follows no plan: GET /versions is not 200")
+	}
+	err = w.live(ctx, duration, raced, tell)
+	if err == nil {
+		err = w.end(ctx, tell)
+	}
+	fmt.Fprint(out, &w.tally)
+	if err == nil {
+		err = w.verdict()
+	} else {
+		err = fmt.Errorf("%w\nlast words of the gateway:\n%s", err, w.log.Tail())
+	}
+	return errors.Join(append([]error{err}, w.tally.errors()...)...)
+}
+
+// live takes the gateway through all that can go wrong, and sees it well again.
+func (w *world) live(ctx context.Context, duration time.Duration, raced bool, tell func(string, ...any)) error {
+	warm, cancel := context.WithTimeout(ctx, min(duration/4, 2*time.Second))
+	defer cancel()
+	w.drive(warm)
+	before, err := w.quiet(ctx)
+	if err != nil {
+		return err
+	}
+	tell("warmed up: %v", before)
+
+	loaded, unload := context.WithCancel(ctx)
+	defer unload()
+	var load sync.WaitGroup
+	load.Go(func() { w.drive(loaded) })
+	load.Go(func() { w.overdraw(loaded) })
+	err = w.weather(ctx, duration, func(name string) { tell("%s", name) })
+	if err == nil {
+		err = w.recovered(ctx)
+	}
+	unload()
+	load.Wait()
+	if err != nil {
+		return err
+	}
+	after, err := w.settle(ctx, before)
+	tell("all well again: %v", after)
+	// The race detector's own memory is not the gateway's.
+	if err == nil && !raced && after.peak > memoryLimit {
+		err = fmt.Errorf("the gateway came to %.1f MiB, and may not exceed %.0f", mib(after.peak), mib(memoryLimit))
+	}
+	return err
+}
+
+// recovered waits until integrators can be verified again.
+func (w *world) recovered(ctx context.Context) error {
+	rng := rand.New(rand.NewPCG(11, 11))
+	err := eventually(ctx, func() (bool, error) {
+		q, _ := w.heldQuestion(rng)
+		answer, err := w.askOnce(q.target)
+		return answer.Status == http.StatusOK, err
+	})
+	if err != nil {
+		return fmt.Errorf("integrators are still not verified after the nodes recovered: %w", err)
+	}
+	return nil
+}
+
+// heldQuestion needs an integrator that the gateway has not heard of, so that
+// its answer is held up by the node.
+func (w *world) heldQuestion(rng *rand.Rand) (question, error) {
+	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
+	swap := w.judge.RandomSwap(rng, pair)
+	integrator := randomIntegrator(rng, active)
+	swap.Integrator = integrator.Hex()
+	return question{"held", "GET", swap.Target("v3"), func(a load.Answer) error {
+		return w.judgeIntegrator(a, swap, integrator)
+	}}, err
+}
+
+// end stops the gateway while it is loaded and some requests wait for a node.
+// They are answered, and what comes later is refused in order.
+func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
+	const held = 8
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	var asking sync.WaitGroup
+	var answered atomic.Int32
+	asking.Go(func() { w.drive(ctx) })
+	for _, n := range w.nodes {
+		n.become(hung)
+	}
+	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
+	for range held {
+		q, err := w.heldQuestion(rng)
+		if err != nil {
+			return err
+		}
+		client := load.ClientAddress(firstOfMany + int(w.strangers.Add(1)))
+		asking.Go(func() {
+			if w.askAlone(q, client) {
+				answered.Add(1)
+			}
+		})
+	}
+	waiting := int32(0)
+	if err := eventually(ctx, func() (bool, error) {
+		waiting = w.nodes[0].waiting.Load() + w.nodes[1].waiting.Load()
+		return waiting > 0, nil
+	}); err != nil {
+		return fmt.Errorf("no request waits for a node: %w", err)
+	}
+	w.stopping.Store(true)
+	if err := w.gateway.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := eventually(ctx, w.refusesConnections); err != nil {
+		return fmt.Errorf("new connections are still accepted: %w", err)
+	}
+	for _, n := range w.nodes {
+		n.become(well)
+	}
+	asking.Wait()
+	select {
+	case <-w.gateway.Done():
+	case <-ctx.Done():
+		return errors.New("the gateway does not end after SIGTERM")
+	}
+	tell("ended under load, with %d requests waiting for a node", waiting)
+	if err := w.gateway.Wait(); err != nil {
+		return fmt.Errorf("got %w after SIGTERM, want exit code 0", err)
+	}
+	return nil
+}
+
+func (w *world) refusesConnections() (bool, error) {
+	conn, err := net.Dial("tcp", w.gateway.Addr)
+	if err != nil {
+		return true, nil
+	}
+	conn.Close()
+	return false, nil
+}
+
+// verdict finds what the judges of single answers cannot see.
+func (w *world) verdict() error {
+	var wrong []error
+	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	logged, answered, abandoned := w.tally.logged.Load(), w.tally.quoting.Load(), w.tally.abandoned.Load()
+	if logged < answered || logged > answered+abandoned {
+		add("the gateway's log knows of %d requests for a quote, while %d were answered and %d given up", logged, answered, abandoned)
+	}
+	if w.tally.count("integrator", http.StatusOK) == 0 || w.tally.count("integrator", http.StatusServiceUnavailable) == 0 {
+		add("the nodes' outages were not felt")
+	}
+	if truths := len(w.issuer.stated); truths == 0 || w.issuer.asked.Load() < 2 {
+		add("the fee service was asked %d times and told the truth about %d domains", w.issuer.asked.Load(), truths)
+	}
+	if w.planned && w.tally.count(retiring, http.StatusGone) == 0 {
+		add("the plan was not felt")
+	}
+	return errors.Join(wrong...)
+}
+
+func (t *tally) errors() []error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]error, len(t.failures))
+	for i, text := range t.failures {
+		all[i] = errors.New(strings.TrimSpace(text))
+	}
+	return all
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/cmd/bench/proc"
+)
+
+// scratch is a folder for all tests.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "soak-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, "the tests leave something behind:", err)
+		code = 1
+	}
+	os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// gatewayBinary builds the gateway once, with the race detector if the tests
+// have it.
+var gatewayBinary = sync.OnceValues(func() (string, error) {
+	root, err := proc.Root()
+	if err != nil {
+		return "", err
+	}
+	return buildGateway(context.Background(), root, scratch, raced())
+})
+
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+func setUp(t *testing.T) (root, binary string) {
+	t.Helper()
+	root, err := proc.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if binary, err = gatewayBinary(); err != nil {
+		t.Fatal(err)
+	}
+	return root, binary
+}
+
+// TestSoak is the short form of the command.
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	root, binary := setUp(t)
+	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), t.Output()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tally is what came of the requests.
+type tally struct {
+	quoting   atomic.Int64 // requests for a quote that were answered
+	abandoned atomic.Int64 // that their client gave up
+	refused   atomic.Int64 // for which not one byte came back, once the gateway was told to stop
+	logged    atomic.Int64 // that the gateway's access log knows of
+
+	mu       sync.Mutex
+	answers  map[string]int // by kind and status
+	slowest  time.Duration
+	failures []string
+}
+
+// maxFailures is how many are told; the rest are like them.
+const maxFailures = 20
+
+func (t *tally) answered(kind string, status int, took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.answers == nil {
+		t.answers = map[string]int{}
+	}
+	t.answers[fmt.Sprintf("%d %s", status, kind)]++
+	t.slowest = max(t.slowest, took)
+}
+
+func (t *tally) fail(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.failures) < maxFailures {
+		t.failures = append(t.failures, fmt.Sprintf(format, args...))
+	}
+}
+
+// see reads a line of the gateway's log.
+func (t *tally) see(line []byte) {
+	switch {
+	case bytes.Contains(line, []byte(`"msg":"request"`)):
+		if bytes.Contains(line, []byte(`/quote"`)) {
+			t.logged.Add(1)
+		}
+	case bytes.Contains(line, []byte("DATA RACE")), bytes.Contains(line, []byte("panic")), bytes.Contains(line, []byte("fatal error")):
+		t.fail("the gateway's log: %s", line)
+	}
+	if bytes.Contains(line, []byte(secret)) {
+		t.fail("the gateway's log shows a secret: %s", line)
+	}
+}
+
+// count is how many answers of a kind had a status.
+func (t *tally) count(kind string, status int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answers[fmt.Sprintf("%d %s", status, kind)]
+}
+
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	total := 0
+	var lines []string
+	for name, n := range t.answers {
+		total += n
+		lines = append(lines, fmt.Sprintf("  %-40s %d", name, n))
+	}
+	slices.Sort(lines)
+	return fmt.Sprintf("%d answers, each of them checked:\n%s\n  given up by the client                   %d\n  slowest answer                           %s\n",
+		total, strings.Join(lines, "\n"), t.abandoned.Load(), t.slowest.Round(time.Millisecond))
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/bench/referee"
+)
+
+// world is a gateway and everything it depends on, all of which can fail.
+type world struct {
+	judge   *referee.Referee
+	pairs   []referee.Pair
+	nodes   []*node
+	issuer  *issuer
+	redis   *redis // nil where there is no redis-server
+	plan    *plan
+	planned bool // the gateway follows a plan
+	gateway *proc.Server
+	log     *proc.Log
+	tally   tally
+
+	versions  []string // those served
+	strangers atomic.Int64
+	stopping  atomic.Bool // the gateway was told to stop
+	dir       string
+}
+
+const (
+	perMinute  = 60 // requests of one client
+	askTimeout = 40 * time.Second
+
+	// Client numbers: a crowd that stays within its budget, one that does not,
+	// and those who ask once.
+	crowdSize   = 1 << 16
+	greedy      = crowdSize
+	firstOfMany = crowdSize + 1
+)
+
+// newWorld starts everything. The world is to be closed, after an error too.
+func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
+	w = &world{}
+	w.log = &proc.Log{See: w.tally.see}
+	if w.judge, err = referee.New(root); err != nil {
+		return w, err
+	}
+	w.pairs = w.judge.Pairs()
+	if w.dir, err = os.MkdirTemp("", "soak-"); err != nil {
+		return w, err
+	}
+	for range 2 {
+		n, err := startNode()
+		if err != nil {
+			return w, err
+		}
+		w.nodes = append(w.nodes, n)
+	}
+	if w.issuer, err = startIssuer(); err != nil {
+		return w, err
+	}
+	if w.redis, err = startRedis(ctx); err != nil {
+		return w, err
+	}
+	if w.plan, err = newPlan(w.dir); err != nil {
+		return w, err
+	}
+	env := map[string]string{
+		"RATE_LIMIT":           fmt.Sprint(perMinute),
+		"TRUSTED_PROXIES":      "127.0.0.1",
+		"RPC_URLS_369":         w.nodes[0].url + "," + w.nodes[1].url,
+		"INTEGRATOR_CACHE_TTL": "500ms",
+		"ISSUER_FEE_URL":       w.issuer.url,
+		"LIFECYCLE_FILE":       w.plan.path,
+		"LOG_FORMAT":           "json",
+		"LOG_LEVEL":            "info",
+	}
+	if w.redis != nil {
+		env["REDIS_URL"] = "redis://" + w.redis.addr
+	}
+	if w.gateway, err = proc.Gateway(ctx, binary, env, w.log); err != nil {
+		return w, err
+	}
+	return w, w.discover()
+}
+
+func (w *world) close() {
+	if w.gateway != nil {
+		w.gateway.Kill()
+	}
+	if w.redis != nil {
+		w.redis.close()
+	}
+	if w.issuer != nil {
+		w.issuer.close()
+	}
+	for _, n := range w.nodes {
+		n.close()
+	}
+	os.RemoveAll(w.dir)
+}
+
+// discover finds out which versions are served, and whether a plan is followed.
+func (w *world) discover() error {
+	for _, version := range referee.Versions {
+		answer, err := w.askOnce("/" + version + "/openapi.yaml")
+		if err != nil {
+			return err
+		}
+		if answer.Status == http.StatusOK {
+			w.versions = append(w.versions, version)
+		}
+	}
+	if !slices.Contains(w.versions, "v3") {
+		return errors.New("the gateway does not serve v3")
+	}
+	answer, err := w.askOnce("/versions")
+	w.planned = answer.Status == http.StatusOK && slices.Contains(w.versions, retiring)
+	return err
+}
+
+// askOnce asks as a client that has not asked before, on a connection of its
+// own.
+func (w *world) askOnce(target string) (load.Answer, error) {
+	conn, err := load.Dial(w.gateway.Addr)
+	if err != nil {
+		return load.Answer{}, err
+	}
+	defer conn.Close()
+	client := load.ClientAddress(firstOfMany + int(w.strangers.Add(1)))
+	answer, err := conn.Ask(load.AppendRequest(nil, w.gateway.Addr, target, client), askTimeout)
+	if err == nil && quotes(target) {
+		w.tally.quoting.Add(1)
+	}
+	return answer, err
+}
+
+// eventually asks until the answer is yes, for a minute at most.
+func eventually(ctx context.Context, ask func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		if yes, err := ask(); yes || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

@@ -79,7 +79,6 @@ func measureClients(ctx context.Context, o options, cases []load.Case, rep *repo
 type crowdServer struct {
 	crowd
 	*proc.Server
-	turn int // the client whose turn it is
 }
 
 func startCrowd(ctx context.Context, o options, clients, perMinute int) (*crowdServer, error) {

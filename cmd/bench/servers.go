@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
@@ -46,9 +45,9 @@ func startBare(ctx context.Context, cases []load.Case) (*proc.Server, []load.Cas
 	if err != nil {
 		return nil, nil, err
 	}
-	same := slices.Clone(cases)
-	for i := range same {
-		same[i].Body = cases[0].Body
+	same := make([]load.Case, len(cases))
+	for i, c := range cases {
+		same[i] = load.Case{Target: c.Target, Body: cases[0].Body}
 	}
 	s, err := proc.Start(ctx, "/", func(addr, _ string) *exec.Cmd {
 		cmd := exec.Command(self, "-bare", addr)
@@ -100,6 +99,10 @@ func startFastify(ctx context.Context, root, scratch string) (*proc.Server, erro
 	if err != nil {
 		return nil, err
 	}
+	return runFastify(ctx, root, dir)
+}
+
+func runFastify(ctx context.Context, root, dir string) (*proc.Server, error) {
 	return proc.Start(ctx, "/v3/swap/healthcheck", func(addr, _ string) *exec.Cmd {
 		cmd := exec.Command("node", "server.mjs",
 			filepath.Join(root, "testdata/chains.json"), filepath.Join(root, "shared/chain/reference.json"))

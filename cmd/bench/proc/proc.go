@@ -83,7 +83,7 @@ func Start(ctx context.Context, ready string, command func(addr, admin string) *
 			return nil, ctx.Err()
 		}
 	}
-	return nil, fmt.Errorf("%s does not serve: %w", s.cmd.Path, s.err)
+	return nil, fmt.Errorf("%s does not serve: it ended with %v", s.cmd.Path, s.cmd.ProcessState)
 }
 
 func (s *Server) awaitReady(ctx context.Context, path string) error {

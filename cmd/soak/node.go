@@ -75,9 +75,9 @@ func startNode() (*node, error) {
 	n := &node{url: "http://" + listener.Addr().String() + "/" + secret}
 	changed := make(chan struct{})
 	n.changed.Store(&changed)
-	// Connections that nobody uses end soon, so that what is left of them at
-	// the end is a leak.
-	n.server = &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond}
+	// Connections that nobody uses, or has used yet, end soon, so that what is
+	// left of them at the end is a leak.
+	n.server = &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond, ReadHeaderTimeout: 2 * time.Second}
 	go n.server.Serve(listener) //nolint:errcheck // it is closed
 	return n, nil
 }

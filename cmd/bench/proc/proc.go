@@ -183,7 +183,7 @@ type Log struct {
 	tail    [][]byte
 }
 
-const tailLines = 40
+const tailLines = 15
 
 // Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,8 +60,7 @@ type node struct {
 	server  *http.Server
 	mood    atomic.Int32
 	changed atomic.Pointer[chan struct{}] // closed when the mood changes
-	waiting atomic.Int32                  // calls that are kept waiting
-	calls   atomic.Int64
+	asked   sync.Map                      // of common.Address: integrators asked about
 }
 
 // secret is in the words of nodes, and must be in nobody else's.
@@ -94,7 +93,6 @@ func (n *node) become(m mood) {
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.calls.Add(1)
 	var call struct {
 		ID     json.RawMessage
 		Method string
@@ -104,23 +102,38 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	wallet, isCall := integratorIn(call.Params)
 	changed := *n.changed.Load()
 	for mood(n.mood.Load()) == hung {
-		n.waiting.Add(1)
+		if isCall {
+			n.asked.Store(wallet, nil)
+		}
 		select {
 		case <-changed:
 		case <-r.Context().Done():
-		}
-		n.waiting.Add(-1)
-		if r.Context().Err() != nil {
 			return
 		}
 		changed = *n.changed.Load()
 	}
-	n.answer(w, call.ID, call.Method, call.Params)
+	n.answer(w, call.ID, call.Method, wallet)
 }
 
-func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, params []json.RawMessage) {
+// keptWaiting tells whether somebody was kept waiting for word of an integrator.
+func (n *node) keptWaiting(integrator common.Address) bool {
+	_, ok := n.asked.Load(integrator)
+	return ok
+}
+
+// integratorIn is whom a call of getIntegrator(bytes32) asks about.
+func integratorIn(params []json.RawMessage) (wallet common.Address, ok bool) {
+	var call struct{ Data string }
+	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil || len(call.Data) != 2+8+64 {
+		return wallet, false
+	}
+	return common.HexToAddress(call.Data[10:]), true
+}
+
+func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, wallet common.Address) {
 	m := mood(n.mood.Load())
 	result := "0x171"
 	switch {
@@ -136,7 +149,7 @@ func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, 
 	case m == elsewhere:
 		result = "0x1"
 	case method == "eth_call":
-		result = registryAnswer(params, m == lying)
+		result = registryAnswer(wallet, m == lying)
 	}
 	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"%s"}`, id, result)
 	w.Header().Set("Content-Type", "application/json")
@@ -149,22 +162,19 @@ func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, 
 }
 
 // registryAnswer is what getIntegrator(bytes32) returns.
-func registryAnswer(params []json.RawMessage, lie bool) string {
-	var call struct{ Data string }
-	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil || len(call.Data) != 2+8+64 {
-		return "0x"
+func registryAnswer(wallet common.Address, lie bool) string {
+	words := func(owner common.Address, bps, active int64) string {
+		return fmt.Sprintf("0x%064x%064x%064x", owner.Big(), bps, active)
 	}
-	wallet := common.HexToAddress(call.Data[10:])
-	word := func(n int64) string { return fmt.Sprintf("%064x", n) }
 	switch {
 	case lie && wallet[1]%2 == 0:
-		return "0x" + strings.Repeat("00", 12) + strings.Repeat("66", 20) + word(1) + word(1)
+		return words(common.Address{0x66}, 1, 1)
 	case lie:
-		return "0x" + call.Data[10:] + word(9999) + word(1)
+		return words(wallet, 9999, 1)
 	case wallet[0] == active:
-		return "0x" + call.Data[10:] + word(feeBPS(wallet)) + word(1)
+		return words(wallet, feeBPS(wallet), 1)
 	case wallet[0] == inactive:
-		return "0x" + call.Data[10:] + word(feeBPS(wallet)) + word(0)
+		return words(wallet, feeBPS(wallet), 0)
 	}
-	return "0x" + word(0) + word(0) + word(0)
+	return words(common.Address{}, 0, 0)
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quotegate/quotegate/cmd/bench/load"
 )
 
@@ -101,45 +103,43 @@ func (w *world) recovered(ctx context.Context) error {
 
 // heldQuestion needs an integrator that the gateway has not heard of, so that
 // its answer is held up by the node.
-func (w *world) heldQuestion(rng *rand.Rand) (question, error) {
-	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
-	swap := w.judge.RandomSwap(rng, pair)
+func (w *world) heldQuestion(rng *rand.Rand) (question, common.Address) {
+	swap := w.judge.RandomSwap(rng, w.pairs[0])
 	integrator := randomIntegrator(rng, active)
 	swap.Integrator = integrator.Hex()
 	return question{"held", "GET", swap.Target("v3"), func(a load.Answer) error {
 		return w.judgeIntegrator(a, swap, integrator)
-	}}, err
+	}}, integrator
+}
+
+// held is a request that is kept waiting for word of its integrator.
+type held struct {
+	integrator common.Address
+	answered   atomic.Bool
 }
 
 // end stops the gateway while it is loaded and some requests wait for a node.
 // They are answered, and what comes later is refused in order.
 func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
-	const held = 8
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var asking sync.WaitGroup
-	var answered atomic.Int32
 	asking.Go(func() { w.drive(ctx) })
 	for _, n := range w.nodes {
 		n.become(hung)
 	}
 	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
-	for range held {
-		q, err := w.heldQuestion(rng)
-		if err != nil {
-			return err
-		}
+	all := make([]held, 8)
+	for i := range all {
+		q, integrator := w.heldQuestion(rng)
+		all[i].integrator = integrator
 		client := load.ClientAddress(firstOfMany + int(w.strangers.Add(1)))
-		asking.Go(func() {
-			if w.askAlone(q, client) {
-				answered.Add(1)
-			}
-		})
+		asking.Go(func() { all[i].answered.Store(w.askAlone(q, client)) })
 	}
-	waiting := int32(0)
+	var waiting []*held
 	if err := eventually(ctx, func() (bool, error) {
-		waiting = w.nodes[0].waiting.Load() + w.nodes[1].waiting.Load()
-		return waiting > 0, nil
+		waiting = w.waiting(all)
+		return len(waiting) > 0, nil
 	}); err != nil {
 		return fmt.Errorf("no request waits for a node: %w", err)
 	}
@@ -159,11 +159,29 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 	case <-ctx.Done():
 		return errors.New("the gateway does not end after SIGTERM")
 	}
-	tell("ended under load, with %d requests waiting for a node", waiting)
+	tell("ended under load, with %d requests waiting for a node", len(waiting))
+	for _, h := range waiting {
+		if !h.answered.Load() {
+			w.tally.fail("a request under way at SIGTERM was not answered")
+		}
+	}
 	if err := w.gateway.Wait(); err != nil {
 		return fmt.Errorf("got %w after SIGTERM, want exit code 0", err)
 	}
 	return nil
+}
+
+// waiting are those whose question has reached a node that does not answer.
+func (w *world) waiting(all []held) (reached []*held) {
+	for i := range all {
+		for _, n := range w.nodes {
+			if n.keptWaiting(all[i].integrator) {
+				reached = append(reached, &all[i])
+				break
+			}
+		}
+	}
+	return reached
 }
 
 func (w *world) refusesConnections() (bool, error) {

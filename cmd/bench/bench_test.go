@@ -156,15 +156,17 @@ func TestFastify(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(scratch, "fastify/node_modules/fastify")); err != nil {
 		t.Skip("SKIPPED, NOT TESTED: the Fastify service is not installed; make bench installs it")
 	}
-	s, err := runFastify(t.Context(), root, filepath.Join(scratch, "fastify"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Kill()
 	mixes := newTestMixes(t, root)
-	for _, mix := range []string{direct, burn} {
-		if _, err := sameMeaning(s.Addr, mixes[mix][:100]); err != nil {
-			t.Error(err)
+	for _, tuned := range []bool{false, true} {
+		s, err := startFastify(t.Context(), root, filepath.Join(scratch, "fastify"), tuned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Kill()
+		for _, mix := range []string{direct, burn} {
+			if _, err := sameMeaning(s.Addr, mixes[mix][:100]); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

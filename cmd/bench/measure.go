@@ -77,7 +77,7 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 		}
 	}
 	for _, mix := range o.mixes {
-		for _, name := range []string{theGateway, theBare, theFastify} {
+		for _, name := range []string{theGateway, theBare, theFastify, theTuned} {
 			if all := samples[mix][name]; len(all) > 0 {
 				rep.add(mix, name, all)
 			}
@@ -119,15 +119,21 @@ func startServers(ctx context.Context, o options, root, scratch string, mixes ma
 	if !o.fastify || !haveNode(theFastify) {
 		return servers, stop, nil
 	}
-	fastify, err := startFastify(ctx, root, scratch)
+	dir, err := installFastify(ctx, root, scratch)
 	if err != nil {
 		return servers, stop, err
 	}
-	own := map[string][]load.Case{}
-	servers = append(servers, &server{theFastify, own, fastify})
-	for _, mix := range []string{direct, burn} {
-		if own[mix], err = sameMeaning(fastify.Addr, mixes[mix]); err != nil {
-			return servers, stop, fmt.Errorf("%s answers otherwise than the gateway: %w", theFastify, err)
+	for _, name := range []string{theFastify, theTuned} {
+		fastify, err := startFastify(ctx, root, dir, name == theTuned)
+		if err != nil {
+			return servers, stop, err
+		}
+		own := map[string][]load.Case{}
+		servers = append(servers, &server{name, own, fastify})
+		for _, mix := range []string{direct, burn} {
+			if own[mix], err = sameMeaning(fastify.Addr, mixes[mix]); err != nil {
+				return servers, stop, fmt.Errorf("%s answers otherwise than the gateway: %w", name, err)
+			}
 		}
 	}
 	return servers, stop, nil

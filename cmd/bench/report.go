@@ -103,6 +103,9 @@ func (r *report) printTargets(w io.Writer) {
 	if times, ok := ratio(r.find(direct, theFastify), own); ok {
 		line("CPU of the Fastify service's direct quote to ours", "≥ 7 ×", fmt.Sprintf("%.1f ×", times), times >= 7)
 	}
+	if times, ok := ratio(r.find(direct, theTuned), own); ok {
+		fmt.Fprintf(w, "| the same, of the tuned one | | %.1f × | |\n", times)
+	}
 	if shields := r.find(shield, theGateway); r.engine != nil && shields != nil {
 		times := 1e6 / median(shields, sample.micros) / r.engine.perCPUSecond()
 		line("shield quotes to the public engine's notes", "≥ 8 ×", fmt.Sprintf("%.1f ×", times), times >= 8)

@@ -26,6 +26,7 @@ const (
 	theGateway = "gateway"
 	theBare    = "bare net/http"
 	theFastify = "Fastify + viem"
+	theTuned   = "Fastify + viem, tuned"
 )
 
 // startGateway runs a gateway with everything that production has, behind a
@@ -90,24 +91,24 @@ func haveNode(what string) bool {
 	return true
 }
 
-// startFastify installs and runs the Fastify service.
-func startFastify(ctx context.Context, root, scratch string) (*proc.Server, error) {
+// installFastify installs the Fastify service and gives its folder.
+func installFastify(ctx context.Context, root, scratch string) (dir string, err error) {
 	source, dir := filepath.Join(root, "testdata/bench/fastify"), filepath.Join(scratch, "fastify")
 	progress("installing the Fastify service")
-	err := install(ctx, dir, filepath.Join(source, "package.json"), filepath.Join(source, ".npmrc"),
+	return dir, install(ctx, dir, filepath.Join(source, "package.json"), filepath.Join(source, ".npmrc"),
 		filepath.Join(source, "server.mjs"), filepath.Join(source, "quote.mjs"))
-	if err != nil {
-		return nil, err
-	}
-	return runFastify(ctx, root, dir)
 }
 
-func runFastify(ctx context.Context, root, dir string) (*proc.Server, error) {
+// startFastify runs the Fastify service as it is usually written, or tuned.
+func startFastify(ctx context.Context, root, dir string, tuned bool) (*proc.Server, error) {
 	return proc.Start(ctx, "/v3/swap/healthcheck", func(addr, _ string) *exec.Cmd {
 		cmd := exec.Command("node", "server.mjs",
 			filepath.Join(root, "testdata/chains.json"), filepath.Join(root, "shared/chain/reference.json"))
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "NODE_ENV=production", "PORT="+portOf(addr))
+		if tuned {
+			cmd.Env = append(cmd.Env, "TUNED=1")
+		}
 		return cmd
 	})
 }

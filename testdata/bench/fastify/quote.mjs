@@ -1,7 +1,9 @@
 // Works a v3 quote out, for USDC, USDT, DAI, USD1 and ETH towards the hub.
 
 import { readFileSync } from 'node:fs';
-import { encodePacked, getAddress, isAddress, numberToHex, pad, parseAbi, prepareEncodeFunctionData, encodeFunctionData, zeroAddress } from 'viem';
+import {
+  encodeFunctionData, encodePacked, getAddress, isAddress, numberToHex, pad, parseAbi, prepareEncodeFunctionData, zeroAddress,
+} from 'viem';
 
 const HUB = 369;
 const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
@@ -10,16 +12,11 @@ const PROTOCOL_BPS = 30n;
 const SETTLEMENT_FINALITY = 1000;
 const DESTINATIONS = { USDC: 'USDC', USDT: 'USDC', DAI: 'USDC', USD1: 'USDC', ETH: 'WETH' };
 
-const prepare = (signature, functionName) => prepareEncodeFunctionData({ abi: parseAbi([signature]), functionName });
-const approve = prepare('function approve(address spender, uint256 amount)', 'approve');
-const swap = prepare(
+const abi = parseAbi([
+  'function approve(address spender, uint256 amount)',
   'function swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId) payable',
-  'swap',
-);
-const burn = prepare(
   'function depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)',
-  'depositForBurnWithHook',
-);
+]);
 
 export class BadRequest extends Error {
   statusCode = 400;
@@ -31,8 +28,15 @@ export class BadRequest extends Error {
 
 const ceilDiv = (n, d) => (n + d - 1n) / d;
 
-/** Reads the chains and the deployment, and gives the function that quotes. */
-export function newQuoter(chainsFile, deploymentFile) {
+/**
+ * Reads the chains and the deployment, and gives the function that quotes.
+ * Tuned, it works the selectors out beforehand.
+ */
+export function newQuoter(chainsFile, deploymentFile, tuned) {
+  const method = (functionName) => (tuned ? prepareEncodeFunctionData({ abi, functionName }) : { abi, functionName });
+  const approve = method('approve');
+  const swap = method('swap');
+  const burn = method('depositForBurnWithHook');
   const chains = new Map(JSON.parse(readFileSync(chainsFile, 'utf8')).map((c) => [c.chainId, c]));
   const deployment = JSON.parse(readFileSync(deploymentFile, 'utf8'));
   const pools = new Map(deployment.pools.map((p) => [`${p.chainId}/${p.token}`, getAddress(p.router)]));

@@ -13,7 +13,7 @@ const (
 	burn       = "v3 burn"
 	shield     = "v3 shield"
 	v1         = "v1 direct"
-	integrator = "v3 integrator, cached"
+	integrator = "v3 cached integrator"
 )
 
 // order is how the mixes are run and shown.

@@ -1,6 +1,6 @@
 # `make run` serves the gateway; `make test` is everything CI checks.
 
-.PHONY: run devnet test redis check unit bench vectors contracts interop
+.PHONY: run devnet test redis check unit bench soak vectors contracts interop
 
 # The Go code under testdata has to be named: ./... passes it by.
 packages := ./... ./testdata/contracts
@@ -28,8 +28,17 @@ check:
 unit: redis
 	go test -race -shuffle=on ./...
 
+# Step by step, then as it is served beside the alternatives. The second part
+# takes some minutes and wants a quiet machine; npm is needed for Fastify and
+# for the public RAILGUN engine, which are left out without it.
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+	go run ./cmd/bench
+
+# Load on a real gateway while everything it depends on fails, for minutes. A
+# shorter form is part of `make test`.
+soak: redis
+	go run ./cmd/soak
 
 # What follows needs Node.js and npm, and is not part of `make test`.
 

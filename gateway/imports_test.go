@@ -43,6 +43,11 @@ var layers = map[string][]string{
 	"cmd/devnet/child":     {},
 	"cmd/devnet/localnet":  {},
 	"cmd/devnet/reference": {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts"},
+	"cmd/bench":            {"cmd/bench/*"},
+	"cmd/bench/load":       {},
+	"cmd/bench/proc":       {},
+	"cmd/bench/referee":    {"shared/railgun"},
+	"cmd/soak":             {"cmd/bench/*"},
 	"cmd/quote":            {"shared/chain", "cmd/quote/wallet"},
 	"cmd/quote/wallet":     {"shared/chain", "shared/railgun"},
 }

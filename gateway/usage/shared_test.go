@@ -309,7 +309,10 @@ func TestManyInstances(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.shared.put(t.Context(), s, data); err != nil {
+		a.turn.Lock() // the census may be sharing its own just now
+		err = a.shared.put(t.Context(), s, data)
+		a.turn.Unlock()
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,9 +5,9 @@
 // loopback, are loaded one after the other by the same generator, and have
 // every answer checked. It prints Markdown.
 //
-// What counts is the CPU time the kernel books for the server's process: it
-// hardly depends on what else the machine does, while throughput and latency
-// do.
+// What counts is the CPU time the kernel books for the server's process. Other
+// work on the machine adds little to it, while throughput and latency depend on
+// it wholly.
 package main
 
 import (

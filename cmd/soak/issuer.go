@@ -48,7 +48,7 @@ func startIssuer() (*issuer, error) {
 	}
 	i := &issuer{url: "http://" + listener.Addr().String(), stated: map[uint32]bool{}}
 	i.server = &http.Server{Handler: i}
-	go i.server.Serve(listener) //nolint:errcheck // it is closed
+	go func() { _ = i.server.Serve(listener) }() // until it is closed
 	return i, nil
 }
 

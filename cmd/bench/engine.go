@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// engine is what the public RAILGUN engine did on one processor.
+// engine is what the public RAILGUN engine did.
 type engine struct {
 	Notes      int
 	Seconds    float64
@@ -47,7 +50,26 @@ func measureEngine(ctx context.Context, root, scratch string, rep *report) error
 	return nil
 }
 
+// measure runs the engine on every core at once, since the gateway, too, is
+// measured on a machine that is busy, and adds up what they did.
 func (e *engine) measure(ctx context.Context, dir string) error {
+	each := make([]engine, runtime.NumCPU())
+	var runs errgroup.Group
+	for i := range each {
+		runs.Go(func() error { return each[i].run(ctx, dir) })
+	}
+	if err := runs.Wait(); err != nil {
+		return err
+	}
+	for _, one := range each {
+		e.Notes += one.Notes
+		e.CPUSeconds += one.CPUSeconds
+		e.Seconds = max(e.Seconds, one.Seconds)
+	}
+	return nil
+}
+
+func (e *engine) run(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "node", "railgun.mjs", "3")
 	cmd.Dir = dir
 	out, err := cmd.Output()

@@ -80,7 +80,7 @@ func (r *report) print(w io.Writer) {
 		}
 	}
 	if shields := r.find(shield, theGateway); r.engine != nil && shields != nil {
-		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time (%d in %.1f s); the gateway serves %.0f shield quotes in one.\n",
+		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time (%d in %.1f s, on all cores); the gateway serves %.0f shield quotes in one.\n",
 			r.engine.perCPUSecond(), r.engine.Notes, r.engine.Seconds, 1e6/median(shields, sample.micros))
 	}
 	r.printTargets(w)

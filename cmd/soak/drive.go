@@ -76,7 +76,7 @@ func (w *world) ask(conn *load.Conn, q question, client netip.Addr) error {
 		return err
 	}
 	w.tally.answered(q.kind, answer.Status, time.Since(start))
-	if quotes(q.target) {
+	if q.method == "GET" && quotes(q.target) { // any other method reaches no route, and the log names none
 		w.tally.quoting.Add(1)
 	}
 	if err := q.judge(answer); err != nil {

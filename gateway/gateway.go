@@ -81,7 +81,7 @@ func New(cfg Config, parts Parts) *Gateway {
 	}
 	g.limited = parts.Limiter.Middleware(g.fail)
 	router := chi.NewRouter()
-	router.Use(g.observe, allowOrigins(), g.recover, g.boundURL, parts.Limiter.ClientIP)
+	router.Use(g.observe, allowOrigins(), g.recover, parts.Limiter.ClientIP, g.boundURL)
 	for path, revisions := range g.routes() {
 		router.Get(path, revisions.ServeHTTP)
 		router.Head(path, revisions.ServeHTTP)
@@ -100,11 +100,11 @@ func New(cfg Config, parts Parts) *Gateway {
 	return g
 }
 
-// boundURL refuses what no client of ours would send before anything reads it.
+// boundURL refuses what no client of ours would send before any route reads it.
 func (g *Gateway) boundURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURL {
-			g.fail(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
+			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -75,6 +75,7 @@ func TestAVersionIsWalkedOut(t *testing.T) {
 		{"deprecated: a bad request", "2026-10-01T00:00:00Z", "GET", quotePath(m), "", 400, "MISSING_PARAMETER", true},
 		{"deprecated: nothing there", "2026-10-01T00:00:00Z", "GET", m.Prefixes[0] + "nothing", "", 404, "NOT_FOUND", true},
 		{"deprecated: wrong method", "2026-10-01T00:00:00Z", "POST", quotePath(m), "", 405, "METHOD_NOT_ALLOWED", true},
+		{"deprecated: a URL too long", "2026-10-01T00:00:00Z", "GET", quotes + "&x=" + strings.Repeat("x", 4096), "", 400, "INVALID_PARAMETER", true},
 		{"deprecated: the contract", "2026-10-01T00:00:00Z", "GET", "/" + m.Name + "/openapi.yaml", "", 200, "", true},
 		{"the current version hears nothing", "2026-10-01T00:00:00Z", "GET", "/v3/swap/healthcheck", "", 200, "", false},
 		{"brownout", "2026-11-01T12:05:00Z", "GET", quotes, "", 410, "VERSION_BROWNOUT", true},

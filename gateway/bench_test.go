@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -34,7 +35,7 @@ func BenchmarkGateway(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Metrics: metrics.New().Requests(gateway.Routes(all)), Limiter: limiter, Log: log})
+	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Metrics: metrics.New().Requests(gateway.Routes(all)), Limiter: limiter, Access: access.New(io.Discard, "json", slog.LevelInfo), Log: log})
 
 	kinds := []struct{ name, query string }{
 		{"direct", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + somebody},

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/chi/v5/middleware"
 
+	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
@@ -38,6 +38,7 @@ type Parts struct {
 	Usage   Usage
 	Metrics Metrics
 	Limiter *limit.Limiter
+	Access  *access.Log
 	Log     *slog.Logger
 }
 
@@ -54,34 +55,32 @@ type Metrics interface {
 	Observe(version, route string, status int, code fault.Code, took time.Duration)
 }
 
-// Caller is who sent a request, as far as that can be known.
-func Caller(r *http.Request) client.Caller {
-	return client.From(r, middleware.GetClientIPAddr(r.Context()))
-}
+// Caller is who sent a request to a version, as far as that can be known.
+func Caller(r *http.Request) client.Caller { return traceOf(r).caller }
 
 // Gateway is the public handler.
 type Gateway struct {
 	http.Handler
 
 	log         *slog.Logger
+	access      *access.Log
 	modules     []web.Module
 	legacyHosts map[string]bool
 	life        *lifecycle.Keeper
 	survey      *survey.Survey
 	usage       Usage
 	metrics     Metrics
-	limited     func(http.Handler) http.Handler
+	limiter     *limit.Limiter
 }
 
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
-		log: parts.Log, modules: parts.Modules, legacyHosts: cfg.hosts(),
-		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics,
+		log: parts.Log, access: parts.Access, modules: parts.Modules, legacyHosts: cfg.hosts(),
+		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics, limiter: parts.Limiter,
 	}
-	g.limited = parts.Limiter.Middleware(g.fail)
 	router := chi.NewRouter()
-	router.Use(g.observe, allowOrigins(), g.recover, parts.Limiter.ClientIP, g.boundURL)
+	router.Use(allowOrigins(), g.recover, g.boundURL)
 	for path, revisions := range g.routes() {
 		router.Get(path, revisions.ServeHTTP)
 		router.Head(path, revisions.ServeHTTP)
@@ -96,7 +95,7 @@ func New(cfg Config, parts Parts) *Gateway {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
 		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
 	})
-	g.Handler = router
+	g.Handler = g.observe(router)
 	return g
 }
 

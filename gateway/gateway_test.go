@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
@@ -117,7 +118,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Metrics: s.metrics, Limiter: limiter, Log: log})
+	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Metrics: s.metrics, Limiter: limiter, Access: access.New(s.logs, "json", s.level), Log: log})
 }
 
 func newSurvey(t testing.TB) *survey.Survey {

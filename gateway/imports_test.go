@@ -29,6 +29,7 @@ var layers = map[string][]string{
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},
 	"v3legacy":          {"shared/*"},
+	"gateway/access":    {"shared/fault"},
 	"gateway/client":    {},
 	"gateway/limit":     {"shared/fault"},
 	"gateway/lifecycle": {"gateway/client", "shared/fault", "shared/jsonfile"},

@@ -11,23 +11,35 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
+	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // trace is what is known of a request by the time it has been answered. It is
-// the request's context and its response writer, so that both are at hand
-// wherever the request is.
+// the request's context, its response writer and its place in the router, so
+// that whoever has the request has them all, and the request is copied once.
 type trace struct {
 	deadline
 	http.ResponseWriter
-	id      string
+	routing chi.Context
+
+	id      [1]string // as a header has it
 	start   time.Time
-	client  client.Identity
 	version string // empty for a path of no version
 	route   string // the path as mounted, never as the client wrote it
+	caller  client.Caller
+	client  client.Identity
 	status  int
 	code    fault.Code // empty for a success
+}
+
+// enter notes what a request to a version is.
+func (t *trace) enter(m *web.Module, route string, who client.Caller) {
+	t.version, t.route, t.caller, t.client = m.Name, route, who, who.Identity()
 }
 
 func (t *trace) WriteHeader(status int) {
@@ -40,44 +52,36 @@ func (t *trace) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-type traceKey struct{}
-
-// Value finds the trace itself.
+// Value gives chi its place, which spares it a copy of the request.
 func (t *trace) Value(key any) any {
-	if key == (traceKey{}) {
-		return t
+	if key == chi.RouteCtxKey {
+		return &t.routing
 	}
 	return t.deadline.Value(key)
 }
 
-func traceOf(r *http.Request) *trace { return r.Context().Value(traceKey{}).(*trace) }
+func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 
 // observe gives a request its ID, and tells log and metrics what came of it.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trace{ResponseWriter: w, id: newID(), start: time.Now()}
+		t := &trace{ResponseWriter: w, id: [1]string{newID()}, start: time.Now()}
 		t.deadline = deadline{Context: r.Context(), at: t.start.Add(requestTimeout)}
 		defer t.deadline.release()
 		h := w.Header()
-		h["X-Request-Id"] = []string{t.id}
+		h["X-Request-Id"] = t.id[:]
 		h["Cache-Control"] = noStore
 		h["Vary"] = varies
 		next.ServeHTTP(t, r.WithContext(t))
 		took := time.Since(t.start)
 		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
-		g.log.LogAttrs(t, slog.LevelInfo, "request",
-			slog.String("requestId", t.id),
-			slog.String("version", t.version),
-			slog.String("route", t.route),
-			slog.String("method", r.Method),
-			slog.Int("status", t.status),
-			slog.String("code", string(t.code)),
-			slog.Float64("durationMs", float64(took.Microseconds())/1000),
-			slog.String("client", g.clientName(t)),
-		)
+		g.access.Write(&access.Line{
+			Time: t.start.Add(took), RequestID: t.id[0], Version: t.version, Route: t.route, Method: r.Method,
+			Status: t.status, Code: t.code, Took: took, Client: g.clientName(t),
+		})
 		if g.log.Enabled(t, slog.LevelDebug) { // tells amounts and recipients, so never above
-			g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", t.id), slog.String("query", r.URL.RawQuery))
+			g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", t.id[0]), slog.String("query", r.URL.RawQuery))
 		}
 	})
 }
@@ -90,7 +94,7 @@ var (
 
 // clientName is how the log calls whoever sent a request to a version.
 func (g *Gateway) clientName(t *trace) string {
-	if t.version == "" || !g.log.Enabled(t, slog.LevelInfo) {
+	if t.version == "" || !g.access.Enabled() {
 		return ""
 	}
 	return g.usage.Name(t.client)
@@ -103,7 +107,10 @@ func requestIDs() func() string {
 	_, _ = rand.Read(random[:]) // never fails: it would end the program
 	prefix := hex.EncodeToString(random[:]) + "-"
 	var count atomic.Uint64
-	return func() string { return prefix + strconv.FormatUint(count.Add(1), 10) }
+	return func() string {
+		var room [40]byte
+		return string(strconv.AppendUint(append(room[:0], prefix...), count.Add(1), 10))
+	}
 }
 
 // recover turns a panic into an answer and a logged stack.

@@ -18,7 +18,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := traceOf(r)
 	t.code = e.Code
 	m, _ := g.module(r)
-	status, body := m.MapFault(e, t.id)
+	status, body := m.MapFault(e, t.id[0])
 	g.logFault(r, t, e, status)
 	if t.status != 0 {
 		return // an answer is on its way already; another would only garble it
@@ -36,7 +36,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
-		t.version, t.client = m.Name, Caller(r).Identity()
+		t.enter(m, "", g.caller(r))
 		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil {
 			e = gone
 		}
@@ -53,6 +53,6 @@ func (g *Gateway) logFault(r *http.Request, t *trace, e *fault.Error, status int
 	}
 	if cause := errors.Unwrap(e); cause != nil {
 		g.log.LogAttrs(r.Context(), level, "fault",
-			slog.String("requestId", t.id), slog.String("code", string(e.Code)), slog.Any("cause", cause))
+			slog.String("requestId", t.id[0]), slog.String("code", string(e.Code)), slog.Any("cause", cause))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -49,26 +51,40 @@ func (g *Gateway) routes() map[string]*revisions {
 // serve takes a request of one version through the steps it shares with all:
 // its life, its budget, and the books.
 func (g *Gateway) serve(m *web.Module, route web.Route, book func(*http.Request, *trace)) http.Handler {
-	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := route.Handle(w, r); err != nil {
-			g.fail(w, r, err)
-		}
-	})
-	if !route.Free {
-		answer = g.limited(answer)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
-		t.version, t.route, t.client = m.Name, route.Path, Caller(r).Identity()
-		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil && !route.Free {
-			g.fail(w, r, gone)
+		t.enter(m, route.Path, g.caller(r))
+		if e := g.admit(w.Header(), r, t, route.Free); e != nil {
+			g.fail(w, r, e)
 			return
 		}
-		answer.ServeHTTP(w, r)
+		if err := route.Handle(w, r); err != nil {
+			g.fail(w, r, err)
+			return
+		}
 		if route.Quotes && t.status == http.StatusOK {
 			book(r, t)
 		}
 	})
+}
+
+// caller finds out who sent a request.
+func (g *Gateway) caller(r *http.Request) client.Caller {
+	return client.From(r, g.limiter.Address(r))
+}
+
+// admit says why a request is refused, if it is: its version is going or gone,
+// or its client has asked too often. What is free outlives its version and
+// counts against no budget.
+func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fault.Error {
+	gone := g.life.Admit(h, r, t.version)
+	switch {
+	case free:
+		return nil
+	case gone != nil:
+		return gone
+	}
+	return g.limiter.Admit(t, h, t.caller.Addr)
 }
 
 // book gives what enters a quote that was given: that the version was used,

@@ -17,14 +17,15 @@ func trial(m *web.Module) survey.Try {
 		if route.Quotes {
 			return func(ctx context.Context, query string) error {
 				r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: route.Path, RawQuery: query}, Header: http.Header{}}
-				return route.Handle(unread{}, r.WithContext(context.WithValue(ctx, trialKey{}, true)))
+				return route.Handle(unread{}, r.WithContext(trialOnly{ctx}))
 			}
 		}
 	}
 	panic("version " + m.Name + " has no route that quotes")
 }
 
-type trialKey struct{}
+// trialOnly is the context of a trial.
+type trialOnly struct{ context.Context }
 
 // Counted tells of every quote a core gives to somebody. Those of a trial are
 // given to nobody.
@@ -37,7 +38,7 @@ type counted struct {
 
 func (c counted) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
 	q, err := c.Quoter.Quote(ctx, req)
-	if err == nil && ctx.Value(trialKey{}) == nil {
+	if _, trial := ctx.(trialOnly); err == nil && !trial {
 		c.quoted(q.Pair)
 	}
 	return q, err

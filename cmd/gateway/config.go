@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -72,15 +71,4 @@ func (c *config) deployment() (*chain.Deployment, error) {
 		return chain.Reference(), nil
 	}
 	return chain.ReadDeployment(c.DeploymentFile)
-}
-
-// newLogger gives a logger whose level can be changed while it is used.
-func newLogger(cfg *config, w io.Writer) (*slog.Logger, *slog.LevelVar) {
-	level := new(slog.LevelVar)
-	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
-	options := &slog.HandlerOptions{Level: level}
-	if cfg.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(w, options)), level
-	}
-	return slog.New(slog.NewJSONHandler(w, options)), level
 }

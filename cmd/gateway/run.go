@@ -31,13 +31,13 @@ const (
 // run serves until ctx ends, then drains: it stops being ready, finishes the
 // requests under way and refuses new ones. It calls ready with the public
 // address, and the admin address if there is one, once it listens on both.
-func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func(public, admin string)) error {
+func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready func(public, admin string)) error {
 	cfg, err := readConfig(ctx, env)
 	if err != nil {
 		return err
 	}
-	log, level := newLogger(cfg, logs)
-	s, err := newService(ctx, cfg, log, level)
+	log := newLogs(cfg, stderr)
+	s, err := newService(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func
 			return err
 		}
 		adminAddr = listener.Addr().String()
-		adminServer := newServer(s.admin, profileTimeout, log)
+		adminServer := newServer(s.admin, profileTimeout, log.Logger)
 		defer adminServer.Close() // last: an operator may watch the drain
 		go func() { failed <- adminServer.Serve(listener) }()
 	}
-	server := newServer(s.public, writeTimeout, log)
+	server := newServer(s.public, writeTimeout, log.Logger)
 	go func() { failed <- server.Serve(public) }()
 
 	addr := public.Addr().String()
@@ -73,7 +73,7 @@ func run(ctx context.Context, env envconfig.Lookuper, logs io.Writer, ready func
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain(server, cfg.DrainDelay, log)
+	return s.drain(server, cfg.DrainDelay, log.Logger)
 }
 
 // drain ends the service without losing a request. For the delay it goes on

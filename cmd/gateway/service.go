@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -35,16 +34,16 @@ type service struct {
 }
 
 // newService puts the parts together. close stops what was started.
-func newService(ctx context.Context, cfg *config, log *slog.Logger, level *slog.LevelVar) (*service, error) {
+func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
 	s := &service{}
-	if err := s.build(ctx, cfg, log, level); err != nil {
+	if err := s.build(ctx, cfg, log); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, level *slog.LevelVar) error {
+func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err := railgun.SelfTest(); err != nil {
 		return fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
 	}
@@ -55,12 +54,12 @@ func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, leve
 	s.deployment = deployment.Name
 	figures := metrics.New()
 
-	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log, nil)
+	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log.Logger, nil)
 	if err != nil {
 		return err
 	}
 	s.onClose(fees.Close)
-	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log, Hooks: figures.IntegratorHooks()})
+	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log.Logger, Hooks: figures.IntegratorHooks()})
 	if err != nil {
 		return err
 	}
@@ -73,23 +72,23 @@ func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, leve
 	})
 	versions := gateway.Names(modules)
 
-	limiter, err := limit.New(ctx, cfg.Limit, log, time.Now)
+	limiter, err := limit.New(ctx, cfg.Limit, log.Logger, time.Now)
 	if err != nil {
 		return err
 	}
 	s.onClose(func() { _ = limiter.Close() })
-	census, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, RedisURL: cfg.Limit.RedisURL, Log: log})
+	census, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, RedisURL: cfg.Limit.RedisURL, Log: log.Logger})
 	if err != nil {
 		return err
 	}
 	s.onClose(within(5*time.Second, census.Close))
 	trials := survey.New(survey.Options{
-		Client: func(r *http.Request) string { return census.Name(gateway.Caller(r).Identity()) }, Log: log,
+		Client: func(r *http.Request) string { return census.Name(gateway.Caller(r).Identity()) }, Log: log.Logger,
 	})
 	s.onClose(within(time.Second, trials.Close))
 	s.life, err = lifecycle.New(lifecycle.Options{
 		File: cfg.Gateway.LifecycleFile, Versions: versions, Caller: gateway.Caller,
-		Usage: census, UsageSince: census.Since(), Log: log,
+		Usage: census, UsageSince: census.Since(), Log: log.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
@@ -97,7 +96,7 @@ func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, leve
 
 	s.public = gateway.New(cfg.Gateway, gateway.Parts{
 		Modules: modules, Life: s.life, Survey: trials, Usage: census,
-		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Log: log,
+		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Access: log.access, Log: log.Logger,
 	})
 	figures.Watch(metrics.Sources{
 		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiterFigures(limiter),
@@ -105,12 +104,12 @@ func (s *service) build(ctx context.Context, cfg *config, log *slog.Logger, leve
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
-		Metrics:   figures.Handler(log),
+		Metrics:   figures.Handler(log.Logger),
 		Usage:     func() any { return usageReport(census.Report(), trials.Report()) },
 		Lifecycle: func() any { return s.life.Snapshot() },
 		Ready:     s.ready,
-		Level:     level,
-		Log:       log,
+		Level:     log.level,
+		Log:       log.Logger,
 	})
 	return nil
 }

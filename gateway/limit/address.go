@@ -6,11 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"github.com/go-chi/chi/v5/middleware"
 )
-
-const forwardedFor = "X-Forwarded-For"
 
 // client names who is counted: the upper half of an IPv6 address, since one
 // household or machine owns a whole /64, or an IPv4 address. The latter borrows
@@ -39,73 +35,50 @@ func (c client) String() string {
 	return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
 }
 
-// ClientIP puts the client's address in the request's context, where chi's
-// middleware.GetClientIP and GetClientIPAddr find it. There is none only when
-// the peer itself has none.
-func (l *Limiter) ClientIP(next http.Handler) http.Handler { return l.clientIP(next) }
-
-// clientIP lets chi walk X-Forwarded-For past trusted hops. Where chi gives up,
-// the farthest hop that trusted proxies vouch for is the client, and that is
-// the peer when they say nothing readable.
-func clientIP(trusted []netip.Prefix) func(http.Handler) http.Handler {
-	if len(trusted) == 0 {
-		return middleware.ClientIPFromRemoteAddr
+// Address is where a request comes from. It is the zero Addr only when the peer
+// itself has none.
+//
+// A peer that is a trusted proxy is asked for the hop before it, which is the
+// last in X-Forwarded-For, and so on from hop to hop until one is not trusted.
+// Where that says nothing more that is readable, the farthest hop that trusted
+// proxies vouch for is the client.
+func (l *Limiter) Address(r *http.Request) netip.Addr {
+	hop, ok := parseHop(r.RemoteAddr)
+	if !ok {
+		return netip.Addr{}
 	}
-	cidrs := make([]string, len(trusted))
-	for i, p := range trusted {
-		cidrs[i] = p.String()
-	}
-	walk := middleware.ClientIPFromXFF(cidrs...)
-	return func(next http.Handler) http.Handler {
-		peer := middleware.ClientIPFromRemoteAddr(next)
-		only := middleware.ClientIPFromXFFTrustedProxies(1)(next)
-		return walk(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if middleware.GetClientIPAddr(r.Context()).IsValid() {
-				next.ServeHTTP(w, r)
-				return
+	headers := r.Header[forwardedFor]
+	for i := len(headers) - 1; i >= 0; i-- {
+		for rest := headers[i]; rest != "" && l.trusts(hop); {
+			cut := strings.LastIndexByte(rest, ',')
+			text := strings.TrimSpace(rest[cut+1:])
+			rest = rest[:max(cut, 0)]
+			if text == "" {
+				continue
 			}
-			hop, ok := farthestHop(r, trusted)
+			before, ok := parseHop(text)
 			if !ok {
-				peer.ServeHTTP(w, r)
-				return
+				return hop
 			}
-			r = r.Clone(r.Context())
-			r.Header.Set(forwardedFor, hop.String())
-			only.ServeHTTP(w, r)
-		}))
+			hop = before
+		}
 	}
+	return hop
 }
 
-// farthestHop walks X-Forwarded-For as chi does, with two differences: it reads
-// an address that carries a port, as some load balancers write it, and a chain
-// of nothing but trusted hops ends at the first of them. It is asked only where
-// chi found no client, so a peer with an address is a trusted one.
-func farthestHop(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
-	if _, ok := parseHop(r.RemoteAddr); !ok {
-		return netip.Addr{}, false
-	}
-	var farthest netip.Addr
-	hops := strings.Split(strings.Join(r.Header.Values(forwardedFor), ","), ",")
-	for _, s := range slices.Backward(hops) {
-		s = strings.TrimSpace(s)
-		if s == "" {
-			continue
-		}
-		hop, ok := parseHop(s)
-		if !ok {
-			break
-		}
-		farthest = hop
-		if !slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(hop) }) {
-			break
-		}
-	}
-	return farthest, farthest.IsValid()
+const forwardedFor = "X-Forwarded-For"
+
+func (l *Limiter) trusts(hop netip.Addr) bool {
+	return slices.ContainsFunc(l.trusted, func(p netip.Prefix) bool { return p.Contains(hop) })
 }
 
+// parseHop reads an address with a port, as peers have one and some load
+// balancers write it, or without.
 func parseHop(s string) (netip.Addr, bool) {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone(""), true
+	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			return ap.Addr().Unmap().WithZone(""), true
+		}
 	}
 	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
 	return ip.Unmap().WithZone(""), err == nil

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5/middleware"
 	"github.com/go-chi/httprate"
 )
 
@@ -31,11 +30,10 @@ func requests(n int) []*http.Request {
 	return rs
 }
 
-// BenchmarkMiddleware is the price of a limited request, from many goroutines,
+// BenchmarkAdmit is the price of a limited request, from many goroutines,
 // beside what httprate alone takes with the same key.
-func BenchmarkMiddleware(b *testing.B) {
+func BenchmarkAdmit(b *testing.B) {
 	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	refuse := func(http.ResponseWriter, *http.Request, error) {}
 	for _, clients := range []int{10, 100_000} {
 		rs := requests(clients)
 		l, err := New(b.Context(), Config{PerMinute: 30}, quiet, time.Now)
@@ -43,12 +41,12 @@ func BenchmarkMiddleware(b *testing.B) {
 			b.Fatal(err)
 		}
 		bare := httprate.LimitBy(30, time.Minute, func(r *http.Request) (string, error) {
-			return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())), nil
-		}, httprate.WithLimitHandler(func(http.ResponseWriter, *http.Request) {}))
-		for name, h := range map[string]http.Handler{
-			"limit":    l.ClientIP(l.Middleware(refuse)(ok)),
-			"httprate": middleware.ClientIPFromRemoteAddr(bare(ok)),
-			"address":  l.ClientIP(ok),
+			return httprate.CanonicalizeIP(l.Address(r).String()), nil
+		}, httprate.WithLimitHandler(ok))
+		for name, h := range map[string]http.HandlerFunc{
+			"limit":    func(w http.ResponseWriter, r *http.Request) { l.Admit(r.Context(), w.Header(), l.Address(r)) },
+			"httprate": bare(ok).ServeHTTP,
+			"address":  func(_ http.ResponseWriter, r *http.Request) { l.Address(r) },
 		} {
 			b.Run(name+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
 				b.ReportAllocs()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -74,14 +75,14 @@ func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
 	return l
 }
 
-// deny answers as the gateway would.
-func deny(w http.ResponseWriter, _ *http.Request, err error) {
-	http.Error(w, err.Error(), http.StatusTooManyRequests)
-}
-
-// guarded answers 200 to whom l lets pass.
+// guarded answers 200 to whom l lets pass, and the others as the gateway would.
 func guarded(l *Limiter) http.Handler {
-	return l.ClientIP(l.Middleware(deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if e := l.Admit(r.Context(), w.Header(), l.Address(r)); e != nil {
+			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+			http.Error(w, e.Error(), http.StatusTooManyRequests)
+		}
+	})
 }
 
 func get(h http.Handler, peer string) *httptest.ResponseRecorder {

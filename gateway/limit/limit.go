@@ -3,7 +3,7 @@
 // The limit is exact over a rolling minute: in no 60 seconds are more than the
 // configured number of requests accepted from one client, and a client that
 // stays within it is never refused. Refused requests do not count. One Limiter
-// is one budget, however many routes its Middleware guards.
+// is one budget, however many routes ask it.
 //
 // A client is an IPv4 address or an IPv6 /64, and it is the address we see, not
 // one the client claims: the peer's, or, behind the proxies of TRUSTED_PROXIES,
@@ -38,7 +38,8 @@ package limit
 import (
 	"context"
 	"log/slog"
-	"net/http"
+	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,10 +54,11 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	clientIP func(http.Handler) http.Handler
-	memory   *memory // nil when limiting is off
-	shared   *shared // nil without Redis
-	seats    sync.Pool
+	trusted []netip.Prefix
+	memory  *memory // nil when limiting is off
+	shared  *shared // nil without Redis
+	seats   sync.Pool
+	numbers [][]string // as header values, up to the largest there is
 
 	allowed, refused, uncounted atomic.Uint64
 	nameless                    sync.Once
@@ -80,14 +82,16 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{perMinute: cfg.PerMinute, log: log, now: now, start: now()}
+	l := &Limiter{perMinute: cfg.PerMinute, log: log, now: now, start: now(), trusted: cfg.proxies()}
 	l.lastFull.Store(-windowTicks)
-	l.clientIP = clientIP(cfg.proxies())
 	if cfg.PerMinute == 0 {
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
 	l.seats.New = func() any { return newSeat(l) }
+	for n := range max(cfg.PerMinute, longestWait) + 1 {
+		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
+	}
 	if cfg.RedisURL != "" {
 		l.shared = newShared(ctx, cfg, log, p)
 	}

@@ -2,10 +2,10 @@ package limit
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,18 +113,15 @@ func TestTheDeniedRequestIsExplained(t *testing.T) {
 		{1, "The limit is 1 request a minute from one address; the next one passes in 60 seconds"},
 	} {
 		l := newTestLimiter(t, Config{PerMinute: tt.perMinute}, newClock())
-		var denied error
-		h := l.Middleware(func(w http.ResponseWriter, _ *http.Request, err error) {
-			denied = err
-			w.WriteHeader(429)
-		})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		for range tt.perMinute {
-			wantStatus(t, get(h, alice), 200)
-		}
-		wantStatus(t, get(h, alice), 429)
 		var e *fault.Error
-		if !errors.As(denied, &e) {
-			t.Fatalf("got %v, want a *fault.Error", denied)
+		for range tt.perMinute + 1 {
+			if e != nil {
+				t.Fatalf("refused early: %v", e)
+			}
+			e = l.Admit(t.Context(), http.Header{}, netip.MustParseAddr("203.0.113.1"))
+		}
+		if e == nil {
+			t.Fatal("got no refusal")
 		}
 		if e.Code != fault.RateLimited || e.Message != tt.want || e.RetryAfter != time.Minute {
 			t.Errorf("got %s %q %s, want %s %q 1m0s", e.Code, e.Message, e.RetryAfter, fault.RateLimited, tt.want)
@@ -132,7 +129,7 @@ func TestTheDeniedRequestIsExplained(t *testing.T) {
 	}
 }
 
-func TestOneBudgetBehindEveryMiddleware(t *testing.T) {
+func TestOneBudgetForAllWhoAsk(t *testing.T) {
 	l := newTestLimiter(t, Config{PerMinute: 30}, newClock())
 	v1, v3 := guarded(l), guarded(l)
 	for range 15 {
@@ -170,15 +167,6 @@ func TestZeroTurnsLimitingOff(t *testing.T) {
 	if got, want := l.Stats(), (Stats{Backend: Off}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-}
-
-// Without ClientIP before it, the middleware finds the address itself.
-func TestMiddlewareAlone(t *testing.T) {
-	l := newTestLimiter(t, Config{PerMinute: 1}, newClock())
-	h := l.Middleware(deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	wantStatus(t, get(h, alice), 200)
-	wantStatus(t, get(h, alice), 429)
-	wantStatus(t, get(h, bob), 200)
 }
 
 func TestPeersWithoutAddressShareNothing(t *testing.T) {

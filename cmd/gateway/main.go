@@ -33,6 +33,7 @@ func main() {
 func command(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 0:
+		defer holdSpareHeap()()
 		return run(ctx, envconfig.OsLookuper(), os.Stderr, func(string, string) {})
 	case len(args) >= 2 && args[0] == "plan" && args[1] == "check":
 		versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))

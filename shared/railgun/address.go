@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"filippo.io/edwards25519"
+	"filippo.io/edwards25519/field"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/quotegate/quotegate/shared/fault"
@@ -70,7 +71,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, refuse("viewing public key is not a point of the curve")
 	}
 	// Engines disagree on whether they take another encoding of a point.
-	if !bytes.Equal(a.point.Bytes(), a.viewing[:]) {
+	if !canonical(a.viewing) {
 		return Address{}, refuse("viewing public key is not in its canonical form")
 	}
 	// Multiples of such a point are a handful: anyone could guess the shared
@@ -80,6 +81,21 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, refuse("viewing public key has a small order, so that anyone could read the note")
 	}
 	return a, nil
+}
+
+// canonical tells whether a point's encoding is the one its Bytes would give,
+// without the inversion that takes: its y is below the prime, and its x is not
+// zero and negative at once.
+func canonical(point [32]byte) bool {
+	y, err := new(field.Element).SetBytes(point[:]) // leaves the sign of x aside
+	if err != nil {
+		return false
+	}
+	negative := point[31]>>7 == 1
+	point[31] &= 0x7f
+	one := new(field.Element).One()
+	xIsZero := y.Equal(one) == 1 || y.Equal(new(field.Element).Negate(one)) == 1
+	return bytes.Equal(y.Bytes(), point[:]) && !(negative && xIsZero)
 }
 
 func refuse(format string, args ...any) error {

@@ -1,12 +1,16 @@
 package railgun
 
 import (
+	"bytes"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"math/big"
 	"reflect"
 	"strings"
 	"testing"
+
+	"filippo.io/edwards25519"
 
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -271,4 +275,40 @@ func fieldPrime(t testing.TB) *big.Int {
 		t.Fatal("bad literal")
 	}
 	return p
+}
+
+// TestCanonical compares with the library's own encoding, at the edges and on
+// points at random.
+func TestCanonical(t *testing.T) {
+	var encodings [][32]byte
+	for low := range 40 {
+		for _, top := range []byte{0x7f, 0xff} { // around the prime
+			b := [32]byte(bytes.Repeat([]byte{0xff}, 32))
+			b[0], b[31] = byte(216+low), top
+			encodings = append(encodings, b)
+		}
+		for _, top := range []byte{0, 0x80} { // around zero
+			encodings = append(encodings, [32]byte{0: byte(low), 31: top})
+		}
+	}
+	for range 1000 {
+		var b [32]byte
+		rand.Read(b[:])
+		encodings = append(encodings, b)
+	}
+	seen := map[bool]int{}
+	for _, b := range encodings {
+		point, err := new(edwards25519.Point).SetBytes(b[:])
+		if err != nil {
+			continue
+		}
+		want := bytes.Equal(point.Bytes(), b[:])
+		if got := canonical(b); got != want {
+			t.Errorf("%x: got %v, want %v", b, got, want)
+		}
+		seen[want]++
+	}
+	if seen[true] < 100 || seen[false] < 4 {
+		t.Errorf("tried %v", seen)
+	}
 }

@@ -11,6 +11,10 @@ import (
 
 // Poseidon over the scalar field of BN254, as in circomlib for two inputs: a
 // state of three, its first element the capacity and, in the end, the hash.
+//
+// In each round constants are added, elements are raised to the fifth power
+// (all three in a full round, the first alone in a partial one), and a matrix
+// mixes them.
 const (
 	stateSize     = 3
 	fullRounds    = 8 // half of them before the partial rounds, half after
@@ -18,73 +22,73 @@ const (
 	rounds        = fullRounds + partialRounds
 )
 
-// poseidonText holds the published constants as 32-byte numbers in hex: those
-// of each round in order, then the matrix row by row. A test derives them anew.
-//
-//go:embed poseidon.txt
-var poseidonText string
-
-// constants are the numbers of poseidonText as elements of some arithmetic.
-type constants[E any] struct {
-	round  [rounds][stateSize]E
-	matrix [stateSize][stateSize]E
-}
-
-func parseConstants[E any](element func([32]byte) E) *constants[E] {
-	lines := strings.Fields(poseidonText)
-	next := func() E {
-		var b [32]byte
-		if n, err := hex.Decode(b[:], []byte(lines[0])); n != len(b) || err != nil {
-			panic(fmt.Sprintf("poseidon.txt: bad number %q", lines[0]))
-		}
-		lines = lines[1:]
-		return element(b)
-	}
-	var c constants[E]
-	for r := range c.round {
-		for i := range c.round[r] {
-			c.round[r][i] = next()
-		}
-	}
-	for i := range c.matrix {
-		for j := range c.matrix[i] {
-			c.matrix[i][j] = next()
-		}
-	}
-	return &c
-}
-
-var poseidonConstants = parseConstants(func(b [32]byte) (e fr.Element) {
-	e.SetBytes(b[:])
-	return e
-})
+type (
+	state  [stateSize]fr.Element
+	matrix [stateSize]state
+)
 
 // poseidon hashes two numbers below the prime of the field.
-func poseidon(a, b [32]byte) [32]byte {
-	var state [stateSize]fr.Element
-	state[1].SetBytes(a[:])
-	state[2].SetBytes(b[:])
+func poseidon(a, b [32]byte) [32]byte { return answer.hash(a, b) }
 
-	for r := range rounds {
-		for i := range state {
-			state[i].Add(&state[i], &poseidonConstants.round[r][i])
-		}
-		fifthPower(&state[0])
-		if r < fullRounds/2 || r >= rounds-fullRounds/2 {
-			fifthPower(&state[1])
-			fifthPower(&state[2])
-		}
-		var mixed [stateSize]fr.Element
-		for i := range mixed {
-			for j := range state {
-				var product fr.Element
-				product.Mul(&poseidonConstants.matrix[i][j], &state[j])
-				mixed[i].Add(&mixed[i], &product)
-			}
-		}
-		state = mixed
+// poseidonAgain is the second opinion. The steps of the hash are the same for
+// every input, so known answers prove them; what can go wrong for one input and
+// not for another is the arithmetic, as when a rare carry is lost. Here every
+// number is a multiple of the one it stands for, by a factor nobody knows, so
+// that not one addition or multiplication has the operands it has in poseidon.
+func poseidonAgain(a, b [32]byte) [32]byte { return secondOpinion.hash(a, b) }
+
+var (
+	answer        = newPermutation(fr.One())
+	secondOpinion = newPermutation(unknownFactor())
+)
+
+func unknownFactor() (factor fr.Element) {
+	for factor.IsZero() || factor.IsOne() {
+		factor.MustSetRandom()
 	}
-	return state[0].Bytes()
+	return factor
+}
+
+// permutation is Poseidon on numbers that are all multiplied by a factor. The
+// partial rounds are in the form of the authors' appendix: their matrices are
+// taken apart so that most of each moves on into the next, and what stays has
+// five entries to multiply by and not nine.
+type permutation struct {
+	factor, inverse fr.Element
+	constants       [rounds]state
+	mix             matrix // of a full round
+	sparse          [partialRounds]sparse
+	rest            matrix // what has moved on to the end of the partial rounds
+}
+
+// hash works on a state of the given inputs.
+func (p *permutation) hash(a, b [32]byte) [32]byte {
+	var s state
+	s[1].SetBytes(a[:])
+	s[2].SetBytes(b[:])
+	s.scale(&p.factor)
+	for r := range fullRounds / 2 {
+		p.fullRound(&s, r)
+	}
+	for r := range p.sparse {
+		s.add(&p.constants[fullRounds/2+r])
+		fifthPower(&s[0])
+		p.sparse[r].mix(&s)
+	}
+	s = p.rest.times(&s)
+	for r := rounds - fullRounds/2; r < rounds; r++ {
+		p.fullRound(&s, r)
+	}
+	s[0].Mul(&s[0], &p.inverse)
+	return s[0].Bytes()
+}
+
+func (p *permutation) fullRound(s *state, r int) {
+	s.add(&p.constants[r])
+	for i := range s {
+		fifthPower(&s[i])
+	}
+	*s = p.mix.times(s)
 }
 
 func fifthPower(x *fr.Element) {
@@ -92,4 +96,61 @@ func fifthPower(x *fr.Element) {
 	power.Square(x)
 	power.Square(&power)
 	x.Mul(x, &power)
+}
+
+func (s *state) add(constants *state) {
+	for i := range s {
+		s[i].Add(&s[i], &constants[i])
+	}
+}
+
+func (s *state) scale(factor *fr.Element) {
+	for i := range s {
+		s[i].Mul(&s[i], factor)
+	}
+}
+
+func (m *matrix) times(s *state) (product state) {
+	for i := range m {
+		product[i] = dot(&m[i], s)
+	}
+	return product
+}
+
+func dot(a, b *state) (sum fr.Element) {
+	for i := range a {
+		var product fr.Element
+		product.Mul(&a[i], &b[i])
+		sum.Add(&sum, &product)
+	}
+	return sum
+}
+
+// poseidonText holds the published constants as 32-byte numbers in hex: those
+// of each round in order, then the matrix row by row. A test derives them anew.
+//
+//go:embed poseidon.txt
+var poseidonText string
+
+func published() (constants [rounds]state, mix matrix) {
+	lines := strings.Fields(poseidonText)
+	read := func(s *state) {
+		for i := range s {
+			b, err := hex.DecodeString(lines[0])
+			if err == nil {
+				err = s[i].SetBytesCanonical(b)
+			}
+			if err != nil {
+				panic(fmt.Sprintf("poseidon.txt: %q: %v", lines[0], err))
+			}
+			lines = lines[1:]
+		}
+	}
+	for r := range constants {
+		read(&constants[r])
+	}
+	for i := range mix {
+		read(&mix[i])
+	}
+	return constants, mix
 }

@@ -27,7 +27,10 @@ type trace struct {
 	http.ResponseWriter
 	routing chi.Context
 
-	id      [1]string // as a header has it
+	id       [1]string // as a header has it
+	vary     [2]string // as a header has it, with room for CORS
+	patterns [1]string // for the routing
+
 	start   time.Time
 	version string // empty for a path of no version
 	route   string // the path as mounted, never as the client wrote it
@@ -66,13 +69,14 @@ func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trace{ResponseWriter: w, id: [1]string{newID()}, start: time.Now()}
+		t := &trace{ResponseWriter: w, id: [1]string{newID()}, vary: varies, start: time.Now()}
+		t.routing.RoutePatterns = t.patterns[:0]
 		t.deadline = deadline{Context: r.Context(), at: t.start.Add(requestTimeout)}
 		defer t.deadline.release()
 		h := w.Header()
 		h["X-Request-Id"] = t.id[:]
 		h["Cache-Control"] = noStore
-		h["Vary"] = varies
+		h["Vary"] = t.vary[:1]
 		next.ServeHTTP(t, r.WithContext(t))
 		took := time.Since(t.start)
 		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
@@ -86,10 +90,10 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 	})
 }
 
-// Headers that are the same in every answer, under their canonical names.
+// What every answer says.
 var (
-	noStore = []string{"no-store"}     // a quote is for one caller, at one time
-	varies  = []string{"API-Revision"} // the Host is part of every cache's key already
+	noStore = []string{"no-store"}      // a quote is for one caller, at one time
+	varies  = [2]string{"API-Revision"} // the Host is part of every cache's key already
 )
 
 // clientName is how the log calls whoever sent a request to a version.

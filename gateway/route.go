@@ -13,6 +13,9 @@ import (
 // legacy is the revision that hosts on the operator's list speak.
 const legacy = "legacy"
 
+// revisionHeader names a revision: API-Revision, in canonical form.
+const revisionHeader = "Api-Revision"
+
 // revisions are the handlers of one path, by revision. The unnamed one serves
 // whoever asks for no revision there is.
 type revisions struct {
@@ -104,7 +107,7 @@ func (g *Gateway) book(m *web.Module) func(*http.Request, *trace) {
 
 // revision is the one a request names, by header or by the host it came to.
 func (g *Gateway) revision(r *http.Request) string {
-	if named := r.Header.Get("API-Revision"); named != "" {
+	if named := r.Header.Get(revisionHeader); named != "" {
 		return strings.ToLower(named)
 	}
 	if len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {

@@ -29,11 +29,11 @@ type trialOnly struct{ context.Context }
 
 // Counted tells of every quote a core gives to somebody. Those of a trial are
 // given to nobody.
-func Counted(core Quoter, quoted func(chain.Pair)) Quoter { return counted{core, quoted} }
+func Counted(core Quoter, quoted func(*chain.Pair)) Quoter { return counted{core, quoted} }
 
 type counted struct {
 	Quoter
-	quoted func(chain.Pair)
+	quoted func(*chain.Pair)
 }
 
 func (c counted) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {

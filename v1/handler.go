@@ -38,7 +38,8 @@ func Module(quoter Quoter) web.Module {
 type handler struct{ quoter Quoter }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decodeQuote(web.ParseQuery(r))
+	query := web.ParseQuery(r)
+	req, err := decodeQuote(&query)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func BenchmarkQuote(b *testing.B) {
 func BenchmarkSteps(b *testing.B) {
 	h := newHandler(b)
 	r := httptest.NewRequest("GET", target("1", "369", somebody), nil)
-	req, err := decodeQuote(web.ParseQuery(r))
+	query := web.ParseQuery(r)
+	req, err := decodeQuote(&query)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func BenchmarkSteps(b *testing.B) {
 		name string
 		do   func() error
 	}{
-		{"decode", func() error { _, err := decodeQuote(web.ParseQuery(r)); return err }},
+		{"decode", func() error { query := web.ParseQuery(r); _, err := decodeQuote(&query); return err }},
 		{"quote", func() error { _, err := h.quoter.Quote(b.Context(), &req); return err }},
 		{"map and encode", func() error { return mapQuote(q).Send(sink{http.Header{}}) }},
 	}

@@ -53,7 +53,8 @@ type handler struct {
 }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decodeQuote(web.ParseQuery(r))
+	query := web.ParseQuery(r)
+	req, err := decodeQuote(&query)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (w *world) allowances(t *testing.T) {
 			w.forget(t, s, checked.Main.To)
 		})
 	}
-	target := w.net.Deployment.Target(usdt).Address
+	target := w.net.Deployment.Target(&usdt).Address
 	w.mustSend(t, 1, approval(t, usdt.SrcToken, target, big.NewInt(1)))
 	_, err := w.send(t.Context(), 1, reference.User.Key, approval(t, usdt.SrcToken, target, big.NewInt(2)))
 	says(t, err, "allowance is not zero")

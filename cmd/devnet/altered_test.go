@@ -78,7 +78,7 @@ func pairOf(t *testing.T, src chain.ID, srcToken string, dst chain.ID, dstToken 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return *p
 }
 
 // Somebody else in the recipient's place is paid, and anyone can see it.

@@ -104,7 +104,7 @@ func (w *world) newRecipient() common.Address {
 
 // swap is a wish to swap an amount, with a recipient of its own.
 func (w *world) swap(p chain.Pair, amount *big.Int) wallet.Swap {
-	s := wallet.Swap{Pair: p, Amount: amount, Recipient: reference.PrivateRecipient}
+	s := wallet.Swap{Pair: &p, Amount: amount, Recipient: reference.PrivateRecipient}
 	if !p.Dst.Private() {
 		s.Recipient = w.newRecipient().Hex()
 	}

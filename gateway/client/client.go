@@ -66,21 +66,23 @@ func (c Caller) Identity() Identity {
 	if agent == "" {
 		agent = "-"
 	}
-	return Identity{Agent, agent + " " + network(c.Addr)}
+	var room [maxFamily + 64]byte
+	text := append(append(room[:0], agent...), ' ')
+	return Identity{Agent, string(appendNetwork(text, c.Addr))}
 }
 
-// network is the neighbourhood of an address that one client is likely to
-// stay within.
-func network(addr netip.Addr) string {
+// appendNetwork writes the neighbourhood of an address that one client is
+// likely to stay within.
+func appendNetwork(b []byte, addr netip.Addr) []byte {
 	bits := 48
 	if addr.Is4() {
 		bits = 24
 	}
 	prefix, err := addr.Prefix(bits)
 	if err != nil || !prefix.IsValid() {
-		return "-"
+		return append(b, '-')
 	}
-	return prefix.String()
+	return prefix.AppendTo(b)
 }
 
 // String names the identity on one line.

@@ -38,7 +38,7 @@ func TestIntegrator(t *testing.T) {
 		"32 bytes, checksum":   {"integratorId=0x000000000000000000000000" + checksum[2:], word},
 		"among others":         {"amount=1&integratorId=" + wallet + "&recipient=x", word},
 		"percent-encoded":      {"integrator%49d=%30x" + wallet[2:], word},
-		"wrong checksum":       {"integratorId=" + strings.Replace(checksum, "5aA", "5Aa", 1), ""},
+		"wrong checksum":       {"integratorId=" + strings.Replace(checksum, "5aA", "5Aa", 1), word}, // the version refuses it
 		"given twice":          {"integratorId=" + wallet + "&integratorId=" + wallet, ""},
 		"given twice, encoded": {"integratorId=" + wallet + "&integrator%49d=" + wallet, ""},
 		"another name":         {"integratorid=" + wallet, ""},

@@ -26,7 +26,7 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	if strings.HasPrefix(text, "0x") {
 		id := canonicalIntegrator(text)
-		if id == "" {
+		if id == "" || mistyped(text) {
 			return Pattern{}, fmt.Errorf("%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case or with a valid checksum) or its 32-byte form", quoted(text))
 		}
 		return Pattern{integrator: id}, nil

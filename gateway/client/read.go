@@ -56,7 +56,8 @@ func unescape(text string, length int) string {
 }
 
 // canonicalIntegrator gives the lower-case 32-byte form of a wallet address or
-// of its 32-byte form, and "" for anything the versions would refuse.
+// of its 32-byte form, and "" for anything else. It leaves checksums to the
+// versions, which refuse a wrong one: whom it names is whom it means.
 func canonicalIntegrator(text string) string {
 	var digits string
 	switch {
@@ -71,11 +72,14 @@ func canonicalIntegrator(text string) string {
 	if _, err := hex.Decode(wallet[:], []byte(digits)); err != nil || wallet == (common.Address{}) {
 		return ""
 	}
-	lower := strings.ToLower(digits)
-	if digits != lower && digits != strings.ToUpper(digits) && wallet.Hex()[2:] != digits {
-		return "" // mixed case is a checksum, and this one is wrong
-	}
-	return "0x" + padding + lower
+	return "0x" + padding + strings.ToLower(digits)
+}
+
+// mistyped tells whether an integrator is in mixed case, which is a checksum,
+// and that is wrong.
+func mistyped(integrator string) bool {
+	digits := integrator[len(integrator)-2*common.AddressLength:]
+	return digits != strings.ToLower(digits) && digits != strings.ToUpper(digits) && digits != common.HexToAddress(digits).Hex()[2:]
 }
 
 // canonicalOrigin gives scheme://host[:port] in lower case, without the port a

@@ -72,7 +72,10 @@ func (k *Keeper) stage(l *life, now time.Time) Stage {
 
 // Rehearsing says whether a request asks for a rehearsal. It is refused
 // whatever the stage, and says nothing about how much a version is used.
-func Rehearsing(r *http.Request) bool { return len(r.Header.Values(rehearseHeader)) > 0 }
+func Rehearsing(r *http.Request) bool { return len(r.Header[canonicalRehearse]) > 0 }
+
+// canonicalRehearse is how net/http stores the header.
+var canonicalRehearse = http.CanonicalHeaderKey(rehearseHeader)
 
 // rehearsalLength is how long a rehearsed brownout claims to last where the
 // plan has none to take the end from.
@@ -82,7 +85,7 @@ const rehearsalLength = 15 * time.Minute
 // The answer carries the request's header, so that nobody who reads it in a
 // log takes it for the real thing.
 func (l *life) rehearse(h http.Header, r *http.Request, now time.Time) *fault.Error {
-	values := r.Header.Values(rehearseHeader)
+	values := r.Header[canonicalRehearse]
 	stage := Stage(strings.ToLower(strings.TrimSpace(values[0])))
 	if len(values) > 1 || (stage != Retired && stage != BrowningOut) {
 		return fault.New(fault.InvalidParameter, "The header %s must be given once, as %s or %s", rehearseHeader, Retired, BrowningOut)

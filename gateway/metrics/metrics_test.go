@@ -92,7 +92,7 @@ func TestExposition(t *testing.T) {
 	hooks.Miss(369)
 	hooks.Failure(369, integrator.Timeout)
 	hooks.Latency(369, 30*time.Millisecond)
-	m.Quoted(chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct})
+	m.Quoted(&chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct})
 
 	got := scrape(t, m)
 	for _, want := range []string{
@@ -192,7 +192,7 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 			hooks.Failure(chain.ID(random.Uint64()), integrator.Reason(text))
 			hooks.Failure(1, integrator.Reason(text))
 			hooks.Latency(chain.ID(random.Uint64()), time.Duration(random.Int64()))
-			m.Quoted(chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())})
+			m.Quoted(&chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())})
 		}
 	}
 	garbage(20_000) // enough for every lawful combination to come up
@@ -242,7 +242,7 @@ func TestObserveDoesNotAllocate(t *testing.T) {
 		"hit":        func() { hooks.Hit(369) },
 		"rpc":        func() { hooks.Latency(369, time.Millisecond) },
 		"rpc failed": func() { hooks.Failure(369, integrator.Timeout) },
-		"quoted":     func() { m.Quoted(pair) },
+		"quoted":     func() { m.Quoted(&pair) },
 	} {
 		if got := testing.AllocsPerRun(100, hook); got != 0 {
 			t.Errorf("%s: got %v allocations, want none", name, got)
@@ -282,7 +282,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestKinds(t *testing.T) {
 	got := map[kind]int{}
 	for _, p := range chain.Pairs() {
-		k := kindOf(p)
+		k := kindOf(&p)
 		got[k]++
 		wrong := false
 		switch k {

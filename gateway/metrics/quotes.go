@@ -22,7 +22,7 @@ func (k kind) String() string {
 	return [...]string{"direct_in", "direct_out", "burn", "shield", "unshield"}[k]
 }
 
-func kindOf(p chain.Pair) kind {
+func kindOf(p *chain.Pair) kind {
 	switch {
 	case p.Src.Private():
 		return unshield
@@ -52,4 +52,4 @@ func newQuotes(registry *prometheus.Registry) *quotes {
 }
 
 // Quoted counts a quote that was given.
-func (m *Metrics) Quoted(p chain.Pair) { m.quotes.counters[kindOf(p)].Inc() }
+func (m *Metrics) Quoted(p *chain.Pair) { m.quotes.counters[kindOf(p)].Inc() }

@@ -30,7 +30,7 @@ func (b *book) record(hash uint64, k *key, id client.Identity, at int64) {
 	}
 	r, fresh := b.rows.call(hash)
 	if fresh {
-		r.name, r.first = k.name(id), at
+		r.name, r.first = k.name(id).kept(), at
 	}
 	r.last = max(r.last, at)
 	r.day[b.places[day]]++

@@ -68,10 +68,16 @@ func (k key) name(id client.Identity) name {
 		return name{kind: id.Kind, text: id.Text}
 	}
 	family, network, _ := strings.Cut(id.Text, " ")
-	n := name{kind: id.Kind, text: strings.Clone(family)} // a part of the text would keep the rest in memory
+	n := name{kind: id.Kind, text: family}
 	if network != "" && network != "-" {
 		n.network = k.hash("network", network)
 	}
+	return n
+}
+
+// kept is the name without the rest of the text that it is a part of.
+func (n name) kept() name {
+	n.text = strings.Clone(n.text)
 	return n
 }
 
@@ -85,8 +91,9 @@ func (n name) String() string {
 	}
 	var network [8]byte
 	binary.BigEndian.PutUint64(network[:], n.network)
-	b := make([]byte, 0, len(n.kind)+len(n.text)+3+2*len(network))
-	b = append(append(append(append(b, n.kind...), ' '), n.text...), " #"...)
+	var room [64]byte
+	b := append(room[:0], n.kind...)
+	b = append(append(append(b, ' '), n.text...), " #"...)
 	return string(hex.AppendEncode(b, network[:]))
 }
 

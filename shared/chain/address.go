@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto/keccak"
 )
 
 // Address is an EVM address together with its EIP-55 text, so that the text
@@ -34,7 +35,7 @@ func ParseAddress(text string) (common.Address, error) {
 	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
 		return common.Address{}, errShape
 	}
-	if mixedCase(text[2:]) && a.Hex() != text {
+	if mixedCase(text[2:]) && !checksummed(text[2:]) {
 		return common.Address{}, errChecksum
 	}
 	return a, nil
@@ -56,4 +57,24 @@ func mixedCase(digits string) bool {
 		}
 	}
 	return lower && upper
+}
+
+// checksummed tells whether digits are in the case that EIP-55 gives them: a
+// letter is a capital where the hash of the lower-case digits has at least 8.
+func checksummed(digits string) bool {
+	var lower [2 * common.AddressLength]byte
+	for i := range lower {
+		lower[i] = digits[i] | 0x20 // leaves 0 to 9 as they are
+	}
+	var room [common.HashLength]byte
+	state := keccak.NewLegacyKeccak256()
+	state.Write(lower[:])
+	hash := state.Sum(room[:0])
+	for i := range lower {
+		nibble := hash[i/2] >> (4 * (1 - i%2)) & 0xf
+		if c := digits[i]; c > '9' && (c < 'a') != (nibble >= 8) {
+			return false
+		}
+	}
+	return true
 }

@@ -52,7 +52,7 @@ func Reference() *Deployment {
 
 // Target is the contract that receives the source transaction of p: a pool, or
 // the issuer's messenger.
-func (d *Deployment) Target(p Pair) Address {
+func (d *Deployment) Target(p *Pair) Address {
 	return d.targets[source{p.Src, p.SrcToken.Symbol}]
 }
 
@@ -75,7 +75,7 @@ func (d *Deployment) Routers() []Router {
 	for src, target := range d.targets {
 		for _, t := range listings[src.id] {
 			if t.Symbol == src.symbol {
-				rows = append(rows, Router{src.id, t, target})
+				rows = append(rows, Router{src.id, *t, target})
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func TestReferenceCoversEveryPair(t *testing.T) {
 	}
 	for _, p := range chain.Pairs() {
 		key := p.Src.String() + " " + p.SrcToken.Symbol
-		if target := d.Target(p).String(); target == "" || target != listed[key] {
+		if target := d.Target(&p).String(); target == "" || target != listed[key] {
 			t.Errorf("%s: got target %q, listed %q", key, target, listed[key])
 		}
 	}

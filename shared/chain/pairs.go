@@ -60,7 +60,7 @@ var pairs = []struct {
 	{WETH, privacy, ETH, ids{1}, Direct},
 }
 
-// Pair is one supported swap.
+// Pair is one supported swap. There is one of each, which nobody changes.
 type Pair struct {
 	Src, Dst           ID
 	SrcToken, DstToken Token
@@ -73,25 +73,25 @@ type pairKey struct {
 }
 
 var (
-	allPairs   []Pair
-	routeByKey = map[pairKey]Route{}
-	listings   = map[ID][]Token{} // by routing ID, the tokens some pair moves there
+	allPairs  []*Pair
+	pairByKey = map[pairKey]*Pair{}
+	listings  = map[ID][]*Token{} // by routing ID, the tokens some pair moves there
 )
 
 func init() {
 	for _, row := range pairs {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
-				p := Pair{src, dst, list(src, row.srcToken), list(dst, row.dstToken), row.route}
+				p := &Pair{src, dst, *list(src, row.srcToken), *list(dst, row.dstToken), row.route}
 				allPairs = append(allPairs, p)
-				routeByKey[pairKey{src, dst, row.srcToken, row.dstToken}] = row.route
+				pairByKey[pairKey{src, dst, row.srcToken, row.dstToken}] = p
 			}
 		}
 	}
 }
 
 // list enters a token of the table into the listing of its routing ID.
-func list(id ID, symbol string) Token {
+func list(id ID, symbol string) *Token {
 	for _, t := range listings[id] {
 		if t.Symbol == symbol {
 			return t
@@ -100,12 +100,18 @@ func list(id ID, symbol string) Token {
 	network, _ := FindNetwork(id)
 	for _, t := range network.Tokens {
 		if t.Symbol == symbol {
-			listings[id] = append(listings[id], t)
-			return t
+			listings[id] = append(listings[id], &t)
+			return &t
 		}
 	}
 	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
 }
 
 // Pairs lists every supported pair in the order of the table.
-func Pairs() []Pair { return append([]Pair(nil), allPairs...) }
+func Pairs() []Pair {
+	pairs := make([]Pair, len(allPairs))
+	for i, p := range allPairs {
+		pairs[i] = *p
+	}
+	return pairs
+}

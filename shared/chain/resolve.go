@@ -11,10 +11,18 @@ import (
 // FindToken resolves what a caller wrote, a symbol in any case or an address,
 // to a token that can be swapped from or to id.
 func FindToken(id ID, name string) (Token, error) {
+	t, err := findToken(id, name)
+	if err != nil {
+		return Token{}, err
+	}
+	return *t, nil
+}
+
+func findToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
 		if err != nil {
-			return Token{}, fault.New(fault.UnsupportedToken, "The token %v", err)
+			return nil, fault.New(fault.UnsupportedToken, "The token %v", err)
 		}
 		if address == (common.Address{}) {
 			address = Native.Address
@@ -24,7 +32,7 @@ func FindToken(id ID, name string) (Token, error) {
 				return t, nil
 			}
 		}
-		return Token{}, notListed(id, "The token with that address")
+		return nil, notListed(id, "The token with that address")
 	}
 	for _, t := range listings[id] {
 		if strings.EqualFold(t.Symbol, name) {
@@ -33,10 +41,10 @@ func FindToken(id ID, name string) (Token, error) {
 	}
 	for _, symbol := range []string{USDC, USDT, DAI, USD1, ETH, WETH} {
 		if strings.EqualFold(symbol, name) {
-			return Token{}, notListed(id, symbol)
+			return nil, notListed(id, symbol)
 		}
 	}
-	return Token{}, notListed(id, "That token")
+	return nil, notListed(id, "That token")
 }
 
 func notListed(id ID, subject string) error {
@@ -49,21 +57,21 @@ func notListed(id ID, subject string) error {
 
 // FindPair resolves both ends of a swap and makes sure that they are a pair.
 // The parameter at fault is named as every version of the interface names it.
-func FindPair(src ID, srcToken string, dst ID, dstToken string) (Pair, error) {
-	from, err := FindToken(src, srcToken)
+func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
+	from, err := findToken(src, srcToken)
 	if err != nil {
-		return Pair{}, fault.On("srcToken", err)
+		return nil, fault.On("srcToken", err)
 	}
-	to, err := FindToken(dst, dstToken)
+	to, err := findToken(dst, dstToken)
 	if err != nil {
-		return Pair{}, fault.On("dstToken", err)
+		return nil, fault.On("dstToken", err)
 	}
-	route, ok := routeByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
+	pair, ok := pairByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
 	if !ok {
-		return Pair{}, fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s",
+		return nil, fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s",
 			from.Symbol, src, to.Symbol, dst, destinations(src, from.Symbol))
 	}
-	return Pair{src, dst, from, to, route}, nil
+	return pair, nil
 }
 
 // destinations says where a token can go instead.

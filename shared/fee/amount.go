@@ -53,7 +53,7 @@ func limitsOf(symbol string) limits {
 
 // CheckLimits refuses an amount of the source token outside the bounds of one
 // transaction, which are themselves allowed.
-func CheckLimits(token chain.Token, amount *uint256.Int) error {
+func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 	l := limitsOf(token.Symbol)
 	unit := &powers[token.Decimals-2]
 	min := new(uint256.Int).Mul(uint256.NewInt(l.min), unit)

@@ -26,7 +26,7 @@ func (e *Engine) encode(ctx context.Context, req *Request, q *Quote) error {
 		q.Value = req.Amount
 		return nil
 	}
-	q.Approval = &Approval{
+	q.Approval = Approval{
 		Token:    q.Pair.SrcToken.Address,
 		Spender:  q.To,
 		Amount:   req.Amount,

@@ -63,7 +63,7 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 
 // price checks the amount and takes the fees out of it.
 func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
-	if err := fee.CheckLimits(q.Pair.SrcToken, &req.Amount); err != nil {
+	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
 		return err
 	}
 	q.Fee.ChainID = e.deployment.FeeChain(q.Pair.Dst)

@@ -18,7 +18,7 @@ import (
 const private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 
 // request moves 12.345678… of a token over a pair.
-func request(t *testing.T, p chain.Pair) *quote.Request {
+func request(t *testing.T, p *chain.Pair) *quote.Request {
 	t.Helper()
 	to := "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	if p.Dst.Private() {
@@ -63,7 +63,7 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 	for _, p := range chain.Pairs() {
 		r, f := &registry{}, &fees{}
 		engine := quote.NewEngine(d, f, r)
-		req := request(t, p)
+		req := request(t, &p)
 		plain, err := engine.Quote(t.Context(), req)
 		if err != nil {
 			t.Fatalf("%s on %d to %d: %v", p.SrcToken.Symbol, p.Src, p.Dst, err)

@@ -22,12 +22,12 @@ type Request struct {
 
 // Quote is a swap that can be signed: the two transactions and what comes of them.
 type Quote struct {
-	Pair       chain.Pair
+	Pair       *chain.Pair
 	To         chain.Address // the contract that receives the source transaction
 	SrcAmount  uint256.Int   // in the source token's smallest unit
 	DestAmount uint256.Int   // what is left after the fees, in the destination token's
 	Fee        Fee
-	Approval   *Approval // nil when the source is native
+	Approval   Approval // zero when the source is native
 	Calldata   []byte
 	Value      uint256.Int // native value to send, zero for an ERC-20 source
 }

@@ -49,8 +49,9 @@ func (r Recipient) payableOn(dst chain.ID) error {
 }
 
 // encode gives the bytes that name the recipient in calldata, and their type.
-// For a private recipient that is a fresh note, different every time.
-func (r Recipient) encode() ([]byte, uint8, error) {
+// For a private recipient that is a fresh note, different every time; for an
+// account, the bytes are the recipient's own.
+func (r *Recipient) encode() ([]byte, uint8, error) {
 	if r.Private == nil {
 		return r.EVM[:], calldata.RecipientEVM, nil
 	}

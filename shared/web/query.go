@@ -12,19 +12,17 @@ import (
 // Query reads the parameters of a request, each at most once and never empty.
 // The first fault stays; reading on after it is harmless.
 type Query struct {
-	params []param
-	err    error
-
-	few [12]param // as many as a request of ours has: no allocation of their own
+	few   [8]param // as many as a request of ours has, which need no allocation
+	count int      // of those
+	more  []param  // beyond them
+	err   error
 }
 
 type param struct{ name, value string }
 
 // ParseQuery reads a request's query string as net/url does, except that a
 // part that cannot be read is a fault and not silently dropped.
-func ParseQuery(r *http.Request) *Query {
-	q := &Query{}
-	q.params = q.few[:0]
+func ParseQuery(r *http.Request) (q Query) {
 	rest := r.URL.RawQuery
 	for rest != "" {
 		var part string
@@ -38,10 +36,15 @@ func ParseQuery(r *http.Request) *Query {
 			value, err = unescape(value)
 		}
 		if err != nil {
-			return &Query{err: fault.New(fault.InvalidParameter,
+			return Query{err: fault.New(fault.InvalidParameter,
 				"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(err)}
 		}
-		q.params = append(q.params, param{name, value})
+		if q.count < len(q.few) {
+			q.few[q.count] = param{name, value}
+			q.count++
+		} else {
+			q.more = append(q.more, param{name, value})
+		}
 	}
 	return q
 }
@@ -68,10 +71,12 @@ func (q *Query) Err() error { return q.err }
 // get is the text of a parameter, and whether it is there and well.
 func (q *Query) get(name string) (text string, ok bool) {
 	given := 0
-	for i := range q.params {
-		if q.params[i].name == name {
-			given++
-			text = q.params[i].value
+	for _, params := range [...][]param{q.few[:q.count], q.more} {
+		for i := range params {
+			if params[i].name == name {
+				given++
+				text = params[i].value
+			}
 		}
 	}
 	switch {

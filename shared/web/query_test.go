@@ -44,7 +44,8 @@ func TestQuery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.URL.RawQuery = tt.query
-			q := web.ParseQuery(r)
+			query := web.ParseQuery(r)
+			q := &query
 			a := web.Required(q, "a", number)
 			b := web.Optional(q, "b", number)
 			if a != tt.a || b != tt.b {
@@ -85,7 +86,8 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.RawQuery = query
-		q := web.ParseQuery(r)
+		parsed := web.ParseQuery(r)
+		q := &parsed
 		got := web.Optional(q, "a", web.Text)
 		want, err := url.ParseQuery(query)
 		switch given := want["a"]; {
@@ -105,7 +107,7 @@ func TestLengthIsStated(t *testing.T) {
 	for _, size := range []int{1, 2046, 2047, 2048, 2049, 10_000} {
 		body := strings.Repeat("x", size)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_ = web.Bytes(w, 200, "text/plain", []byte(body))
+			_ = web.Body(w, []byte(body))
 		}))
 		for _, method := range []string{"GET", "HEAD"} {
 			req, err := http.NewRequest(method, server.URL, nil)

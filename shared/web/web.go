@@ -49,20 +49,18 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	return Bytes(w, status, jsonType, body.Bytes())
+	return send(w, status, jsonType, body.Bytes())
 }
 
 // Body answers with JSON that is complete already.
 func Body(w http.ResponseWriter, body []byte) error {
-	return Bytes(w, http.StatusOK, jsonType, body)
+	return send(w, http.StatusOK, jsonType, body)
 }
 
-const jsonType = "application/json"
-
-// Bytes answers with a body that is complete already.
-func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) error {
+// send answers with a body that is complete already.
+func send(w http.ResponseWriter, status int, contentType []string, body []byte) error {
 	h := w.Header()
-	h.Set("Content-Type", contentType)
+	h["Content-Type"] = contentType
 	if len(body) > buffered {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
@@ -76,12 +74,17 @@ func Bytes(w http.ResponseWriter, status int, contentType string, body []byte) e
 // body it states the length by itself, and the header fits a small map.
 const buffered = 2048
 
-var nosniff = []string{"nosniff"}
+// The values of headers are made once.
+var (
+	jsonType = []string{"application/json"}
+	nosniff  = []string{"nosniff"}
+)
 
 // File serves a fixed document, which caches may keep for a while.
 func File(contentType string, body []byte) Handler {
+	kind := []string{contentType}
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Cache-Control", "public, max-age=300")
-		return Bytes(w, http.StatusOK, contentType, body)
+		return send(w, http.StatusOK, kind, body)
 	}
 }

@@ -32,8 +32,8 @@ func NewBody(q *quote.Quote) *Body {
 	b := bodies.Get().(*Body)
 	b.json = append(b.json[:0], '{')
 	b.Text("to", q.To.String())
-	b.token("srcToken", q.Pair.SrcToken)
-	b.token("destToken", q.Pair.DstToken)
+	b.token("srcToken", &q.Pair.SrcToken)
+	b.token("destToken", &q.Pair.DstToken)
 	b.Amount("srcAmount", &q.SrcAmount)
 	b.Amount("destAmount", &q.DestAmount)
 	return b
@@ -100,17 +100,35 @@ func (b *Body) Percentage(name string, rate fee.BPS) {
 func (b *Body) Amount(name string, amount *uint256.Int) {
 	b.name(name)
 	b.json = append(b.json, '"')
-	if amount.IsUint64() {
-		b.json = strconv.AppendUint(b.json, amount.Uint64(), 10)
-	} else {
-		b.json = append(b.json, amount.Dec()...)
-	}
+	b.json = appendDecimal(b.json, amount)
 	b.json = append(b.json, '"')
+}
+
+// appendDecimal writes a number 18 digits at a time, without an allocation.
+func appendDecimal(b []byte, n *uint256.Int) []byte {
+	if n.IsUint64() {
+		return strconv.AppendUint(b, n.Uint64(), 10)
+	}
+	var high, low uint256.Int
+	high.DivMod(n, ten18, &low)
+	b = appendDecimal(b, &high)
+	start := len(b)
+	b = strconv.AppendUint(b, low.Uint64()+ten18.Uint64(), 10) // a 1 in front keeps the zeros
+	return append(b[:start], b[start+1:]...)
+}
+
+var ten18 = uint256.NewInt(1e18)
+
+func appendHex(b []byte, n *uint256.Int) []byte {
+	if n.IsUint64() {
+		return strconv.AppendUint(append(b, "0x"...), n.Uint64(), 16)
+	}
+	return append(b, n.Hex()...)
 }
 
 // Approval adds the ERC-20 approval to send first, if there is one.
 func (b *Body) Approval(name string, a *quote.Approval) {
-	if a == nil {
+	if a.Calldata == nil {
 		return
 	}
 	b.Open(name)
@@ -125,7 +143,9 @@ func (b *Body) Approval(name string, a *quote.Approval) {
 func (b *Body) Call(name string, q *quote.Quote) {
 	b.Open(name)
 	b.hex("calldata", q.Calldata)
-	b.Text("value", q.Value.Hex())
+	b.name("value")
+	b.json = appendHex(append(b.json, '"'), &q.Value)
+	b.json = append(b.json, '"')
 	b.Close()
 }
 
@@ -140,7 +160,7 @@ func (b *Body) Route(name string, r chain.Route) {
 	b.Close()
 }
 
-func (b *Body) token(name string, t chain.Token) {
+func (b *Body) token(name string, t *chain.Token) {
 	b.Open(name)
 	b.Text("address", t.Address.String())
 	b.Text("symbol", t.Symbol)

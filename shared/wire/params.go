@@ -25,9 +25,9 @@ func DecodeSwap(q *web.Query, parseChain func(string) (chain.ID, error)) quote.R
 
 // DecodeRecipient reads a recipient that must be there and must not be zero.
 func DecodeRecipient(q *web.Query) quote.Recipient {
-	parse := recipientParser(q)
+	kind := web.Optional(q, "recipientType", parseRecipientType)
 	return web.Required(q, "recipient", func(text string) (quote.Recipient, error) {
-		r, err := parse(text)
+		r, err := parseRecipient(kind, text)
 		if err == nil && r.Zero() {
 			err = fault.New(fault.InvalidRecipient, "The recipient is the zero address: what is sent there is lost")
 		}
@@ -38,20 +38,18 @@ func DecodeRecipient(q *web.Query) quote.Recipient {
 // DecodeOptionalRecipient reads a recipient that may be left out, as the zero
 // address then.
 func DecodeOptionalRecipient(q *web.Query) quote.Recipient {
-	return web.Optional(q, "recipient", recipientParser(q))
+	kind := web.Optional(q, "recipientType", parseRecipientType)
+	return web.Optional(q, "recipient", func(text string) (quote.Recipient, error) { return parseRecipient(kind, text) })
 }
 
-// recipientParser reads the recipientType and gives the parser that holds the
-// recipient to it. A 0zk address is a private recipient whatever the type.
-func recipientParser(q *web.Query) func(string) (quote.Recipient, error) {
-	kind := web.Optional(q, "recipientType", parseRecipientType)
-	return func(text string) (quote.Recipient, error) {
-		r, err := quote.ParseRecipient(text)
-		if err == nil && kind == calldata.RecipientPrivate && r.Private == nil {
-			err = fault.New(fault.InvalidRecipient, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
-		}
-		return r, err
+// parseRecipient holds a recipient to the recipientType. A 0zk address is a
+// private recipient whatever the type.
+func parseRecipient(kind int, text string) (quote.Recipient, error) {
+	r, err := quote.ParseRecipient(text)
+	if err == nil && kind == calldata.RecipientPrivate && r.Private == nil {
+		err = fault.New(fault.InvalidRecipient, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
 	}
+	return r, err
 }
 
 func parseRecipientType(text string) (int, error) {

@@ -105,7 +105,7 @@ func swap(t *testing.T, n *Net, dst int64, dstToken common.Address) (common.Hash
 	t.Helper()
 	hub, _ := chain.FindNetwork(chain.Hub)
 	usdc := tokenOf(hub, chain.USDC)
-	pool := n.Deployment.Target(chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
+	pool := n.Deployment.Target(&chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
 	amount := units(100, usdc.Decimals)
 	if _, err := n.Chain(chain.Hub).Send(t.Context(), User.Key, usdc.Address.Address, nil, call(contracts.TokenABI, "approve", pool, amount)); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func (c *check) checkLimits() {
 }
 
 // protocolBPS is the protocol's rate in hundredths of a percent: 0.3 % into the hub, 0.5 % out of it and for privacy.
-func protocolBPS(p chain.Pair) int64 {
+func protocolBPS(p *chain.Pair) int64 {
 	if p.Dst == chain.Hub && !p.Src.Private() {
 		return 30
 	}

@@ -22,7 +22,7 @@ import (
 
 // A Swap is what somebody wants.
 type Swap struct {
-	chain.Pair
+	*chain.Pair
 	Amount     *big.Int       // of the source token, in its smallest unit
 	Recipient  string         // an EVM address, or a 0zk address for a privacy pool
 	Integrator common.Address // zero for none

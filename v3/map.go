@@ -30,7 +30,7 @@ func mapFee(b *wire.Body, f *quote.Fee) {
 	b.Percentage("percentage", fee.BPS(f.Partner.FeeBPS))
 	b.Amount("amount", &f.Integrator)
 	if f.Partner != (integrator.Partner{}) {
-		b.Text("id", f.Partner.ID.String())
+		b.Hex("id", f.Partner.ID[:])
 		b.Text("address", f.Partner.Wallet.String())
 	}
 	b.Close()

@@ -23,6 +23,9 @@ const (
 // integratorIn finds the one integrator that a query names. It walks the query
 // instead of parsing it: the cost is no more than one look at every byte.
 func integratorIn(query string) string {
+	if !strings.Contains(query, integratorName) && strings.IndexByte(query, '%') < 0 {
+		return "" // as in most
+	}
 	value, found := "", false
 	for query != "" {
 		var pair string
@@ -72,7 +75,8 @@ func canonicalIntegrator(text string) string {
 	if _, err := hex.Decode(wallet[:], []byte(digits)); err != nil || wallet == (common.Address{}) {
 		return ""
 	}
-	return "0x" + padding + strings.ToLower(digits)
+	var room [longID]byte
+	return string(hex.AppendEncode(append(room[:0], "0x"+padding...), wallet[:]))
 }
 
 // mistyped tells whether an integrator is in mixed case, which is a checksum,

@@ -34,8 +34,8 @@ func Protocol(src, dst chain.ID) BPS {
 	return outbound
 }
 
-// Percent is the rate in percent, as the shortest decimal: 30 is "0.3".
-func (b BPS) Percent() string { return hundredths(uint64(b)) }
+// AppendPercent writes the rate in percent, as the shortest decimal: 30 is 0.3.
+func (b BPS) AppendPercent(text []byte) []byte { return appendHundredths(text, uint64(b)) }
 
 // Of is the fee on amount at this rate, rounded down. It is exact for any
 // amount within the limits, which are far below 2^128.
@@ -79,18 +79,19 @@ func (s *Split) Total() uint256.Int {
 	return total
 }
 
-// hundredths prints n/100 as the shortest decimal.
-func hundredths(n uint64) string {
-	whole, part := strconv.FormatUint(n/100, 10), n%100
+// hundredths is n/100 as the shortest decimal.
+func hundredths(n uint64) string { return string(appendHundredths(nil, n)) }
+
+func appendHundredths(b []byte, n uint64) []byte {
+	b = strconv.AppendUint(b, n/100, 10)
+	tens, ones := byte(n%100/10), byte(n%10)
 	switch {
-	case part == 0:
-		return whole
-	case part%10 == 0:
-		return whole + "." + strconv.FormatUint(part/10, 10)
-	case part < 10:
-		return whole + ".0" + strconv.FormatUint(part, 10)
+	case ones != 0:
+		return append(b, '.', '0'+tens, '0'+ones)
+	case tens != 0:
+		return append(b, '.', '0'+tens)
 	}
-	return whole + "." + strconv.FormatUint(part, 10)
+	return b
 }
 
 // powers of ten, as many as a token can have decimals.

@@ -27,7 +27,7 @@ func TestProtocolRates(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	for bps, want := range map[fee.BPS]string{0: "0", 1: "0.01", 9: "0.09", 10: "0.1", 30: "0.3", 50: "0.5", 99: "0.99", 100: "1", 101: "1.01", 125: "1.25", 150: "1.5", 1000: "10"} {
-		if got := bps.Percent(); got != want {
+		if got := string(bps.AppendPercent(nil)); got != want {
 			t.Errorf("%d bps: got %s, want %s", bps, got, want)
 		}
 	}

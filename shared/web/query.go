@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -24,6 +25,10 @@ type param struct{ name, value string }
 // part that cannot be read is a fault and not silently dropped.
 func ParseQuery(r *http.Request) (q Query) {
 	rest := r.URL.RawQuery
+	if strings.IndexByte(rest, ';') >= 0 {
+		return Query{err: unreadable(errors.New("a semicolon"))}
+	}
+	plain := strings.IndexByte(rest, '%') < 0 && strings.IndexByte(rest, '+') < 0
 	for rest != "" {
 		var part string
 		part, rest, _ = strings.Cut(rest, "&")
@@ -31,13 +36,13 @@ func ParseQuery(r *http.Request) (q Query) {
 			continue
 		}
 		name, value, _ := strings.Cut(part, "=")
-		name, err := unescape(name)
-		if err == nil {
-			value, err = unescape(value)
-		}
-		if err != nil {
-			return Query{err: fault.New(fault.InvalidParameter,
-				"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(err)}
+		if !plain {
+			var nameErr, valueErr error
+			name, nameErr = url.QueryUnescape(name)
+			value, valueErr = url.QueryUnescape(value)
+			if err := cmp.Or(nameErr, valueErr); err != nil {
+				return Query{err: unreadable(err)}
+			}
 		}
 		if q.count < len(q.few) {
 			q.few[q.count] = param{name, value}
@@ -49,20 +54,9 @@ func ParseQuery(r *http.Request) (q Query) {
 	return q
 }
 
-func unescape(text string) (string, error) {
-	plain := true
-	for i := range len(text) {
-		switch text[i] {
-		case ';':
-			return "", errors.New("a semicolon")
-		case '%', '+':
-			plain = false
-		}
-	}
-	if plain {
-		return text, nil
-	}
-	return url.QueryUnescape(text)
+func unreadable(cause error) error {
+	return fault.New(fault.InvalidParameter,
+		"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(cause)
 }
 
 // Err is the first fault, nil if all was well.

@@ -93,7 +93,7 @@ func (b *Body) Chain(name string, id chain.ID) {
 // Percentage adds a rate as a number of percent.
 func (b *Body) Percentage(name string, rate fee.BPS) {
 	b.name(name)
-	b.json = append(b.json, rate.Percent()...)
+	b.json = rate.AppendPercent(b.json)
 }
 
 // Amount adds an amount as a decimal string.
@@ -135,14 +135,14 @@ func (b *Body) Approval(name string, a *quote.Approval) {
 	b.Text("token", a.Token.String())
 	b.Text("spender", a.Spender.String())
 	b.Amount("amount", &a.Amount)
-	b.hex("calldata", a.Calldata)
+	b.Hex("calldata", a.Calldata)
 	b.Close()
 }
 
 // Call adds the payload of the main transaction.
 func (b *Body) Call(name string, q *quote.Quote) {
 	b.Open(name)
-	b.hex("calldata", q.Calldata)
+	b.Hex("calldata", q.Calldata)
 	b.name("value")
 	b.json = appendHex(append(b.json, '"'), &q.Value)
 	b.json = append(b.json, '"')
@@ -183,7 +183,8 @@ func (b *Body) quoted(text string) {
 	b.json = append(b.json, '"')
 }
 
-func (b *Body) hex(name string, data []byte) {
+// Hex adds bytes as 0x and lower-case digits.
+func (b *Body) Hex(name string, data []byte) {
 	b.name(name)
 	b.json = append(b.json, `"0x`...)
 	b.json = hex.AppendEncode(b.json, data)

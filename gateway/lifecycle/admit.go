@@ -1,35 +1,12 @@
 package lifecycle
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
 )
-
-// Deny answers a refused request, in the dialect of its version.
-type Deny func(http.ResponseWriter, *http.Request, *fault.Error)
-
-// Middleware gives every answer of a version its headers, and refuses the
-// requests that the plan refuses. It panics for a version the keeper does not
-// know, which is a mistake in the program.
-func (k *Keeper) Middleware(version string, deny Deny) func(http.Handler) http.Handler {
-	if !slices.Contains(k.versions, version) {
-		panic(fmt.Sprintf("lifecycle: no version %q among %q", version, k.versions))
-	}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if e := k.Admit(w.Header(), r, version); e != nil {
-				deny(w, r, e)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
 
 // Admit sets the headers a request's answer must carry and says why the
 // request is refused, if it is. It must come before anything is written.

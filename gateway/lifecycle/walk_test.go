@@ -286,16 +286,6 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-func TestUnknownVersionIsAMistake(t *testing.T) {
-	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan)
-	defer func() {
-		if recover() == nil {
-			t.Error("mounting a version the keeper does not know is accepted")
-		}
-	}()
-	w.keeper.Middleware("v9", deny)
-}
-
 func BenchmarkAdmit(b *testing.B) {
 	for _, bb := range []struct{ name, now, plan string }{
 		{"no plan", "2026-10-01T00:00:00Z", nothingPlanned},

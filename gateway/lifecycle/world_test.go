@@ -76,7 +76,7 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	router := chi.NewRouter()
 	for _, version := range served {
 		router.Route("/"+version, func(r chi.Router) {
-			r.Use(w.keeper.Middleware(version, deny))
+			r.Use(w.guard(version))
 			r.Get("/quote", func(rw http.ResponseWriter, r *http.Request) {
 				w.core.Add(1)
 				fmt.Fprintf(rw, `{"from":%q}`, version)
@@ -93,6 +93,19 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	t.Cleanup(w.server.Close)
 	t.Cleanup(w.server.Client().CloseIdleConnections)
 	return w
+}
+
+// guard asks the keeper about each request, the way a front door does.
+func (w *world) guard(version string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if e := w.keeper.Admit(rw.Header(), r, version); e != nil {
+				deny(rw, r, e)
+				return
+			}
+			next.ServeHTTP(rw, r)
+		})
+	}
 }
 
 // deny answers the way a front door does.

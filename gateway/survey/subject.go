@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-
-	"github.com/go-chi/chi/v5/middleware"
 )
 
 // maxQuery bounds what is kept of a request. The longest lawful quote request
@@ -34,20 +32,9 @@ func (s *Survey) Subject(version, successor string, try Try) *Subject {
 	return subject
 }
 
-// Middleware asks about every GET that was answered with success. A request
-// the old version itself refused is no one's hope, and does not count.
-func (s *Subject) Middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		watched := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		next.ServeHTTP(watched, r)
-		status := watched.Status() // 0: nothing was written, which net/http sends as 200
-		if r.Method == http.MethodGet && (status == 0 || status/100 == 2) {
-			s.Ask(r)
-		}
-	})
-}
-
-// Ask queues a request for trial, or drops it. It never waits.
+// Ask queues a request that the version has answered with success for trial, or
+// drops it. It never waits. A request that the version itself refused is no
+// one's hope, and is not to be asked about.
 func (s *Subject) Ask(r *http.Request) {
 	if len(r.URL.RawQuery) > maxQuery {
 		s.dropped.Add(1)

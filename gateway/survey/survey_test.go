@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/gateway/client"
@@ -64,7 +65,7 @@ func open(t *testing.T, o survey.Options, try survey.Try) *door {
 	}
 	d := &door{t: t, survey: survey.New(o)}
 	router := chi.NewRouter()
-	router.Use(d.survey.Subject("v1", "v3", try).Middleware)
+	router.Use(asking(d.survey.Subject("v1", "v3", try)))
 	router.Get("/v1/quote", func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("answer") {
 		case "400":
@@ -85,6 +86,20 @@ func open(t *testing.T, o survey.Options, try survey.Try) *door {
 	d.server = httptest.NewServer(router)
 	t.Cleanup(func() { d.finish() })
 	return d
+}
+
+// asking asks about every GET that was answered with success.
+func asking(s *survey.Subject) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			watched := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			next.ServeHTTP(watched, r)
+			status := watched.Status() // 0: nothing was written, which net/http sends as 200
+			if r.Method == http.MethodGet && (status == 0 || status/100 == 2) {
+				s.Ask(r)
+			}
+		})
+	}
 }
 
 func (d *door) ask(method, query, origin string) int {

@@ -170,17 +170,19 @@ func (b *Body) token(name string, t *chain.Token) {
 }
 
 func (b *Body) name(name string) {
-	if b.json[len(b.json)-1] != '{' {
-		b.json = append(b.json, ',')
+	json := b.json
+	if json[len(json)-1] != '{' {
+		json = append(json, ',')
 	}
-	b.quoted(name)
-	b.json = append(b.json, ':')
+	json = append(json, '"')
+	json = append(json, name...)
+	b.json = append(json, '"', ':')
 }
 
 func (b *Body) quoted(text string) {
-	b.json = append(b.json, '"')
-	b.json = append(b.json, text...)
-	b.json = append(b.json, '"')
+	json := append(b.json, '"')
+	json = append(json, text...)
+	b.json = append(json, '"')
 }
 
 // Hex adds bytes as 0x and lower-case digits.

@@ -81,6 +81,13 @@ func (s *service) requests() []time.Time {
 	return append([]time.Time(nil), s.times...)
 }
 
+// asked are the requests that reached the service.
+func (s *service) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.paths...)
+}
+
 func (s *service) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	s.mu.Lock()
 	down, deaf := s.behave == nil, s.deaf

@@ -41,6 +41,7 @@ func BenchmarkGateway(b *testing.B) {
 		{"direct", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + somebody},
 		{"burn", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=137&dstChain=369&recipient=" + somebody},
 		{"shield", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=369&dstChain=69696969&recipient=" + private},
+		{"unshield", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=69696969&dstChain=369&recipient=" + somebody},
 		{"refused", "?srcToken=USDC&dstToken=USDC&amount=1&srcChain=1&dstChain=369&recipient=" + somebody},
 	}
 	for _, m := range all {

@@ -126,3 +126,21 @@ func TestSwapWordByWord(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+func BenchmarkEncode(b *testing.B) {
+	amount, recipient := *uint256.NewInt(100_000_000), make([]byte, 20)
+	swap := calldata.Swap{DstChainID: 369, Amount: amount, Recipient: recipient}
+	burn := calldata.Burn{Amount: amount, Hook: calldata.Hook{DstChainID: 369, Recipient: recipient}}
+	for name, encode := range map[string]func() []byte{
+		"swap":    swap.Encode,
+		"burn":    burn.Encode,
+		"approve": func() []byte { return calldata.Approve(common.Address{}, &amount) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				encode()
+			}
+		})
+	}
+}

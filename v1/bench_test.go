@@ -1,0 +1,9 @@
+package v1
+
+import (
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/steps"
+)
+
+func BenchmarkSteps(b *testing.B) { steps.Version{Decode: decodeQuote, Map: mapQuote}.Benchmark(b) }

@@ -66,13 +66,22 @@ func (t *tally) count(kind string, status int) int {
 	return t.answers[fmt.Sprintf("%d %s", status, kind)]
 }
 
-func (t *tally) String() string {
+// total is how many answers there were.
+func (t *tally) total() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	total := 0
+	for _, some := range t.answers {
+		n += some
+	}
+	return n
+}
+
+func (t *tally) String() string {
+	total := t.total()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var lines []string
 	for name, n := range t.answers {
-		total += n
 		lines = append(lines, fmt.Sprintf("  %-40s %d", name, n))
 	}
 	slices.Sort(lines)

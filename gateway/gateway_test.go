@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -122,7 +121,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 }
 
 func newSurvey(t testing.TB) *survey.Survey {
-	s := survey.New(survey.Options{Client: func(r *http.Request) string { return gateway.Caller(r).Identity().String() }})
+	s := survey.New(survey.Options{})
 	t.Cleanup(func() { s.Close(context.Background()) })
 	return s
 }
@@ -145,7 +144,13 @@ func (u *counter) Record(version string, who client.Identity, _ time.Time) {
 	u.calls[version][who]++
 }
 
-func (u *counter) Name(who client.Identity) string { return "client " + string(who.Kind) }
+// Name hides the address that is part of an agent, as the census does.
+func (u *counter) Name(who client.Identity) string {
+	if who.Kind == client.Agent {
+		return "client agent"
+	}
+	return who.String()
+}
 
 func (u *counter) LastDay(version string) (clients, calls int) {
 	u.mu.Lock()

@@ -36,6 +36,7 @@ type trace struct {
 	route   string // the path as mounted, never as the client wrote it
 	caller  client.Caller
 	client  client.Identity
+	name    string // of the client, once somebody has asked
 	status  int
 	code    fault.Code // empty for a success
 }
@@ -96,12 +97,12 @@ var (
 	varies  = [2]string{"API-Revision"} // the Host is part of every cache's key already
 )
 
-// clientName is how the log calls whoever sent a request to a version.
+// clientName is how log and survey call whoever sent a request to a version.
 func (g *Gateway) clientName(t *trace) string {
-	if t.version == "" || !g.access.Enabled() {
-		return ""
+	if t.name == "" && t.version != "" {
+		t.name = g.usage.Name(t.client)
 	}
-	return g.usage.Name(t.client)
+	return t.name
 }
 
 // requestIDs makes IDs that no other process makes: a random part for this

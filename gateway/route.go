@@ -101,7 +101,7 @@ func (g *Gateway) book(m *web.Module) func(*http.Request, *trace) {
 	subject := g.survey.Subject(m.Name, current.Name, trial(current))
 	return func(r *http.Request, t *trace) {
 		record(r, t)
-		subject.Ask(r)
+		subject.Ask(g.clientName(t), r.URL.RawQuery)
 	}
 }
 

@@ -82,9 +82,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(within(5*time.Second, census.Close))
-	trials := survey.New(survey.Options{
-		Client: func(r *http.Request) string { return census.Name(gateway.Caller(r).Identity()) }, Log: log.Logger,
-	})
+	trials := survey.New(survey.Options{Log: log.Logger})
 	s.onClose(within(time.Second, trials.Close))
 	s.life, err = lifecycle.New(lifecycle.Options{
 		File: cfg.Gateway.LifecycleFile, Versions: versions, Caller: gateway.Caller,

@@ -42,12 +42,9 @@ func New(out io.Writer, format string, level slog.Leveler) *Log {
 	return &Log{out: out, level: level, text: format == "text"}
 }
 
-// Enabled tells whether a line would be written.
-func (l *Log) Enabled() bool { return l.level.Level() <= slog.LevelInfo }
-
-// Write writes a line, if that is enabled.
+// Write writes a line, if the level lets it.
 func (l *Log) Write(line *Line) {
-	if !l.Enabled() {
+	if l.level.Level() > slog.LevelInfo {
 		return
 	}
 	b := buffers.Get().(*[]byte)

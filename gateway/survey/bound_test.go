@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -133,15 +130,11 @@ func TestProportionNeverFlatters(t *testing.T) {
 
 // What a caller could notice of a survey at most.
 func BenchmarkAsk(b *testing.B) {
-	s := New(Options{Client: func(r *http.Request) string { return client.From(r, netip.Addr{}).Identity().String() }})
+	s := New(Options{})
 	defer s.Close(b.Context())
 	subject := s.Subject("v1", "v3", func(context.Context, string) error { return nil })
-	r, err := http.NewRequest(http.MethodGet, "/v1/quote?srcChain=1&dstChain=369&srcToken=USDC&dstToken=USDC&amount=100000000", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
 	b.ReportAllocs()
 	for b.Loop() {
-		subject.Ask(r)
+		subject.Ask("agent wallet", "srcChain=1&dstChain=369&srcToken=USDC&dstToken=USDC&amount=100000000")
 	}
 }

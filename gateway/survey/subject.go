@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"net/http"
 	"strings"
 	"sync/atomic"
 )
@@ -32,15 +31,15 @@ func (s *Survey) Subject(version, successor string, try Try) *Subject {
 	return subject
 }
 
-// Ask queues a request that the version has answered with success for trial, or
-// drops it. It never waits. A request that the version itself refused is no
-// one's hope, and is not to be asked about.
-func (s *Subject) Ask(r *http.Request) {
-	if len(r.URL.RawQuery) > maxQuery {
+// Ask queues a client's query that the version has answered with success for
+// trial, or drops it. It never waits. A query that the version itself refused is
+// no one's hope, and is not to be asked about.
+func (s *Subject) Ask(client, query string) {
+	if len(query) > maxQuery {
 		s.dropped.Add(1)
 		return
 	}
-	c := call{subject: s, client: s.survey.name(r), query: strings.Clone(r.URL.RawQuery)}
+	c := call{subject: s, client: client, query: strings.Clone(query)}
 	s.survey.gate.RLock()
 	defer s.survey.gate.RUnlock()
 	if s.survey.closed {

@@ -14,7 +14,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -29,8 +28,6 @@ type Try func(ctx context.Context, rawQuery string) error
 // Options is what a Survey works with. The zero value of a number means the
 // default beside it.
 type Options struct {
-	Client func(*http.Request) string // how to call whoever sent a request; needed
-
 	Workers int           // 2: trials at a time, of all versions together
 	Queue   int           // 256: calls waiting for a trial
 	Clients int           // 200: failing clients remembered of each version, twice over
@@ -42,7 +39,6 @@ type Options struct {
 
 // Survey runs the trials.
 type Survey struct {
-	name    func(*http.Request) string
 	clients int
 	timeout time.Duration
 	now     func() time.Time
@@ -67,14 +63,9 @@ type call struct {
 	query   string
 }
 
-// New starts the workers. Close stops them. Options without a Client are a
-// mistake in the program, and panic.
+// New starts the workers. Close stops them.
 func New(o Options) *Survey {
-	if o.Client == nil {
-		panic("survey: Options.Client is needed")
-	}
 	s := &Survey{
-		name:    o.Client,
 		clients: orElse(o.Clients, 200),
 		timeout: orElse(o.Timeout, 2*time.Second),
 		now:     o.Now,

@@ -59,7 +59,6 @@ type door struct {
 
 func open(t *testing.T, o survey.Options, try survey.Try) *door {
 	t.Helper()
-	o.Client = name
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -96,7 +95,7 @@ func asking(s *survey.Subject) func(http.Handler) http.Handler {
 			next.ServeHTTP(watched, r)
 			status := watched.Status() // 0: nothing was written, which net/http sends as 200
 			if r.Method == http.MethodGet && (status == 0 || status/100 == 2) {
-				s.Ask(r)
+				s.Ask(name(r), r.URL.RawQuery)
 			}
 		})
 	}
@@ -317,13 +316,13 @@ func TestCloseDropsWhenItMust(t *testing.T) {
 
 func TestATrialHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := survey.New(survey.Options{Client: name})
+		s := survey.New(survey.Options{})
 		subject := s.Subject("v1", "v3", func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
 		begin := time.Now()
-		subject.Ask(httptest.NewRequest(http.MethodGet, "/v1/quote", nil))
+		subject.Ask("somebody", "")
 		s.Close(t.Context())
 		if got := time.Since(begin); got != 2*time.Second {
 			t.Errorf("a trial that hangs took %v, want 2s", got)
@@ -341,16 +340,14 @@ func TestFindingsAge(t *testing.T) {
 	set := func(d time.Duration) { now := begin.Add(d); clock.Store(&now) }
 	set(0)
 	trying := make(chan error)
-	s := survey.New(survey.Options{Client: name, Workers: 1, Now: func() time.Time { return *clock.Load() }})
+	s := survey.New(survey.Options{Workers: 1, Now: func() time.Time { return *clock.Load() }})
 	defer s.Close(context.Background())
 	subject := s.Subject("v1", "v3", func(context.Context, string) error { return <-trying })
 	ask := func(outcome error) {
-		r := httptest.NewRequest(http.MethodGet, "/v1/quote", nil)
-		r.Header.Set("Origin", "https://a.example")
-		subject.Ask(r)
+		subject.Ask("origin https://a.example", "")
 		trying <- outcome
 		// The one worker takes up the next call only when this one is counted.
-		subject.Ask(r)
+		subject.Ask("origin https://a.example", "")
 		trying <- errors.New("of no account")
 	}
 	check := func(works, fails uint64, clients int, since time.Duration) {

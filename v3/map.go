@@ -20,7 +20,7 @@ func mapQuote(q *quote.Quote) *wire.Body {
 func mapFee(b *wire.Body, f *quote.Fee) {
 	total := f.Total()
 	b.Open("fee")
-	b.Chain("chainId", f.ChainID)
+	b.Number("chainId", uint64(f.ChainID))
 	b.Text("token", "destination")
 	b.Open("protocol")
 	b.Percentage("percentage", f.ProtocolBPS)

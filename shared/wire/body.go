@@ -84,10 +84,10 @@ func (b *Body) Texts(name string, values ...string) {
 	b.json = append(b.json, ']')
 }
 
-// Chain adds a chain ID as a number.
-func (b *Body) Chain(name string, id chain.ID) {
+// Number adds a number.
+func (b *Body) Number(name string, n uint64) {
 	b.name(name)
-	b.json = strconv.AppendUint(b.json, uint64(id), 10)
+	b.json = strconv.AppendUint(b.json, n, 10)
 }
 
 // Percentage adds a rate as a number of percent.
@@ -164,8 +164,8 @@ func (b *Body) token(name string, t *chain.Token) {
 	b.Open(name)
 	b.Text("address", t.Address.String())
 	b.Text("symbol", t.Symbol)
-	b.Chain("decimals", chain.ID(t.Decimals))
-	b.Chain("chainId", t.ChainID)
+	b.Number("decimals", uint64(t.Decimals))
+	b.Number("chainId", uint64(t.ChainID))
 	b.Close()
 }
 

@@ -17,6 +17,7 @@ import (
 var layers = map[string][]string{
 	"shared/fault":      {},
 	"shared/jsonfile":   {},
+	"shared/journal":    {},
 	"shared/chain":      {"shared/fault", "shared/jsonfile"},
 	"shared/fee":        {"shared/chain", "shared/fault"},
 	"shared/calldata":   {},

@@ -48,12 +48,7 @@ var hostiles = []hostile{
 // served. They are gone within its time limits, and leave nothing behind.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
-	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary)
-	defer w.close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := startWorld(t)
 	before, err := w.quiet(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -195,12 +190,7 @@ func TestDeafClients(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: takes half a minute; run with -args -long")
 	}
 	t.Parallel()
-	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary)
-	defer w.close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := startWorld(t)
 	before, err := w.quiet(t.Context())
 	if err != nil {
 		t.Fatal(err)

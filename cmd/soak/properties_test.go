@@ -37,12 +37,7 @@ type asker struct {
 
 func newAsker(t *testing.T) asker {
 	t.Helper()
-	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary)
-	t.Cleanup(w.close)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := startWorld(t)
 	conn, err := load.Dial(w.gateway.Addr)
 	if err != nil {
 		t.Fatal(err)

@@ -60,6 +60,18 @@ func setUp(t *testing.T) (root, binary string) {
 	return root, binary
 }
 
+// startWorld starts everything, until the test ends.
+func startWorld(t *testing.T) *world {
+	t.Helper()
+	root, binary := setUp(t)
+	w, err := newWorld(t.Context(), root, binary)
+	t.Cleanup(w.close)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 // TestSoak is the short form of the command.
 func TestSoak(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/client"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -212,22 +212,11 @@ func (w *world) state(version string) lifecycle.Stage {
 }
 
 // logged keeps what was logged.
-type logged struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
+type logged struct{ journal.Journal }
 
 // lines gives the records that contain a text.
 func (l *logged) lines(containing string) (out []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.all.String()) {
+	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, containing) {
 			out = append(out, line)
 		}

@@ -1,18 +1,18 @@
 package limit
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,27 +39,8 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// journal is a log that can be read.
-type journal struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(p)
-}
-
-func (j *journal) text() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
-}
-
-func (j *journal) count(s string) int { return strings.Count(j.text(), s) }
-
-func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+// logTo is a log that the test reads.
+func logTo(j *journal.Journal) *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
 func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 func TestThirtyPassAndTheBudgetReturnsAsPromised(t *testing.T) {
@@ -170,8 +171,8 @@ func TestZeroTurnsLimitingOff(t *testing.T) {
 }
 
 func TestPeersWithoutAddressShareNothing(t *testing.T) {
-	var j journal
-	l, err := New(t.Context(), Config{PerMinute: 1}, j.logger(), newClock().now)
+	var j journal.Journal
+	l, err := New(t.Context(), Config{PerMinute: 1}, logTo(&j), newClock().now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +200,8 @@ func TestPeersWithoutAddressShareNothing(t *testing.T) {
 	if got := l.Stats().Uncounted; got != 5 {
 		t.Errorf("got %d uncounted, want 5", got)
 	}
-	if got := j.count("cannot be counted"); got != 1 {
-		t.Errorf("got %d warnings, want 1:\n%s", got, j.text())
+	if got := j.Count("cannot be counted"); got != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", got, j.String())
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 // model is the limit in its plainest form.
@@ -140,9 +142,9 @@ func fill(m *memory) {
 }
 
 func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
-	var j journal
+	var j journal.Journal
 	c := newClock()
-	l, err := New(t.Context(), Config{PerMinute: 30}, j.logger(), c.now)
+	l, err := New(t.Context(), Config{PerMinute: 30}, logTo(&j), c.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +159,8 @@ func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
 	if got := l.Stats(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := j.count("newcomers pass uncounted"); got != 1 {
-		t.Errorf("got %d warnings, want 1:\n%s", got, j.text())
+	if got := j.Count("newcomers pass uncounted"); got != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", got, j.String())
 	}
 	c.advance(time.Minute)
 	for range 30 {

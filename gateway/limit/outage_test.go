@@ -6,14 +6,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 // Redis is killed in mid-traffic and comes back empty: every request is
 // answered by the limit's rules, and nobody's budget starts afresh.
 func TestRedisDiesAndComesBack(t *testing.T) {
 	s := startRedis(t)
-	var j journal
-	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	var j journal.Journal
+	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)
 	h := guarded(l)
 	for range 30 {
 		wantStatus(t, get(h, alice), 200)
@@ -63,8 +65,8 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	if away, back := j.count("does not answer"), j.count("is back"); away != 3 || back != 3 {
-		t.Errorf("got %d times away and %d times back in the log, want 3 and 3:\n%s", away, back, j.text())
+	if away, back := j.Count("does not answer"), j.Count("is back"); away != 3 || back != 3 {
+		t.Errorf("got %d times away and %d times back in the log, want 3 and 3:\n%s", away, back, j.String())
 	}
 	if n := s.DBSize(t.Context()).Val(); n < 100 {
 		t.Errorf("got %d clients in Redis after its return, want at least 100", n)
@@ -73,8 +75,8 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 
 func TestRedisFreezes(t *testing.T) {
 	s := startRedis(t)
-	var j journal
-	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), hasty)
+	var j journal.Journal
+	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), hasty)
 	h := guarded(l)
 	eventually(t, "Redis", l.isOn(Redis))
 	s.signal(freeze)
@@ -88,16 +90,16 @@ func TestRedisFreezes(t *testing.T) {
 	s.signal(thaw)
 	eventually(t, "the return to Redis", l.isOn(Redis))
 	wantStatus(t, get(h, alice), 429)
-	if j.count("does not answer") == 0 || j.count("is back") == 0 {
-		t.Errorf("got a log of %s, want the outage and its end", j.text())
+	if j.Count("does not answer") == 0 || j.Count("is back") == 0 {
+		t.Errorf("got a log of %s, want the outage and its end", j.String())
 	}
 }
 
 func TestRedisIsAwayAtTheStart(t *testing.T) {
 	s := startRedis(t)
 	s.kill()
-	var j journal
-	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	var j journal.Journal
+	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)
 	h := guarded(l)
 	if !l.isOn(Fallback)() {
 		t.Errorf("got %+v, want the fallback", l.Stats())
@@ -108,16 +110,16 @@ func TestRedisIsAwayAtTheStart(t *testing.T) {
 	}
 	eventually(t, "Redis", l.isOn(Redis))
 	wantRemaining(t, get(h, alice), 28)
-	if away := j.count("does not answer"); away != 1 {
-		t.Errorf("got %d warnings, want 1:\n%s", away, j.text())
+	if away := j.Count("does not answer"); away != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", away, j.String())
 	}
 }
 
 // A Redis that answers but may not write is no use, however often it is probed.
 func TestRedisIsFull(t *testing.T) {
 	s := startRedis(t)
-	var j journal
-	l := newSharedLimiter(t, s.url(), j.logger(), newClock(), calm)
+	var j journal.Journal
+	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)
 	h := guarded(l)
 	if err := s.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
@@ -125,8 +127,8 @@ func TestRedisIsFull(t *testing.T) {
 	wantStatus(t, get(h, alice), 200)
 	probes := s.calls("evalsha")
 	eventually(t, "twenty probes", func() bool { return s.calls("evalsha") > probes+20 })
-	if away := j.count("does not answer"); !l.isOn(Fallback)() || away != 1 {
-		t.Errorf("got %+v and %d warnings, want the fallback and 1:\n%s", l.Stats(), away, j.text())
+	if away := j.Count("does not answer"); !l.isOn(Fallback)() || away != 1 {
+		t.Errorf("got %+v and %d warnings, want the fallback and 1:\n%s", l.Stats(), away, j.String())
 	}
 	if err := s.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -136,18 +138,18 @@ func TestRedisIsFull(t *testing.T) {
 
 func TestThePasswordStaysOutOfTheLog(t *testing.T) {
 	s := startRedis(t, "--requirepass", "open-sesame")
-	var j journal
-	wrong := newSharedLimiter(t, "redis://:hunter2@"+s.addr, j.logger(), newClock(), calm)
+	var j journal.Journal
+	wrong := newSharedLimiter(t, "redis://:hunter2@"+s.addr, logTo(&j), newClock(), calm)
 	if !wrong.isOn(Fallback)() {
 		t.Errorf("got %+v, want the fallback", wrong.Stats())
 	}
 	wantStatus(t, get(guarded(wrong), alice), 200)
-	if !strings.Contains(j.text(), "WRONGPASS") || strings.Contains(j.text(), "hunter2") {
-		t.Errorf("got a log of %s, want WRONGPASS and not the password", j.text())
+	if !strings.Contains(j.String(), "WRONGPASS") || strings.Contains(j.String(), "hunter2") {
+		t.Errorf("got a log of %s, want WRONGPASS and not the password", j.String())
 	}
-	right := newSharedLimiter(t, "redis://:open-sesame@"+s.addr, j.logger(), newClock(), calm)
-	if !right.isOn(Redis)() || strings.Contains(j.text(), "sesame") {
-		t.Errorf("got %+v and a log of %s, want Redis and not the password", right.Stats(), j.text())
+	right := newSharedLimiter(t, "redis://:open-sesame@"+s.addr, logTo(&j), newClock(), calm)
+	if !right.isOn(Redis)() || strings.Contains(j.String(), "sesame") {
+		t.Errorf("got %+v and a log of %s, want Redis and not the password", right.Stats(), j.String())
 	}
 }
 

@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -42,36 +42,18 @@ func (c *clock) pass(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-// journal is a log that can be read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // rig is a census under test.
 type rig struct {
 	*Census
 	clock *clock
-	log   *journal
+	log   *journal.Journal
 }
 
 var versions = []string{"v3", "v1"}
 
 func start(t testing.TB, cfg Config, redisURL string, at *clock) *rig {
 	t.Helper()
-	r := &rig{clock: at, log: &journal{}}
+	r := &rig{clock: at, log: &journal.Journal{}}
 	var err error
 	r.Census, err = New(context.Background(), cfg, Options{Versions: versions, RedisURL: redisURL, Now: at.now, Log: slog.New(slog.NewTextHandler(r.log, nil))})
 	if err != nil {

@@ -165,7 +165,7 @@ func TestRedisThatGoesAway(t *testing.T) {
 	if got := a.v1(t).Week; got != (Count{6, 2}) {
 		t.Errorf("got %+v, want our own calls and what the other said last", got)
 	}
-	if got := strings.Count(a.log.String(), "does not answer"); got != 1 {
+	if got := a.log.Count("does not answer"); got != 1 {
 		t.Errorf("got %d lines about it, want 1:\n%s", got, a.log)
 	}
 	server.start() // empty

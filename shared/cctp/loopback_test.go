@@ -16,9 +16,9 @@ import (
 
 // onLoopback gives the fees of a service at an address, over the transport
 // that is used in production.
-func onLoopback(t *testing.T, address string) (*cctp.Fees, *journal) {
+func onLoopback(t *testing.T, address string) (*cctp.Fees, *logged) {
 	t.Helper()
-	log := &journal{}
+	log := &logged{}
 	f, err := cctp.New(cctp.Config{FeeURL: address}, chain.Reference().Settlement, slog.New(slog.NewTextHandler(log, nil)), nil)
 	if err != nil {
 		t.Fatal(err)

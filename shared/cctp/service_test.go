@@ -1,7 +1,6 @@
 package cctp_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 const (
@@ -135,9 +135,9 @@ func (s *service) Addr() net.Addr { return &net.UnixAddr{Name: "service"} }
 
 // fees are rates looked up at the service. The base address has a secret in
 // each place where one can be.
-func (s *service) fees(t *testing.T) (*cctp.Fees, *journal) {
+func (s *service) fees(t *testing.T) (*cctp.Fees, *logged) {
 	t.Helper()
-	log := &journal{}
+	log := &logged{}
 	f, err := cctp.New(cctp.Config{FeeURL: "https://hidden:hidden@hidden.example/hidden/"}, chain.Reference().Settlement,
 		slog.New(slog.NewTextHandler(log, nil)),
 		&http.Transport{DialTLSContext: s.dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10})
@@ -158,28 +158,13 @@ func (s *service) fees(t *testing.T) (*cctp.Fees, *journal) {
 	return f, log
 }
 
-// journal is a log that can be read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+// logged keeps what was logged.
+type logged struct{ journal.Journal }
 
 // levels are the level of each line.
-func (j *journal) levels() string {
+func (l *logged) levels() string {
 	var levels []string
-	for line := range strings.Lines(j.String()) {
+	for line := range strings.Lines(l.String()) {
 		_, rest, _ := strings.Cut(line, "level=")
 		level, _, _ := strings.Cut(rest, " ")
 		levels = append(levels, level)

@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/access"
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/survey"
@@ -38,6 +38,7 @@ type Parts struct {
 	Usage   Usage
 	Metrics Metrics
 	Limiter *limit.Limiter
+	Proxies caller.Proxies // whose X-Forwarded-For is believed
 	Access  *access.Log
 	Log     *slog.Logger
 }
@@ -45,8 +46,8 @@ type Parts struct {
 // Usage hears of every quote that was given, and knows how to call a client
 // without telling its address.
 type Usage interface {
-	Record(version string, who client.Identity, at time.Time)
-	Name(who client.Identity) string
+	Record(version string, who caller.Identity, at time.Time)
+	Name(who caller.Identity) string
 }
 
 // Metrics hears of every answer. The code is empty for a success, version and
@@ -56,7 +57,7 @@ type Metrics interface {
 }
 
 // Caller is who sent a request to a version, as far as that can be known.
-func Caller(r *http.Request) client.Caller { return traceOf(r).caller }
+func Caller(r *http.Request) caller.Caller { return traceOf(r).caller }
 
 // Gateway is the public handler.
 type Gateway struct {
@@ -71,13 +72,14 @@ type Gateway struct {
 	usage       Usage
 	metrics     Metrics
 	limiter     *limit.Limiter
+	proxies     caller.Proxies
 }
 
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
 		log: parts.Log, access: parts.Access, modules: parts.Modules, legacyHosts: cfg.hosts(),
-		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics, limiter: parts.Limiter,
+		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics, limiter: parts.Limiter, proxies: parts.Proxies,
 	}
 	router := chi.NewRouter()
 	router.Use(allowOrigins(), g.recover, g.boundURL)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/access"
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -129,24 +129,24 @@ func newSurvey(t testing.TB) *survey.Survey {
 // counter counts in memory, for ever.
 type counter struct {
 	mu    sync.Mutex
-	calls map[string]map[client.Identity]int
+	calls map[string]map[caller.Identity]int
 }
 
-func (u *counter) Record(version string, who client.Identity, _ time.Time) {
+func (u *counter) Record(version string, who caller.Identity, _ time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
-		u.calls = map[string]map[client.Identity]int{}
+		u.calls = map[string]map[caller.Identity]int{}
 	}
 	if u.calls[version] == nil {
-		u.calls[version] = map[client.Identity]int{}
+		u.calls[version] = map[caller.Identity]int{}
 	}
 	u.calls[version][who]++
 }
 
 // Name hides the address that is part of an agent, as the census does.
-func (u *counter) Name(who client.Identity) string {
-	if who.Kind == client.Agent {
+func (u *counter) Name(who caller.Identity) string {
+	if who.Kind == caller.Agent {
 		return "client agent"
 	}
 	return who.String()

@@ -14,7 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/access"
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -34,15 +34,15 @@ type trace struct {
 	start   time.Time
 	version string // empty for a path of no version
 	route   string // the path as mounted, never as the client wrote it
-	caller  client.Caller
-	client  client.Identity
+	caller  caller.Caller
+	client  caller.Identity
 	name    string // of the client, once somebody has asked
 	status  int
 	code    fault.Code // empty for a success
 }
 
 // enter notes what a request to a version is.
-func (t *trace) enter(m *web.Module, route string, who client.Caller) {
+func (t *trace) enter(m *web.Module, route string, who caller.Caller) {
 	t.version, t.route, t.caller, t.client = m.Name, route, who, who.Identity()
 }
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -72,8 +72,8 @@ func (g *Gateway) serve(m *web.Module, route web.Route, book func(*http.Request,
 }
 
 // caller finds out who sent a request.
-func (g *Gateway) caller(r *http.Request) client.Caller {
-	return client.From(r, g.limiter.Address(r))
+func (g *Gateway) caller(r *http.Request) caller.Caller {
+	return caller.From(r, g.proxies.Address(r))
 }
 
 // admit says why a request is refused, if it is: its version is going or gone,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
@@ -29,6 +30,7 @@ type config struct {
 
 	Admin       admin.Config
 	Gateway     gateway.Config
+	Caller      caller.Config
 	Limit       limit.Config
 	Usage       usage.Config
 	IssuerFees  cctp.Config
@@ -62,7 +64,7 @@ func (c *config) validate() error {
 	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
 		problems = append(problems, fmt.Errorf("DRAIN_DELAY: %s is not between 0s and 1m", c.DrainDelay))
 	}
-	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
 	return errors.Join(problems...)
 }
 

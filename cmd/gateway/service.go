@@ -92,9 +92,13 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
 
+	proxies, err := cfg.Caller.Proxies()
+	if err != nil {
+		return err
+	}
 	s.public = gateway.New(cfg.Gateway, gateway.Parts{
 		Modules: modules, Life: s.life, Survey: trials, Usage: census,
-		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Access: log.access, Log: log.Logger,
+		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Proxies: proxies, Access: log.access, Log: log.Logger,
 	})
 	figures.Watch(metrics.Sources{
 		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiterFigures(limiter),

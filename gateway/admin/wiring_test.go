@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/admin"
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
@@ -45,7 +45,7 @@ func TestTogether(t *testing.T) {
 
 	for range 3 {
 		requests.Observe("v1", "/v1/quote", 200, "", 100*time.Microsecond)
-		census.Record("v1", client.Identity{Kind: client.Origin, Text: "https://wallet.example"}, time.Now())
+		census.Record("v1", caller.Identity{Kind: caller.Origin, Text: "https://wallet.example"}, time.Now())
 	}
 
 	var report usage.Report

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -21,7 +21,7 @@ import (
 type Options struct {
 	File     string                            // the plan; empty: every version is active
 	Versions []string                          // every version served, in the order to show them
-	Caller   func(*http.Request) client.Caller // who sent a request
+	Caller   func(*http.Request) caller.Caller // who sent a request
 	Usage    Usage                             // what the gates look at
 
 	// UsageSince is when Usage began to count. For a day after it a gate
@@ -44,7 +44,7 @@ const (
 type Keeper struct {
 	file       string
 	versions   []string
-	caller     func(*http.Request) client.Caller
+	caller     func(*http.Request) caller.Caller
 	usage      Usage
 	usageSince time.Time
 	now        func() time.Time

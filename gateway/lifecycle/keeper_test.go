@@ -12,13 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
 func TestNewRefusesABadPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.json")
-	o := lifecycle.Options{File: file, Versions: served, Usage: &usage{}, Caller: func(*http.Request) client.Caller { return client.Caller{} }}
+	o := lifecycle.Options{File: file, Versions: served, Usage: &usage{}, Caller: func(*http.Request) caller.Caller { return caller.Caller{} }}
 	if _, err := lifecycle.New(o); err == nil || !strings.Contains(err.Error(), "plan.json") {
 		t.Errorf("no file: got %v", err)
 	}

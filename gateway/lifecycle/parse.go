@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -107,7 +107,7 @@ func (p *parser) schedule(at, name string, written *scheduleFile) *Schedule {
 		Successor:  p.successor(at+".successor", name, written.Successor),
 		Docs:       p.docs(at+".docs", written.Docs),
 		Brownouts:  []Brownout{},
-		Exempt:     []client.Pattern{},
+		Exempt:     []caller.Pattern{},
 	}
 	if given(written.Sunset) {
 		s.Sunset = p.time(at+".sunset", written.Sunset)
@@ -169,14 +169,14 @@ func (p *parser) apart(at string, brownouts []Brownout) {
 }
 
 func (p *parser) exempt(at string, s *Schedule, written []json.RawMessage) {
-	seen := map[client.Pattern]bool{}
+	seen := map[caller.Pattern]bool{}
 	for i, raw := range written {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		text, ok := p.text(at, raw)
 		if !ok {
 			continue
 		}
-		pattern, err := client.ParsePattern(text)
+		pattern, err := caller.ParsePattern(text)
 		switch {
 		case err != nil:
 			p.fault("%s: %w", at, err)

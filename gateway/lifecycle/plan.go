@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 // Plan is what an operator has decided. It is never changed once parsed.
@@ -30,7 +30,7 @@ type Schedule struct {
 	Successor  string           `json:"successor"`       // a path on this host
 	Docs       string           `json:"docs"`            // the migration page
 	Brownouts  []Brownout       `json:"brownouts"`       // in order, apart, before the sunset
-	Exempt     []client.Pattern `json:"exempt"`          // spared every brownout, not the sunset
+	Exempt     []caller.Pattern `json:"exempt"`          // spared every brownout, not the sunset
 	Gate       *Gate            `json:"gate"`            // nil: the date decides alone
 }
 
@@ -97,8 +97,8 @@ func (s *Schedule) NextBrownout(at time.Time) (Brownout, bool) {
 // in every window, and a share takes them from its beginning. So a client is
 // wholly in or wholly out of a window, and a larger share, of the same window
 // or of a later one, keeps those it had and adds others.
-func (s *Schedule) Hits(version string, share float64, c client.Caller) bool {
-	if slices.ContainsFunc(s.Exempt, func(p client.Pattern) bool { return p.Matches(c) }) {
+func (s *Schedule) Hits(version string, share float64, c caller.Caller) bool {
+	if slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool { return p.Matches(c) }) {
 		return false
 	}
 	return c.Identity().Position(version) < share

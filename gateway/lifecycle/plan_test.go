@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
@@ -233,8 +233,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-func callerNumber(i int) client.Caller {
-	return client.Caller{Integrator: fmt.Sprintf("0x%064x", i)}
+func callerNumber(i int) caller.Caller {
+	return caller.Caller{Integrator: fmt.Sprintf("0x%064x", i)}
 }
 
 // Within a version a larger share keeps everyone a smaller one had, whatever
@@ -242,7 +242,7 @@ func callerNumber(i int) client.Caller {
 func TestShareOnlyAdds(t *testing.T) {
 	s := &lifecycle.Schedule{}
 	rapid.Check(t, func(t *rapid.T) {
-		c := client.Caller{
+		c := caller.Caller{
 			Origin: rapid.StringMatching(`(https://[a-z]{1,12}\.example)?`).Draw(t, "origin"),
 			Agent:  rapid.StringMatching(`[a-z]{0,8}`).Draw(t, "agent"),
 			Addr:   netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip"))),

@@ -18,7 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/journal"
@@ -58,10 +58,10 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	w.write(plan)
 	o := lifecycle.Options{
 		File: w.file, Versions: served, Usage: w.usage,
-		Caller: func(r *http.Request) client.Caller {
+		Caller: func(r *http.Request) caller.Caller {
 			// The test names its address the way a front door would find it.
 			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
-			return client.From(r, addr)
+			return caller.From(r, addr)
 		},
 		Now: func() time.Time { return *w.clock.Load() },
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)),

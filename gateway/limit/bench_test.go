@@ -41,12 +41,11 @@ func BenchmarkAdmit(b *testing.B) {
 			b.Fatal(err)
 		}
 		bare := httprate.LimitBy(30, time.Minute, func(r *http.Request) (string, error) {
-			return httprate.CanonicalizeIP(l.Address(r).String()), nil
+			return httprate.CanonicalizeIP(peer(r).String()), nil
 		}, httprate.WithLimitHandler(ok))
 		for name, h := range map[string]http.HandlerFunc{
-			"limit":    func(w http.ResponseWriter, r *http.Request) { l.Admit(r.Context(), w.Header(), l.Address(r)) },
+			"limit":    func(w http.ResponseWriter, r *http.Request) { l.Admit(r.Context(), w.Header(), peer(r)) },
 			"httprate": bare(ok).ServeHTTP,
-			"address":  func(_ http.ResponseWriter, r *http.Request) { l.Address(r) },
 		} {
 			b.Run(name+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
 				b.ReportAllocs()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
 // guarded answers 200 to whom l lets pass, and the others as the gateway would.
 func guarded(l *Limiter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if e := l.Admit(r.Context(), w.Header(), l.Address(r)); e != nil {
+		if e := l.Admit(r.Context(), w.Header(), peer(r)); e != nil {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 			http.Error(w, e.Error(), http.StatusTooManyRequests)
 		}
@@ -82,3 +83,9 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
 }
 
 const alice, bob = "203.0.113.1:1", "203.0.113.2:1"
+
+// peer is the address a request comes from; the zero Addr for a unix socket.
+func peer(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return at.Addr()
+}

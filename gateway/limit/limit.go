@@ -5,11 +5,9 @@
 // stays within it is never refused. Refused requests do not count. One Limiter
 // is one budget, however many routes ask it.
 //
-// A client is an IPv4 address or an IPv6 /64, and it is the address we see, not
-// one the client claims: the peer's, or, behind the proxies of TRUSTED_PROXIES,
-// the nearest in X-Forwarded-For that is not one of them. A request from a peer
-// without an address (a unix socket) passes uncounted, since strangers must not
-// share a budget.
+// A client is an IPv4 address or an IPv6 /64. A request from a peer without an
+// address (a unix socket) passes uncounted, since strangers must not share a
+// budget.
 //
 // # Memory
 //
@@ -38,7 +36,6 @@ package limit
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -54,7 +51,6 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	trusted []netip.Prefix
 	memory  *memory // nil when limiting is off
 	shared  *shared // nil without Redis
 	seats   sync.Pool
@@ -82,7 +78,7 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{perMinute: cfg.PerMinute, log: log, now: now, start: now(), trusted: cfg.proxies()}
+	l := &Limiter{perMinute: cfg.PerMinute, log: log, now: now, start: now()}
 	l.lastFull.Store(-windowTicks)
 	if cfg.PerMinute == 0 {
 		return l, nil

@@ -21,14 +21,14 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func name(r *http.Request) string { return client.From(r, netip.Addr{}).Identity().String() }
+func name(r *http.Request) string { return caller.From(r, netip.Addr{}).Identity().String() }
 
 // successor refuses what a newer version refuses.
 func successor(_ context.Context, rawQuery string) error {

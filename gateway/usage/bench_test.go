@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 func BenchmarkRecord(b *testing.B) {
 	for _, clients := range []int{1, 100, 2000, 100_000} {
 		b.Run("clients="+strconv.Itoa(clients), func(b *testing.B) {
 			r := start(b, Config{}, "", &clock{t: noon})
-			ids := make([]client.Identity, clients)
+			ids := make([]caller.Identity, clients)
 			for i := range ids {
-				ids[i] = client.Identity{Kind: client.Agent, Text: "okhttp 10." + strconv.Itoa(i>>8) + "." + strconv.Itoa(i&255) + ".0/24"}
+				ids[i] = caller.Identity{Kind: caller.Agent, Text: "okhttp 10." + strconv.Itoa(i>>8) + "." + strconv.Itoa(i&255) + ".0/24"}
 			}
 			b.ReportAllocs()
 			i := 0

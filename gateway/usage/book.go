@@ -1,6 +1,6 @@
 package usage
 
-import "github.com/quotegate/quotegate/gateway/client"
+import "github.com/quotegate/quotegate/gateway/caller"
 
 // book is what is known about one version. It has no lock of its own.
 type book struct {
@@ -23,7 +23,7 @@ func newBook(mostRows int) *book {
 }
 
 // record counts a call of the client with this hash.
-func (b *book) record(hash uint64, k *key, id client.Identity, at int64) {
+func (b *book) record(hash uint64, k *key, id caller.Identity, at int64) {
 	at = max(at, 0)
 	if at < b.from || at >= b.until {
 		b.turn(at)

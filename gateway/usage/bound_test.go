@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 func heap() uint64 {
@@ -20,10 +20,10 @@ func heap() uint64 {
 }
 
 // long is all but the number of an identity that is as long as they get.
-var long = "https://" + strings.Repeat("x", client.MaxText-len("https://")-10)
+var long = "https://" + strings.Repeat("x", caller.MaxText-len("https://")-10)
 
-func longOrigin(n uint64) client.Identity {
-	return client.Identity{Kind: client.Origin, Text: fmt.Sprintf("%s%010d", long, n)}
+func longOrigin(n uint64) caller.Identity {
+	return caller.Identity{Kind: caller.Origin, Text: fmt.Sprintf("%s%010d", long, n)}
 }
 
 // TestAMillionClients calls from a million clients with the longest of names,
@@ -82,7 +82,7 @@ func TestOthersAreBoundedToo(t *testing.T) {
 		}
 		for range maxRows {
 			r, _ := b.rows.call(random.Uint64())
-			r.name, r.last = name{kind: client.Origin, text: longOrigin(r.hash % 1e10).Text}, noon.Unix()
+			r.name, r.last = name{kind: caller.Origin, text: longOrigin(r.hash % 1e10).Text}, noon.Unix()
 		}
 		return b
 	}

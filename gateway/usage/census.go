@@ -34,7 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 // every is how often counts are saved and shared.
@@ -128,7 +128,7 @@ func randomName() string {
 // Record counts a call that a version has served. Calls that were refused,
 // because a version is retired or a client over its limit, do not count: they
 // would keep alive what they are refused by.
-func (c *Census) Record(version string, id client.Identity, at time.Time) {
+func (c *Census) Record(version string, id caller.Identity, at time.Time) {
 	d := c.desks[version]
 	if d == nil {
 		return
@@ -142,7 +142,7 @@ func (c *Census) Record(version string, id client.Identity, at time.Time) {
 
 // Name is how a client is called in the report, and may be in a log: an
 // address within it is hashed.
-func (c *Census) Name(id client.Identity) string { return c.key.Load().name(id).String() }
+func (c *Census) Name(id caller.Identity) string { return c.key.Load().name(id).String() }
 
 // LastDay gives how many clients made how many calls within the last day, as
 // far as known. It asks nobody.

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/journal"
 )
 
@@ -66,7 +66,7 @@ func start(t testing.TB, cfg Config, redisURL string, at *clock) *rig {
 func (r *rig) close() { r.Close(context.Background()) }
 
 // call records calls of a client of v1 now.
-func (r *rig) call(id client.Identity, times int) {
+func (r *rig) call(id caller.Identity, times int) {
 	for range times {
 		r.Record("v1", id, r.clock.now())
 	}
@@ -81,16 +81,16 @@ func (r *rig) v1(t testing.TB) Version {
 	return v
 }
 
-func origin(n int) client.Identity {
-	return client.Identity{Kind: client.Origin, Text: fmt.Sprintf("https://wallet-%d.example", n)}
+func origin(n int) caller.Identity {
+	return caller.Identity{Kind: caller.Origin, Text: fmt.Sprintf("https://wallet-%d.example", n)}
 }
 
 // agent is what the client package makes of a request without integrator and
 // Origin.
-func agent(addr string) client.Identity {
+func agent(addr string) caller.Identity {
 	r := httptest.NewRequest(http.MethodGet, "/v1/quote", nil)
 	r.Header.Set("User-Agent", "curl/8.5.0")
-	return client.From(r, netip.MustParseAddr(addr)).Identity()
+	return caller.From(r, netip.MustParseAddr(addr)).Identity()
 }
 
 func TestCountsByWindow(t *testing.T) {
@@ -170,7 +170,7 @@ func TestVersionsAreCountedApart(t *testing.T) {
 
 func TestHeaviestClients(t *testing.T) {
 	r := start(t, Config{}, "", &clock{t: noon})
-	integrator := client.Identity{Kind: client.Integrator, Text: "0x000000000000000000000000fb6916095ca1df60bb79ce92ce3ea74c37c5d359"}
+	integrator := caller.Identity{Kind: caller.Integrator, Text: "0x000000000000000000000000fb6916095ca1df60bb79ce92ce3ea74c37c5d359"}
 	r.call(integrator, 6)
 	for i := range 60 {
 		r.call(origin(i), 1)
@@ -200,14 +200,14 @@ func TestNamesHoldNoAddress(t *testing.T) {
 	r := start(t, Config{}, "", &clock{t: noon})
 	for _, test := range []struct {
 		name string
-		id   client.Identity
+		id   caller.Identity
 		want func(string) bool
 	}{
-		{"integrator", client.Identity{Kind: client.Integrator, Text: "0xab"}, func(s string) bool { return s == "integrator 0xab" }},
+		{"integrator", caller.Identity{Kind: caller.Integrator, Text: "0xab"}, func(s string) bool { return s == "integrator 0xab" }},
 		{"origin", origin(7), func(s string) bool { return s == "origin https://wallet-7.example" }},
 		{"IPv4", agent("198.51.100.7"), func(s string) bool { return strings.HasPrefix(s, "agent curl #") && len(s) == len("agent curl #")+16 }},
 		{"IPv6", agent("2001:db8:1:2::3"), func(s string) bool { return strings.HasPrefix(s, "agent curl #") && !strings.Contains(s, "db8") }},
-		{"no address", client.Identity{Kind: client.Agent, Text: "- -"}, func(s string) bool { return s == "agent - -" }},
+		{"no address", caller.Identity{Kind: caller.Agent, Text: "- -"}, func(s string) bool { return s == "agent - -" }},
 	} {
 		if got := r.Name(test.id); !test.want(got) {
 			t.Errorf("%s: got %q", test.name, got)

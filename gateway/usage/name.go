@@ -10,7 +10,7 @@ import (
 
 	"github.com/dchest/siphash"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 // key hashes identities. Without it, nobody can tell which address a hash is
@@ -49,22 +49,22 @@ func (k key) fingerprint() string {
 // SipHash makes it even and unforeseeable, so that nobody can choose names
 // that skew a sketch.
 func (k key) hash(domain, text string) uint64 {
-	var room [16 + client.MaxText]byte
+	var room [16 + caller.MaxText]byte
 	b := append(append(append(room[:0], domain...), 0), text...)
 	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), b)
 }
 
-func (k key) identity(id client.Identity) uint64 { return k.hash(string(id.Kind), id.Text) }
+func (k key) identity(id caller.Identity) uint64 { return k.hash(string(id.Kind), id.Text) }
 
 // name is an identity as it is kept and shown: without the address.
 type name struct {
-	kind    client.Kind
+	kind    caller.Kind
 	text    string // as it is; of an agent, the family alone
 	network uint64 // of an agent, the hash of its address prefix; 0 if it has none
 }
 
-func (k key) name(id client.Identity) name {
-	if id.Kind != client.Agent {
+func (k key) name(id caller.Identity) name {
+	if id.Kind != caller.Agent {
 		return name{kind: id.Kind, text: id.Text}
 	}
 	family, network, _ := strings.Cut(id.Text, " ")
@@ -83,7 +83,7 @@ func (n name) kept() name {
 
 // String is one line: "origin https://wallet.example", "agent curl #5f1c…".
 func (n name) String() string {
-	if n.kind != client.Agent {
+	if n.kind != caller.Agent {
 		return string(n.kind) + " " + n.text
 	}
 	if n.network == 0 {
@@ -98,17 +98,17 @@ func (n name) String() string {
 }
 
 // clear tells whether the name says all that the identity does.
-func (n name) clear() bool { return n.kind != client.Agent }
+func (n name) clear() bool { return n.kind != caller.Agent }
 
 // valid holds a name from a file or another instance to what a client package
 // can make.
 func (n name) valid() bool {
 	switch n.kind {
-	case client.Integrator, client.Origin, client.Agent:
+	case caller.Integrator, caller.Origin, caller.Agent:
 	default:
 		return false
 	}
-	if n.text == "" || len(n.text) > client.MaxText {
+	if n.text == "" || len(n.text) > caller.MaxText {
 		return false
 	}
 	for i := range len(n.text) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/axiomhq/hyperloglog"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 // state is what an instance leaves behind, in a file and in Redis.
@@ -62,7 +62,7 @@ type (
 	}
 	rowJSON struct {
 		Hash    uint64      `json:"hash"`
-		Kind    client.Kind `json:"kind"`
+		Kind    caller.Kind `json:"kind"`
 		Text    string      `json:"text"`
 		Network uint64      `json:"network,omitempty"`
 		First   int64       `json:"first"`

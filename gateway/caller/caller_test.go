@@ -1,4 +1,4 @@
-package client_test
+package caller_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 const (
@@ -52,7 +52,7 @@ func TestIntegrator(t *testing.T) {
 		"no query":             {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := client.From(request(tt.query), netip.Addr{}).Integrator; got != tt.want {
+			if got := caller.From(request(tt.query), netip.Addr{}).Integrator; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -82,7 +82,7 @@ func TestOrigin(t *testing.T) {
 		"https://ünicode.example":               "",
 		"https://" + strings.Repeat("a", 5_000): "",
 	} {
-		if got := client.From(request("", "Origin", sent), netip.Addr{}).Origin; got != want {
+		if got := caller.From(request("", "Origin", sent), netip.Addr{}).Origin; got != want {
 			t.Errorf("%.60q: got %q, want %q", sent, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestIdentityIsTheMostTelling(t *testing.T) {
 		"agent too long":     {request("", "User-Agent", strings.Repeat("A", 9_999)), v4, "agent " + strings.Repeat("a", 32) + " 203.0.113.0/24"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := client.From(tt.r, tt.addr).Identity()
+			got := caller.From(tt.r, tt.addr).Identity()
 			if got.String() != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -123,13 +123,13 @@ func TestIdentityIsTheMostTelling(t *testing.T) {
 // The values come from another implementation of the same words: an instance
 // of another build must agree.
 func TestPositionIsTheSameEverywhere(t *testing.T) {
-	id := client.Identity{Kind: client.Origin, Text: "https://app.example"}
+	id := caller.Identity{Kind: caller.Origin, Text: "https://app.example"}
 	for salt, want := range map[string]float64{"v1": 0.5920538035896243, "v3": 0.8685445788213347} {
 		if got := id.Position(salt); got != want {
 			t.Errorf("%s: got %v, want %v", salt, got, want)
 		}
 	}
-	agent := client.Identity{Kind: client.Agent, Text: id.Text}
+	agent := caller.Identity{Kind: caller.Agent, Text: id.Text}
 	if agent.Position("v1") == id.Position("v1") {
 		t.Error("identities of two kinds share a position")
 	}
@@ -139,15 +139,15 @@ func TestPositionIsTheSameEverywhere(t *testing.T) {
 // deviations, for every kind of identity.
 func TestPositionsAreEven(t *testing.T) {
 	const clients = 10_000
-	kinds := map[string]func(i int) client.Identity{
-		"integrators": func(i int) client.Identity {
-			return client.From(request(fmt.Sprintf("integratorId=0x%040x", i+1)), netip.Addr{}).Identity()
+	kinds := map[string]func(i int) caller.Identity{
+		"integrators": func(i int) caller.Identity {
+			return caller.From(request(fmt.Sprintf("integratorId=0x%040x", i+1)), netip.Addr{}).Identity()
 		},
-		"origins": func(i int) client.Identity {
-			return client.From(request("", "Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}).Identity()
+		"origins": func(i int) caller.Identity {
+			return caller.From(request("", "Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}).Identity()
 		},
-		"agents": func(i int) client.Identity {
-			return client.From(request("", "User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1})).Identity()
+		"agents": func(i int) caller.Identity {
+			return caller.From(request("", "User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1})).Identity()
 		},
 	}
 	for name, make := range kinds {
@@ -170,7 +170,7 @@ func TestPositionIsIndependentOfTheSalt(t *testing.T) {
 	const clients = 10_000
 	both := 0
 	for i := range clients {
-		id := client.Identity{Kind: client.Integrator, Text: fmt.Sprint(i)}
+		id := caller.Identity{Kind: caller.Integrator, Text: fmt.Sprint(i)}
 		if id.Position("v1") < 0.5 && id.Position("v3legacy") < 0.5 {
 			both++
 		}
@@ -182,7 +182,7 @@ func TestPositionIsIndependentOfTheSalt(t *testing.T) {
 
 func TestPositionProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		id := client.Identity{Kind: client.Agent, Text: rapid.String().Draw(t, "text")}
+		id := caller.Identity{Kind: caller.Agent, Text: rapid.String().Draw(t, "text")}
 		salt := rapid.String().Draw(t, "salt")
 		if got := id.Position(salt); got < 0 || got >= 1 || got != id.Position(salt) {
 			t.Errorf("got %v, want one position in [0, 1)", got)
@@ -195,9 +195,9 @@ func FuzzFrom(f *testing.F) {
 	f.Add("integrator%49d=%30", "http://[::1]:80", "", []byte("0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, query, origin, agent string, ip []byte) {
 		addr, _ := netip.AddrFromSlice(ip)
-		c := client.From(request(query, "Origin", origin, "User-Agent", agent), addr)
+		c := caller.From(request(query, "Origin", origin, "User-Agent", agent), addr)
 		id := c.Identity()
-		if len(id.Text) > client.MaxText || id.Text == "" || c.Identity() != id {
+		if len(id.Text) > caller.MaxText || id.Text == "" || c.Identity() != id {
 			t.Errorf("identity %q is empty, too long or not stable", id)
 		}
 		for _, r := range id.String() {
@@ -206,7 +206,7 @@ func FuzzFrom(f *testing.F) {
 			}
 		}
 		if c.Origin != "" {
-			if again := client.From(request("", "Origin", c.Origin), addr).Origin; again != c.Origin {
+			if again := caller.From(request("", "Origin", c.Origin), addr).Origin; again != c.Origin {
 				t.Errorf("origin %q becomes %q when read again", c.Origin, again)
 			}
 		}
@@ -222,6 +222,6 @@ func BenchmarkIdentity(b *testing.B) {
 	addr := netip.MustParseAddr("203.0.113.7")
 	b.ReportAllocs()
 	for b.Loop() {
-		client.From(r, addr).Identity().Position("v1")
+		caller.From(r, addr).Identity().Position("v1")
 	}
 }

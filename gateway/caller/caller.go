@@ -1,4 +1,4 @@
-// Package client says who is calling, as far as a service without accounts can
+// Package caller says who is calling, as far as a service without accounts can
 // know: the integrator named in the request, else the page's origin, else the
 // kind of software and the network it calls from.
 //
@@ -6,7 +6,7 @@
 // one client the same way throughout and to spare those an operator names; it
 // never opens anything. Every text in it is bounded, canonical and printable
 // ASCII, whatever was sent.
-package client
+package caller
 
 import (
 	"crypto/sha256"
@@ -30,7 +30,7 @@ type Caller struct {
 	Integrator string     // 32 bytes as 0x and lower-case hex
 	Origin     string     // scheme://host, with a port unless it is the scheme's own
 	Agent      string     // the product that the User-Agent begins with
-	Addr       netip.Addr // never IPv4 in IPv6 clothing; may be the zero Addr
+	Addr       netip.Addr // never an IPv4-mapped IPv6 address; may be the zero Addr
 }
 
 // From reads a request. The address is the client's own, which only the front

@@ -1,16 +1,16 @@
-package client_test
+package caller_test
 
 import (
 	"net/netip"
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/gateway/client"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 func TestPatternMatches(t *testing.T) {
-	caller := client.From(request("integratorId="+checksum, "Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"))
-	nobody := client.From(request(""), netip.Addr{})
+	partner := caller.From(request("integratorId="+checksum, "Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"))
+	nobody := caller.From(request(""), netip.Addr{})
 	for text, want := range map[string]bool{
 		wallet:                                true,
 		checksum:                              true,
@@ -26,12 +26,12 @@ func TestPatternMatches(t *testing.T) {
 		"origin:https://evilpartner.example":  false,
 		"origin:https://partner.example.evil": false,
 	} {
-		p, err := client.ParsePattern(text)
+		p, err := caller.ParsePattern(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := p.Matches(caller); got != want {
+		if got := p.Matches(partner); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
 		if p.Matches(nobody) {
@@ -57,7 +57,7 @@ func TestPatternRefused(t *testing.T) {
 		"origin:":                       "without a path",
 		"https://partner.example":       "none of",
 	} {
-		_, err := client.ParsePattern(text)
+		_, err := caller.ParsePattern(text)
 		if err == nil {
 			t.Errorf("%.60q: accepted", text)
 			continue
@@ -73,11 +73,11 @@ func FuzzParsePattern(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := client.ParsePattern(text)
+		p, err := caller.ParsePattern(text)
 		if err != nil {
 			return
 		}
-		again, err := client.ParsePattern(p.String())
+		again, err := caller.ParsePattern(p.String())
 		if err != nil || again != p {
 			t.Errorf("%q becomes %q, which reads as %v, %v", text, p, again, err)
 		}

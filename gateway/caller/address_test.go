@@ -1,8 +1,10 @@
-package limit
+package caller
 
 import (
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -46,7 +48,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newTestLimiter(t, Config{TrustedProxies: tt.trusted}, newClock())
+			proxies := mustProxies(t, tt.trusted...)
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr = tt.peer
 			r.Header["X-Forwarded-For"] = tt.xff
@@ -57,38 +59,10 @@ func TestAddress(t *testing.T) {
 			if tt.want != "" {
 				want = netip.MustParseAddr(tt.want)
 			}
-			if got := l.Address(r); got != want {
+			if got := proxies.Address(r); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
-	}
-}
-
-func TestClientOf(t *testing.T) {
-	tests := []struct{ a, b, want string }{
-		{"203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"},
-		{"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"},
-		{"fe80::1", "fe80::1%eth0", "fe80::/64"},
-		{"::1", "::2", "::/64"},
-		{"255.255.255.255", "255.255.255.255", "255.255.255.255"},
-	}
-	for _, tt := range tests {
-		a, b := clientOf(netip.MustParseAddr(tt.a)), clientOf(netip.MustParseAddr(tt.b))
-		if a != b {
-			t.Errorf("%s and %s are two clients, want one", tt.a, tt.b)
-		}
-		if got := a.String(); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.a, got, tt.want)
-		}
-	}
-	different := []string{"203.0.113.9", "203.0.113.8", "2001:db8:1:2::1", "2001:db8:1:3::1", "::1", "0.0.0.1"}
-	seen := map[client]string{}
-	for _, s := range different {
-		c := clientOf(netip.MustParseAddr(s))
-		if other, ok := seen[c]; ok {
-			t.Errorf("%s and %s are one client, want two", s, other)
-		}
-		seen[c] = s
 	}
 }
 
@@ -98,13 +72,13 @@ func FuzzForwardedFor(f *testing.F) {
 	for _, s := range []string{"", "unknown", "1.2.3.4", "1.2.3.4:5, 10.0.0.1", "[::1]:80", "fe80::1%eth0", ",,", "::ffff:10.0.0.1", "[", "]", "[]:"} {
 		f.Add(s)
 	}
-	l := newTestLimiter(f, Config{TrustedProxies: []string{"10.0.0.0/8"}}, newClock())
+	proxies := mustProxies(f, "10.0.0.0/8")
 	f.Fuzz(func(t *testing.T, xff string) {
 		for peer, trusted := range map[string]bool{"10.0.0.1:80": true, "203.0.113.9:80": false} {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr = peer
 			r.Header.Set("X-Forwarded-For", xff)
-			ip := l.Address(r)
+			ip := proxies.Address(r)
 			if !ip.IsValid() || ip.Is4In6() || ip.Zone() != "" {
 				t.Errorf("peer %s: got %v, want a plain address", peer, ip)
 			}
@@ -113,4 +87,41 @@ func FuzzForwardedFor(f *testing.F) {
 			}
 		}
 	})
+}
+
+func mustProxies(t testing.TB, texts ...string) Proxies {
+	t.Helper()
+	proxies, err := Config{TrustedProxies: texts}.Proxies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxies
+}
+
+func TestProxies(t *testing.T) {
+	got := mustProxies(t, "10.0.0.5", " 10.1.2.3/16 ", "2001:db8::7", "::ffff:192.0.2.0/120", "::ffff:192.0.2.9")
+	want := Proxies{
+		netip.MustParsePrefix("10.0.0.5/32"), netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::7/128"),
+		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.0.2.9/32"),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestValidateReportsEveryProxy(t *testing.T) {
+	bad := []string{"10.0.0.0/33", "proxy.example", "", "0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "fe80::1%eth0", "10.0.0.1:80"}
+	err := Config{TrustedProxies: append([]string{"10.0.0.1"}, bad...)}.Validate()
+	if err == nil {
+		t.Fatal("got no problem")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(bad) {
+		t.Fatalf("got %d problems, want %d:\n%v", len(lines), len(bad), err)
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "TRUSTED_PROXIES: \""+bad[i]+"\"") {
+			t.Errorf("got %q, want it to name %q", line, bad[i])
+		}
+	}
 }

@@ -35,7 +35,7 @@ var layers = map[string][]string{
 	"gateway/caller":    {},
 	"gateway/limit":     {"shared/fault"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/jsonfile"},
-	"gateway/survey":    {"shared/fault"},
+	"gateway/survey":    {"shared/fault", "shared/wire"},
 	"gateway/usage":     {"gateway/caller"},
 	"gateway/metrics":   {"shared/cctp", "shared/chain", "shared/fault", "shared/integrator"},
 	"gateway/admin":     {},

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // Try runs a query on a successor as far as a quote, and gives the error its
@@ -151,7 +152,7 @@ func judge(err error) outcome {
 	case fault.MissingParameter, fault.InvalidParameter, fault.InvalidAmount, fault.AmountOutOfRange,
 		fault.UnsupportedChain, fault.UnsupportedToken, fault.UnsupportedPair, fault.InvalidRecipient,
 		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive:
-		return outcome{reason: Reason{Code: e.Code, Param: bounded(e.Param)}}
+		return outcome{reason: Reason{Code: e.Code, Param: bounded(wire.Param(e))}}
 	}
 	return outcome{unknown: true}
 }

@@ -178,7 +178,7 @@ func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 		least = "1"
 	}
 	err := fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, which may be up to %s in the source token's smallest unit; it must be at least %s",
-		fee.Dec(), least).On("amount")
+		fee.Dec(), least)
 	err.MinAmount = least
 	return uint256.Int{}, err
 }

@@ -215,24 +215,25 @@ func TestFindTokenRefuses(t *testing.T) {
 
 func TestFindPairSaysWhatWouldBeRight(t *testing.T) {
 	tests := []struct {
-		name         string
-		src, dst     chain.ID
-		from, to     string
-		code         fault.Code
-		param, words string
+		name     string
+		src, dst chain.ID
+		from, to string
+		code     fault.Code
+		role     fault.Role
+		words    string
 	}{
-		{"not a pair", 1, 8453, "USDC", "USDC", fault.UnsupportedPair, "", "Unsupported swap pair: USDC on chain 1 to USDC on chain 8453; from there it can go to USDC on 369, USDC on 69696969, USDC on 96969696"},
-		{"same chain", 369, 369, "USDC", "USDC", fault.UnsupportedPair, "", "Unsupported swap pair"},
-		{"privacy on both sides", chain.PrivacyEthereum, chain.PrivacyBNB, "USDC", "USDC", fault.UnsupportedPair, "", "Unsupported swap pair"},
-		{"source token", 8453, 369, "DAI", "USDC", fault.UnsupportedToken, "srcToken", "DAI is not supported on chain 8453"},
-		{"destination token", 1, 369, "USDC", "DAI", fault.UnsupportedToken, "dstToken", "DAI is not supported on chain 369"},
+		{"not a pair", 1, 8453, "USDC", "USDC", fault.UnsupportedPair, 0, "Unsupported swap pair: USDC on chain 1 to USDC on chain 8453; from there it can go to USDC on 369, USDC on 69696969, USDC on 96969696"},
+		{"same chain", 369, 369, "USDC", "USDC", fault.UnsupportedPair, 0, "Unsupported swap pair"},
+		{"privacy on both sides", chain.PrivacyEthereum, chain.PrivacyBNB, "USDC", "USDC", fault.UnsupportedPair, 0, "Unsupported swap pair"},
+		{"source token", 8453, 369, "DAI", "USDC", fault.UnsupportedToken, fault.SourceToken, "DAI is not supported on chain 8453"},
+		{"destination token", 1, 369, "USDC", "DAI", fault.UnsupportedToken, fault.DestinationToken, "DAI is not supported on chain 369"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := chain.FindPair(tt.src, tt.from, tt.dst, tt.to)
 			got := fault.From(err)
-			if got.Code != tt.code || got.Param != tt.param || !strings.Contains(got.Message, tt.words) {
-				t.Errorf("got %s on %q: %q, want %s on %q: …%s…", got.Code, got.Param, got.Message, tt.code, tt.param, tt.words)
+			if got.Code != tt.code || got.Role != tt.role || !strings.Contains(got.Message, tt.words) {
+				t.Errorf("got %s on %d: %q, want %s on %d: …%s…", got.Code, got.Role, got.Message, tt.code, tt.role, tt.words)
 			}
 		})
 	}

@@ -56,15 +56,14 @@ func notListed(id ID, subject string) error {
 }
 
 // FindPair resolves both ends of a swap and makes sure that they are a pair.
-// The parameter at fault is named as every version of the interface names it.
 func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 	from, err := findToken(src, srcToken)
 	if err != nil {
-		return nil, fault.On("srcToken", err)
+		return nil, fault.About(fault.SourceToken, err)
 	}
 	to, err := findToken(dst, dstToken)
 	if err != nil {
-		return nil, fault.On("dstToken", err)
+		return nil, fault.About(fault.DestinationToken, err)
 	}
 	pair, ok := pairByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
 	if !ok {

@@ -45,12 +45,27 @@ func Codes() []Code {
 	}
 }
 
+// Role is the part of a request that a failure is about. The core names the
+// role; the versions know what their callers call it. The zero Role is none.
+type Role uint8
+
+const (
+	SourceChain Role = iota + 1
+	DestinationChain
+	SourceToken
+	DestinationToken
+	Amount
+	Recipient
+	Integrator
+)
+
 // Error is one failure. Fields other than Code and Message are empty where
 // they have nothing to say.
 type Error struct {
 	Code    Code
 	Message string // a sentence for a person, safe to show to any caller
-	Param   string // the query parameter at fault
+	Role    Role   // the part of the request at fault, where the core found it
+	Param   string // the query parameter at fault, where a decoder found it
 
 	MinAmount, MaxAmount string        // AmountOutOfRange: the bounds, in the source token's smallest unit
 	RetryAfter           time.Duration // when the same request may succeed
@@ -98,15 +113,15 @@ func From(err error) *Error {
 	return New(Internal, "Something went wrong on our side; the request ID helps us find out what").Because(err)
 }
 
-// On attributes err to a query parameter unless it already names one. It
-// leaves a nil error nil.
-func On(param string, err error) error {
+// About attributes err to a part of the request unless it already names one.
+// It leaves a nil error nil, and blames no part for what is our own fault.
+func About(role Role, err error) error {
 	if err == nil {
 		return nil
 	}
 	e := From(err)
-	if e.Param == "" && e.Code != Internal {
-		e.Param = param
+	if e.Role == 0 && e.Code != Internal {
+		e.Role = role
 	}
 	return e
 }

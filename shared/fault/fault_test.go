@@ -31,19 +31,19 @@ func TestFromFindsWrappedFault(t *testing.T) {
 	}
 }
 
-func TestOn(t *testing.T) {
-	if err := fault.On("amount", nil); err != nil {
+func TestAbout(t *testing.T) {
+	if err := fault.About(fault.Amount, nil); err != nil {
 		t.Errorf("got %v for a nil error, want nil", err)
 	}
-	if got := fault.From(fault.On("amount", fault.New(fault.InvalidAmount, "no"))).Param; got != "amount" {
-		t.Errorf("got param %q, want amount", got)
+	refused := fault.About(fault.Amount, fault.New(fault.InvalidAmount, "no"))
+	if got := fault.From(refused).Role; got != fault.Amount {
+		t.Errorf("got role %d, want the amount", got)
 	}
-	named := fault.New(fault.InvalidAmount, "no").On("srcChain")
-	if got := fault.From(fault.On("amount", named)).Param; got != "srcChain" {
-		t.Errorf("got param %q, want the more precise srcChain kept", got)
+	if got := fault.From(fault.About(fault.SourceChain, refused)).Role; got != fault.Amount {
+		t.Errorf("got role %d, want the more precise amount kept", got)
 	}
-	if got := fault.From(fault.On("amount", io.EOF)); got.Param != "" || got.Code != fault.Internal {
-		t.Errorf("got %+v, want an internal fault that blames no parameter", got)
+	if got := fault.From(fault.About(fault.Amount, io.EOF)); got.Role != 0 || got.Code != fault.Internal {
+		t.Errorf("got %+v, want an internal fault that blames no part of the request", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 		return nil
 	}
 	e := fault.New(fault.AmountOutOfRange, "The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
-		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals).On("amount")
+		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)
 	e.MinAmount, e.MaxAmount = min.Dec(), max.Dec()
 	return e
 }

@@ -201,9 +201,9 @@ func (g *rig) lookupIn(ctx context.Context, n uint64) (Partner, error) {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		g.hush("the error", e.Error())
 	}
-	// What a version module does with it: with a shared fault, a data race.
-	if err != nil && fault.From(fault.On("integratorId", err)).Param != "integratorId" {
-		g.t.Errorf("%v is not a fault that can name its parameter", err)
+	// What the core does with it: with a shared fault, a data race.
+	if err != nil && fault.From(fault.About(fault.Integrator, err)).Role != fault.Integrator {
+		g.t.Errorf("%v is not a fault that can name its role", err)
 	}
 	return p, err
 }

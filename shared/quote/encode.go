@@ -52,7 +52,7 @@ func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
 func (e *Engine) encodeBurn(ctx context.Context, req *Request, q *Quote, recipient []byte, kind uint8) error {
 	maxFee, err := e.fees.Rate(ctx, q.Pair.Src).MaxFee(&req.Amount)
 	if err != nil {
-		return fault.On("amount", err)
+		return fault.About(fault.Amount, err)
 	}
 	burn := calldata.Burn{
 		Amount:            req.Amount,

@@ -64,14 +64,14 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 // price checks the amount and takes the fees out of it.
 func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
-		return err
+		return fault.About(fault.Amount, err)
 	}
 	q.Fee.ChainID = e.deployment.FeeChain(q.Pair.Dst)
 	q.Fee.ProtocolBPS = fee.Protocol(q.Pair.Src, q.Pair.Dst)
 	if req.Integrator != (integrator.ID{}) {
 		partner, err := e.integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
 		if err != nil {
-			return fault.On("integratorId", err)
+			return fault.About(fault.Integrator, err)
 		}
 		q.Fee.Partner = partner
 	}

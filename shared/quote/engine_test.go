@@ -116,17 +116,23 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, spoil := range map[fault.Code]func(*quote.Request){
-		fault.UnsupportedPair:  func(req *quote.Request) { req.DstChain = 8453 },
-		fault.UnsupportedToken: func(req *quote.Request) { req.SrcToken = "DAI" },
-		fault.AmountOutOfRange: func(req *quote.Request) { req.Amount = *uint256.NewInt(1) },
-		fault.InvalidRecipient: func(req *quote.Request) { req.Recipient, _ = quote.ParseRecipient(private) },
+	for _, tt := range []struct {
+		code  fault.Code
+		role  fault.Role
+		spoil func(*quote.Request)
+	}{
+		{fault.UnsupportedPair, 0, func(req *quote.Request) { req.DstChain = 8453 }},
+		{fault.UnsupportedToken, fault.SourceToken, func(req *quote.Request) { req.SrcToken = "DAI" }},
+		{fault.UnsupportedToken, fault.DestinationToken, func(req *quote.Request) { req.DstToken = "DAI" }},
+		{fault.AmountOutOfRange, fault.Amount, func(req *quote.Request) { req.Amount = *uint256.NewInt(1) }},
+		{fault.InvalidRecipient, fault.Recipient, func(req *quote.Request) { req.Recipient, _ = quote.ParseRecipient(private) }},
 	} {
 		req := request(t, pair)
 		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
-		spoil(req)
-		if _, err := engine.Quote(t.Context(), req); fault.From(err).Code != want {
-			t.Errorf("got %v, want %s", err, want)
+		tt.spoil(req)
+		_, err := engine.Quote(t.Context(), req)
+		if e := fault.From(err); e.Code != tt.code || e.Role != tt.role {
+			t.Errorf("got %v about role %d, want %s about %d", err, e.Role, tt.code, tt.role)
 		}
 	}
 	if len(r.asked)+len(f.asked) != 0 {

@@ -45,7 +45,7 @@ func (r Recipient) payableOn(dst chain.ID) error {
 	case r.Private != nil:
 		err = fault.New(fault.InvalidRecipient, "Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
 	}
-	return fault.On("recipient", err)
+	return fault.About(fault.Recipient, err)
 }
 
 // encode gives the bytes that name the recipient in calldata, and their type.

@@ -106,7 +106,7 @@ func read[T any](q *Query, name string, parse func(string) (T, error)) (value T,
 	}
 	parsed, err := parse(text)
 	if err != nil {
-		q.err = fault.On(name, err)
+		q.err = fault.From(err).On(name)
 		return value, true
 	}
 	return parsed, true

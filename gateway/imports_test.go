@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"shared/integrator": {"shared/chain", "shared/fault"},
 	"shared/quote":      {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},
 	"shared/web":        {"shared/fault"},
-	"shared/wire":       {"shared/calldata", "shared/chain", "shared/fault", "shared/fee", "shared/quote", "shared/web"},
+	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/quote", "shared/web"},
 	"shared/steps":      {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},

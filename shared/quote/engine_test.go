@@ -24,7 +24,7 @@ func request(t *testing.T, p *chain.Pair) *quote.Request {
 	if p.Dst.Private() {
 		to = private
 	}
-	recipient, err := quote.ParseRecipient(to)
+	recipient, err := quote.AnyRecipient.Parse(to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 		{fault.UnsupportedToken, fault.SourceToken, func(req *quote.Request) { req.SrcToken = "DAI" }},
 		{fault.UnsupportedToken, fault.DestinationToken, func(req *quote.Request) { req.DstToken = "DAI" }},
 		{fault.AmountOutOfRange, fault.Amount, func(req *quote.Request) { req.Amount = *uint256.NewInt(1) }},
-		{fault.InvalidRecipient, fault.Recipient, func(req *quote.Request) { req.Recipient, _ = quote.ParseRecipient(private) }},
+		{fault.InvalidRecipient, fault.Recipient, func(req *quote.Request) { req.Recipient, _ = quote.AnyRecipient.Parse(private) }},
 	} {
 		req := request(t, pair)
 		req.Integrator = integrator.ID{12: 0xfb, 31: 7}

@@ -18,8 +18,37 @@ type Recipient struct {
 // Zero tells whether nobody would be paid.
 func (r Recipient) Zero() bool { return r == Recipient{} }
 
-// ParseRecipient reads an EVM address or a raw 0zk address.
-func ParseRecipient(text string) (Recipient, error) {
+// RecipientType is what a caller says its recipient is.
+type RecipientType uint8
+
+const (
+	AnyRecipient     RecipientType = calldata.RecipientEVM // a 0zk address is private whatever the type
+	PrivateRecipient RecipientType = calldata.RecipientPrivate
+)
+
+// ParseRecipientType reads the number of a type.
+func ParseRecipientType(text string) (RecipientType, error) {
+	switch text {
+	case "0":
+		return AnyRecipient, nil
+	case "2":
+		return PrivateRecipient, nil
+	}
+	return 0, fault.New(fault.InvalidParameter, "The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
+}
+
+// Parse reads an EVM address or a raw 0zk address that is of this type.
+func (t RecipientType) Parse(text string) (Recipient, error) {
+	r, err := t.ParseOrZero(text)
+	if err == nil && r.Zero() {
+		err = fault.New(fault.InvalidRecipient, "The recipient is the zero address: what is sent there is lost")
+	}
+	return r, err
+}
+
+// ParseOrZero is Parse for a caller who may ask before it knows whom to pay: it
+// takes the zero address too.
+func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 	if railgun.LooksLikeAddress(text) {
 		address, err := railgun.ParseAddress(text)
 		if err != nil {
@@ -30,6 +59,9 @@ func ParseRecipient(text string) (Recipient, error) {
 	address, err := chain.ParseAddress(text)
 	if err != nil {
 		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient %v", err)
+	}
+	if t == PrivateRecipient {
+		return Recipient{}, fault.New(fault.InvalidRecipient, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
 	}
 	return Recipient{EVM: address}, nil
 }

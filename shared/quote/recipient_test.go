@@ -1,0 +1,55 @@
+package quote_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
+)
+
+func TestRecipientTypes(t *testing.T) {
+	const (
+		account = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+		zero    = "0x0000000000000000000000000000000000000000"
+	)
+	tests := []struct {
+		name, kind, text string
+		says             string // what Parse refuses it with, empty if it does not
+		orZero           bool   // whether ParseOrZero takes it
+	}{
+		{"an account", "0", account, "", true},
+		{"a 0zk address", "2", private, "", true},
+		{"a 0zk address by any type", "0", private, "", true},
+		{"an account as private", "2", account, "must be a raw 0zk… address", false},
+		{"zero", "0", zero, "zero address", true},
+		{"zero as private", "2", zero, "must be a raw 0zk… address", false},
+		{"a wrong checksum", "0", strings.Replace(account, "A", "a", 1), "checksum", false},
+		{"a wrong checksum as private", "2", strings.Replace(account, "A", "a", 1), "checksum", false},
+		{"a name", "0", "vitalik.eth", "is not an EVM address", false},
+		{"a 0zk address cut off", "2", private[:100], "Invalid 0zk address", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			kind, err := quote.ParseRecipientType(tt.kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := kind.Parse(tt.text)
+			if tt.says == "" && (err != nil || r.Zero() || (r.Private != nil) != (tt.text == private)) {
+				t.Errorf("got %+v and %v", r, err)
+			}
+			if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || !strings.Contains(e.Message, tt.says)) {
+				t.Errorf("got %v, want %s saying %q", err, fault.InvalidRecipient, tt.says)
+			}
+			if r, err := kind.ParseOrZero(tt.text); (err == nil) != tt.orZero || r.Zero() != (tt.text == zero || err != nil) {
+				t.Errorf("or zero: got %+v and %v", r, err)
+			}
+		})
+	}
+	for _, text := range []string{"", "1", "3", "02", "+0", "evm"} {
+		if _, err := quote.ParseRecipientType(text); fault.From(err).Code != fault.InvalidParameter {
+			t.Errorf("type %q: got %v, want %s", text, err, fault.InvalidParameter)
+		}
+	}
+}

@@ -53,8 +53,7 @@ type handler struct {
 }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	query := web.ParseQuery(r)
-	req, err := decodeQuote(&query)
+	req, err := decodeQuote(wire.QueryOf(r))
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,7 @@ func Module(quoter Quoter) web.Module {
 type handler struct{ quoter Quoter }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	query := web.ParseQuery(r)
-	req, err := decodeQuote(&query)
+	req, err := decodeQuote(wire.QueryOf(r))
 	if err != nil {
 		return err
 	}

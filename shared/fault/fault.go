@@ -106,8 +106,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // From gives the Error within err. Anything foreign becomes Internal, with err
 // as its cause.
 func From(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return New(Internal, "Something went wrong on our side; the request ID helps us find out what").Because(err)

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"net/http"
 	"time"
 
@@ -32,22 +31,6 @@ func MapFault(e *fault.Error, requestID string) (int, any) {
 		p.Until = &until
 	}
 	return statuses[e.Code], p
-}
-
-// Param is the query parameter at fault, empty where none is.
-func Param(e *fault.Error) string { return cmp.Or(e.Param, Name(e.Role)) }
-
-// Name is what the query calls a part of a request, in every version.
-func Name(role fault.Role) string { return names[role] }
-
-var names = map[fault.Role]string{
-	fault.SourceChain:      "srcChain",
-	fault.DestinationChain: "dstChain",
-	fault.SourceToken:      "srcToken",
-	fault.DestinationToken: "dstToken",
-	fault.Amount:           "amount",
-	fault.Recipient:        "recipient",
-	fault.Integrator:       "integratorId",
 }
 
 var statuses = map[fault.Code]int{

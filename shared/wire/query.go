@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+// Query is the parameters of one request. It is not safe for concurrent use.
+type Query struct {
+	few   [8]param // as many as a request of ours has, which need no allocation
+	count int      // of those
+	more  []param  // beyond them
+	err   error    // why the query string cannot be read
+
+	integrator struct {
+		known bool
+		id    integrator.ID
+		err   error
+	}
+}
+
+type param struct{ name, value string }
+
+// QueryOf is the query of a request: the one that the front door has parsed
+// already where the request's context offers it, else parsed here. It is small
+// enough to be inlined, which keeps a query parsed here on the caller's stack.
+func QueryOf(r *http.Request) *Query { return queryOf(r, new(Query)) }
+
+func queryOf(r *http.Request, q *Query) *Query {
+	if parsed, ok := r.Context().(interface{ Query() *Query }); ok {
+		return parsed.Query()
+	}
+	*q = ParseQuery(r.URL.RawQuery)
+	return q
+}
+
+// ParseQuery reads a query string as net/url does, except that a part that
+// cannot be read is not silently dropped: whoever reads a parameter is told.
+func ParseQuery(raw string) (q Query) {
+	if strings.IndexByte(raw, ';') >= 0 {
+		return Query{err: unreadable(errors.New("a semicolon"))}
+	}
+	plain := strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0
+	for raw != "" {
+		var part string
+		part, raw, _ = strings.Cut(raw, "&")
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		if !plain {
+			var nameErr, valueErr error
+			name, nameErr = url.QueryUnescape(name)
+			value, valueErr = url.QueryUnescape(value)
+			if err := cmp.Or(nameErr, valueErr); err != nil {
+				return Query{err: unreadable(err)}
+			}
+		}
+		if q.count < len(q.few) {
+			q.few[q.count] = param{name, value}
+			q.count++
+		} else {
+			q.more = append(q.more, param{name, value})
+		}
+	}
+	return q
+}
+
+func unreadable(cause error) error {
+	return fault.New(fault.InvalidParameter,
+		"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(cause)
+}
+
+// find gives the text of a parameter, empty if it was left out. One that is
+// given is given once, and has a value.
+func (q *Query) find(name string) (text string, err error) {
+	if q.err != nil {
+		return "", q.err
+	}
+	given := 0
+	for _, params := range [...][]param{q.few[:q.count], q.more} {
+		for i := range params {
+			if params[i].name == name {
+				given++
+				text = params[i].value
+			}
+		}
+	}
+	switch {
+	case given > 1:
+		return "", fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, given).On(name)
+	case given == 1 && text == "":
+		return "", fault.New(fault.InvalidParameter, "The parameter %s is empty; give it a value or leave it out", name).On(name)
+	}
+	return text, nil
+}

@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+func number(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fault.New(fault.InvalidAmount, "Not a number")
+	}
+	return n, nil
+}
+
+const (
+	wallet = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	swap   = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369"
+)
+
+func TestQuery(t *testing.T) {
+	tests := []struct {
+		name, query string
+		a, b        int
+		code        fault.Code
+		param       string
+	}{
+		{"both", "a=1&b=2", 1, 2, "", ""},
+		{"optional left out", "a=1", 1, 0, "", ""},
+		{"encoded", "a=%31&c=ignored", 1, 0, "", ""},
+		{"required left out", "b=2", 0, 2, fault.MissingParameter, "a"},
+		{"required empty", "a=&b=2", 0, 2, fault.InvalidParameter, "a"},
+		{"optional empty", "a=1&b=", 1, 0, fault.InvalidParameter, "b"},
+		{"twice", "a=1&a=1", 0, 0, fault.InvalidParameter, "a"},
+		{"twice, once empty", "a=1&a=", 0, 0, fault.InvalidParameter, "a"},
+		{"refused by the parser", "a=x", 0, 0, fault.InvalidAmount, "a"},
+		{"the first fault stays", "a=x&b=y", 0, 0, fault.InvalidAmount, "a"},
+		{"unreadable escape", "a=%zz", 0, 0, fault.InvalidParameter, ""},
+		{"semicolons", "a=1;b=2", 0, 0, fault.InvalidParameter, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			q := ParseQuery(tt.query)
+			var a, b int
+			err := cmp.Or(required(&q, "a", number, &a), optional(&q, "b", number, &b))
+			if a != tt.a || b != tt.b {
+				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
+			}
+			if tt.code == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if e := fault.From(err); e.Code != tt.code || e.Param != tt.param {
+				t.Errorf("got %s on %q, want %s on %q", e.Code, e.Param, tt.code, tt.param)
+			}
+		})
+	}
+}
+
+// FuzzQuery compares with net/url: what one reads, the other reads alike.
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{"a=1&b=2", "a=%31+2&b", "=&&a=;", "a=%zz", "a=1&a=2", strings.Repeat("x=1&", 40) + "a=7"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		q := ParseQuery(query)
+		got, fault := q.find("a")
+		want, err := url.ParseQuery(query)
+		switch given := want["a"]; {
+		case err != nil || len(given) > 1 || len(given) == 1 && given[0] == "":
+			if fault == nil {
+				t.Fatalf("%q was read as %q, net/url says %v and %v", query, got, want, err)
+			}
+		case fault != nil || got != want.Get("a"):
+			t.Fatalf("%q: got %q and %v, net/url says %v", query, got, fault, want)
+		}
+	})
+}
+
+// TestIntegratorIsParsedOnce: whoever asks first, the others hear the same; and
+// a wrong integrator spoils no other parameter.
+func TestIntegratorIsParsedOnce(t *testing.T) {
+	want, err := integrator.ParseID(wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := ParseQuery(swap + "&integratorId=" + wallet)
+	for range 2 {
+		if got, err := q.Integrator(); got != want || err != nil {
+			t.Errorf("got %v and %v, want %v", got, err, want)
+		}
+		q.few = [8]param{} // what is remembered needs no parameters
+	}
+	for query, code := range map[string]fault.Code{
+		swap + "&integratorId=0x1":                                       fault.InvalidIntegrator,
+		swap + "&integratorId=":                                          fault.InvalidParameter,
+		swap + "&integratorId=" + wallet + "&integratorId=" + wallet:     fault.InvalidParameter,
+		swap + "&integratorId=" + strings.Replace(wallet, "aA", "AA", 1): fault.InvalidIntegrator,
+	} {
+		q := ParseQuery(query)
+		id, first := q.Integrator()
+		if e := fault.From(first); e.Code != code || Param(e) != "integratorId" || id != (integrator.ID{}) {
+			t.Errorf("%s: got %v and %v, want %s", query, id, first, code)
+		}
+		if _, second := q.Integrator(); second != first {
+			t.Errorf("%s: got %v, then %v", query, first, second)
+		}
+		if _, err := DecodeSwap(&q, chain.ParseID); err != nil {
+			t.Errorf("%s: the swap is refused: %v", query, err)
+		}
+	}
+	q = ParseQuery(swap)
+	if id, err := q.Integrator(); id != (integrator.ID{}) || err != nil {
+		t.Errorf("got %v and %v for none", id, err)
+	}
+}
+
+// parsed is the context of a front door that has parsed the query.
+type parsed struct {
+	context.Context
+	query Query
+}
+
+func (p *parsed) Query() *Query { return &p.query }
+
+func TestQueryOf(t *testing.T) {
+	r := httptest.NewRequest("GET", "/?a=1", nil)
+	if got, err := QueryOf(r).find("a"); got != "1" || err != nil {
+		t.Errorf("got %q and %v from the request", got, err)
+	}
+	front := &parsed{r.Context(), ParseQuery("a=2")}
+	r = r.WithContext(front)
+	if QueryOf(r) != &front.query {
+		t.Error("the query that the context offers is not used")
+	}
+	if allocated := testing.AllocsPerRun(100, func() { QueryOf(r) }); allocated != 0 {
+		t.Errorf("%v allocations for a query that was parsed already", allocated)
+	}
+}
+
+// TestOrdinaryRequestsAllocateNothing: what is allocated for every request is
+// the largest part of what it costs.
+func TestOrdinaryRequestsAllocateNothing(t *testing.T) {
+	raw := swap + "&recipient=" + wallet + "&recipientType=0&integratorId=" + wallet
+	allocated := testing.AllocsPerRun(100, func() {
+		q := ParseQuery(raw)
+		_, swapErr := DecodeSwap(&q, chain.ParseID)
+		_, recipientErr := DecodeRecipient(&q)
+		_, integratorErr := q.Integrator()
+		if err := cmp.Or(swapErr, recipientErr, integratorErr); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocated != 0 {
+		t.Errorf("%v allocations, want none", allocated)
+	}
+}
+
+// TestRolesHaveTheNamesThatDecodersRead leaves one parameter after the other
+// out, or spoils it: the parameter at fault is the name of its role.
+func TestRolesHaveTheNamesThatDecodersRead(t *testing.T) {
+	good := map[fault.Role]string{
+		fault.SourceToken: "USDC", fault.DestinationToken: "USDC", fault.Amount: "100000000",
+		fault.SourceChain: "1", fault.DestinationChain: "369", fault.Recipient: wallet, fault.Integrator: wallet,
+	}
+	for role := fault.SourceChain; role <= fault.Integrator; role++ {
+		query := url.Values{}
+		for r, value := range good {
+			query.Set(Name(r), value)
+		}
+		query.Set(Name(role), "")
+		q := ParseQuery(query.Encode())
+		_, swapErr := DecodeSwap(&q, chain.ParseID)
+		_, recipientErr := DecodeRecipient(&q)
+		_, integratorErr := q.Integrator()
+		e := fault.From(cmp.Or(swapErr, recipientErr, integratorErr))
+		if e.Param == "" || e.Param != Name(role) || Param(fault.From(fault.About(role, fault.New(fault.InvalidAmount, "no")))) != e.Param {
+			t.Errorf("role %d is called %q, its decoder names %q", role, Name(role), e.Param)
+		}
+	}
+	if got := Param(fault.New(fault.UnsupportedPair, "no")); got != "" {
+		t.Errorf("got %q for a fault of no parameter", got)
+	}
+}

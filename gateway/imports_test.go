@@ -25,7 +25,7 @@ var layers = map[string][]string{
 	"shared/railgun":    {"shared/fault"},
 	"shared/integrator": {"shared/chain", "shared/fault"},
 	"shared/quote":      {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},
-	"shared/web":        {"shared/fault"},
+	"shared/web":        {"shared/fault", "shared/quote"},
 	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},
 	"shared/steps":      {"shared/cctp", "shared/chain", "shared/quote", "shared/wire"},
 	"v1":                {"shared/*"},

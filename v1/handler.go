@@ -31,6 +31,7 @@ func Module(quoter Quoter) web.Module {
 			{Path: "/swap/v1/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v1/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
+		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
 }

@@ -41,6 +41,7 @@ func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Modu
 			{Path: "/v3/app/routers", Handle: h.listRouters},
 			{Path: "/v3/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
+		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
 }

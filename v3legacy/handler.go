@@ -31,6 +31,7 @@ func Module(quoter Quoter) web.Module {
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
 			{Path: "/v3legacy/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
+		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 )
@@ -18,6 +19,28 @@ type Request struct {
 	Amount             uint256.Int // of the source token, in its smallest unit
 	Recipient          Recipient
 	Integrator         integrator.ID // zero for none
+}
+
+// Same tells whether two requests ask for the same quote and, if not, in which
+// part they differ first. Tokens are compared as they were written.
+func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
+	switch {
+	case r.SrcChain != other.SrcChain:
+		return false, fault.SourceChain
+	case r.DstChain != other.DstChain:
+		return false, fault.DestinationChain
+	case r.SrcToken != other.SrcToken:
+		return false, fault.SourceToken
+	case r.DstToken != other.DstToken:
+		return false, fault.DestinationToken
+	case r.Amount != other.Amount:
+		return false, fault.Amount
+	case !r.Recipient.same(other.Recipient):
+		return false, fault.Recipient
+	case r.Integrator != other.Integrator:
+		return false, fault.Integrator
+	}
+	return true, 0
 }
 
 // Quote is a swap that can be signed: the two transactions and what comes of them.

@@ -18,6 +18,14 @@ type Recipient struct {
 // Zero tells whether nobody would be paid.
 func (r Recipient) Zero() bool { return r == Recipient{} }
 
+// same tells whether two recipients are one.
+func (r Recipient) same(other Recipient) bool {
+	if r.Private == nil || other.Private == nil {
+		return r == other
+	}
+	return r.EVM == other.EVM && r.Private.Equal(*other.Private)
+}
+
 // RecipientType is what a caller says its recipient is.
 type RecipientType uint8
 

@@ -34,6 +34,11 @@ type Address struct {
 	point   *edwards25519.Point // viewing, decoded; never changed
 }
 
+// Equal tells whether two addresses are one: whether they have the same text.
+func (a Address) Equal(b Address) bool {
+	return a.master == b.master && a.viewing == b.viewing && a.network == b.network
+}
+
 // LooksLikeAddress tells whether text is meant as a 0zk address, valid or not.
 func LooksLikeAddress(text string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)

@@ -179,6 +179,22 @@ func TestParseAddressPolicy(t *testing.T) {
 	})
 }
 
+// TestEqual: addresses are equal if their texts are, and differ with any of
+// their three parts.
+func TestEqual(t *testing.T) {
+	var addresses []Address
+	for at, digits := range map[int]string{0: "01", masterStart: "01", networkStart: "7261696c67756e01", viewingStart: "03" + strings.Repeat("00", 31)} {
+		addresses = append(addresses, mustParse(t, encodeText(payload(t, at, digits))))
+	}
+	for _, a := range addresses {
+		for _, b := range addresses {
+			if got, want := a.Equal(mustParse(t, b.String())), a.String() == b.String(); got != want {
+				t.Errorf("%s and %s: got %t, want %t", a, b, got, want)
+			}
+		}
+	}
+}
+
 func TestPayableOn(t *testing.T) {
 	const every, evm, other = "ffffffffffffffff", "0000000000000038", "0100000000000038"
 	for _, test := range []struct {

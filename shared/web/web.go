@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 )
 
 // Handler answers a request or returns why it cannot. It writes nothing
@@ -23,6 +24,9 @@ type Module struct {
 	// this version's dialect.
 	Prefixes []string
 	Routes   []Route
+	// Decode does what the handlers of the routes that quote do with a query,
+	// to the same request and the same error.
+	Decode func(rawQuery string) (quote.Request, error)
 	// MapFault puts a failure into this version's words.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
 }

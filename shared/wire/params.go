@@ -71,6 +71,15 @@ func (q *Query) Integrator() (integrator.ID, error) {
 	return i.id, i.err
 }
 
+// Decoder is what a module offers as its Decode: what its handlers do with a
+// query, for one that is still text.
+func Decoder(decode func(*Query) (quote.Request, error)) func(rawQuery string) (quote.Request, error) {
+	return func(rawQuery string) (quote.Request, error) {
+		q := ParseQuery(rawQuery)
+		return decode(&q)
+	}
+}
+
 // required reads a parameter that must be there.
 func required[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
 	text, err := q.find(name)

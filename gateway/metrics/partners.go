@@ -32,9 +32,6 @@ type partnerNetwork struct {
 	latency   prometheus.Observer
 }
 
-// registryChains are those that can have a registry.
-var registryChains = []chain.ID{1, 56, 369, 4663, 8453}
-
 func newPartners(registry *prometheus.Registry) *partners {
 	lookups := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "integrator_lookups_total",
@@ -62,7 +59,7 @@ func newPartners(registry *prometheus.Registry) *partners {
 		return n
 	}
 	p := &partners{networks: make(map[chain.ID]*partnerNetwork), strange: network(other)}
-	for _, id := range registryChains {
+	for _, id := range chain.PoolChains {
 		p.networks[id] = network(id.String())
 	}
 	return p

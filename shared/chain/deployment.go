@@ -84,7 +84,3 @@ func (d *Deployment) Routers() []Router {
 	})
 	return rows
 }
-
-// PoolChains are the networks with pools of the service's own, and so with an
-// integrator registry.
-var PoolChains = []ID{1, 56, 369, 4663, 8453}

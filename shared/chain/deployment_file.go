@@ -3,8 +3,8 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -110,7 +110,7 @@ func (b *builder) messengers(rows map[string]string) {
 		network, _ := FindNetwork(id)
 		b.targets[source{id, USDC}] = network.CCTP.Messenger
 	}
-	for _, key := range sortedKeys(rows) {
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		at := fmt.Sprintf("messengers[%q]", key)
 		id, ok := idByText[key]
 		if !ok || !slices.Contains(onCCTP, id) {
@@ -122,7 +122,7 @@ func (b *builder) messengers(rows map[string]string) {
 }
 
 func (b *builder) registryRows(rows map[string]string) {
-	for _, key := range sortedKeys(rows) {
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		at := fmt.Sprintf("registries[%q]", key)
 		id, ok := idByText[key]
 		if !ok || !slices.Contains(PoolChains, id) {
@@ -187,17 +187,4 @@ func sourceRoute(src source) Route {
 		}
 	}
 	return 0
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		x, _ := strconv.Atoi(a)
-		y, _ := strconv.Atoi(b)
-		return x - y
-	})
-	return keys
 }

@@ -1,6 +1,10 @@
 package chain
 
-import "github.com/ethereum/go-ethereum/common"
+import (
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+)
 
 // Network is a public chain.
 type Network struct {
@@ -84,6 +88,10 @@ var networks = []Network{
 	{98866, "Plume", cctp(22, 2_000), []Token{token(98866, USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)}},
 }
 
+// PoolChains are the networks with pools of the service's own, and so with an
+// integrator registry, in the order of their IDs.
+var PoolChains = []ID{1, 56, Hub, 4663, 8453}
+
 // messenger is the issuer's TokenMessengerV2, at one address on every chain.
 var messenger = NewAddress(common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"))
 
@@ -98,7 +106,7 @@ func token(id ID, symbol, address string, decimals uint8) Token {
 func ether(id ID) Token { return Token{ETH, Native, 18, id} }
 
 // Networks lists the public chains in the order of their IDs.
-func Networks() []Network { return append([]Network(nil), networks...) }
+func Networks() []Network { return slices.Clone(networks) }
 
 // FindNetwork gives the network of id; for a virtual ID, the one underneath.
 func FindNetwork(id ID) (Network, bool) {

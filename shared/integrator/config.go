@@ -38,14 +38,14 @@ type variable struct {
 	urls    []SecretURL
 }
 
+// variables gives the lists in the order of chain.PoolChains.
 func (c Config) variables() []variable {
-	return []variable{
-		{"RPC_URLS_1", 1, c.RPC1},
-		{"RPC_URLS_56", 56, c.RPC56},
-		{"RPC_URLS_369", 369, c.RPC369},
-		{"RPC_URLS_4663", 4663, c.RPC4663},
-		{"RPC_URLS_8453", 8453, c.RPC8453},
+	lists := [][]SecretURL{c.RPC1, c.RPC56, c.RPC369, c.RPC4663, c.RPC8453}
+	variables := make([]variable, len(chain.PoolChains))
+	for i, id := range chain.PoolChains {
+		variables[i] = variable{"RPC_URLS_" + id.String(), id, lists[i]}
 	}
+	return variables
 }
 
 // Validate reports everything that is wrong, by the names of the variables. It

@@ -3,7 +3,7 @@ package v3
 import (
 	"testing"
 
-	"github.com/quotegate/quotegate/shared/steps"
+	"github.com/quotegate/quotegate/testdata/steps"
 )
 
 func BenchmarkSteps(b *testing.B) { steps.Version{Decode: decodeQuote, Map: mapQuote}.Benchmark(b) }

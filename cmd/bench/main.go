@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/bench/proc"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 type options struct {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // The kinds of requests, each a mix of pairs, amounts and recipients.

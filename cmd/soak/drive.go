@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // workers is how many connections the crowd comes over.

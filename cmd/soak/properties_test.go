@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // What must hold of every quote whatever is asked, over HTTP, of a real process.

@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // question is a request and how its answer is judged.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/bench/load"
 	"github.com/quotegate/quotegate/cmd/bench/proc"
-	"github.com/quotegate/quotegate/cmd/bench/referee"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // world is a gateway and everything it depends on, all of which can fail.

@@ -21,7 +21,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

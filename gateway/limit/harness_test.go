@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

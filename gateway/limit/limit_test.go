@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 func TestThirtyPassAndTheBudgetReturnsAsPromised(t *testing.T) {

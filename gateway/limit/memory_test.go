@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 // model is the limit in its plainest form.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 // Redis is killed in mid-traffic and comes back empty: every request is

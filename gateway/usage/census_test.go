@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,7 +18,7 @@ import (
 
 func newReferee(t *testing.T) *Referee {
 	t.Helper()
-	r, err := New("../../..")
+	r, err := New("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestAgreesWithTheGoldens(t *testing.T) {
 	r := newReferee(t)
 	checked := map[string]int{}
 	for _, version := range Versions {
-		files, err := filepath.Glob("../../../testdata/" + version + "/pair-*.http")
+		files, err := filepath.Glob("../" + version + "/pair-*.http")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func TestFeesAndDestinationAddUpToTheGross(t *testing.T) {
 		if sum := new(big.Int).Add(protocol, integrator); sum.Cmp(total) != 0 {
 			t.Errorf("fees of %s and %s, and %s in total", protocol, integrator, total)
 		}
-		gross := s.Gross(s.Amount)
+		gross := s.Split(0).Gross
 		if sum := new(big.Int).Add(total, number(t, q.DestAmount)); sum.Cmp(gross) != 0 {
 			t.Errorf("fees of %s and %s at the destination, of %s", total, q.DestAmount, gross)
 		}

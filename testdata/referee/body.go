@@ -101,9 +101,8 @@ func (r *Referee) Body(version string, s *Swap, t Terms, note []byte) ([]byte, e
 	if version == "v3" && s.Integrator != "" {
 		id = [32]byte(common.LeftPadBytes(common.FromHex(s.Integrator), 32))
 	}
-	gross := s.Gross(s.Amount)
-	protocol, integrator := part(gross, s.ProtocolBPS()), part(gross, t.IntegratorBPS)
-	total := new(big.Int).Add(protocol, integrator)
+	bps := s.protocolBPS()
+	split := s.Split(t.IntegratorBPS)
 
 	to, err := r.target(s.Pair)
 	if err != nil {
@@ -113,7 +112,7 @@ func (r *Referee) Body(version string, s *Swap, t Terms, note []byte) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	h := head{to, s.SrcToken, s.DstToken, s.Amount.String(), new(big.Int).Sub(gross, total).String()}
+	h := head{to, s.SrcToken, s.DstToken, s.Amount.String(), split.Net.String()}
 	m := method{hexutil.Encode(call), "0x0"}
 	if s.SrcToken.Address == native {
 		m.Value = hexutil.EncodeBig(s.Amount)
@@ -131,19 +130,19 @@ func (r *Referee) Body(version string, s *Swap, t Terms, note []byte) ([]byte, e
 	switch version {
 	case "v3":
 		fee := feeV3{ChainID: s.FeeChain(), Token: "destination"}
-		fee.Protocol = share{Percentage: percent(s.ProtocolBPS()), Amount: protocol.String()}
-		fee.Integrator = share{Percentage: percent(t.IntegratorBPS), Amount: integrator.String()}
+		fee.Protocol = share{Percentage: percent(bps), Amount: split.Protocol.String()}
+		fee.Integrator = share{Percentage: percent(t.IntegratorBPS), Amount: split.Integrator.String()}
 		if s.Integrator != "" {
 			fee.Integrator.ID, fee.Integrator.Address = hexutil.Encode(id[:]), common.HexToAddress(s.Integrator).Hex()
 		}
-		fee.Total.Amount = total.String()
+		fee.Total.Amount = new(big.Int).Add(split.Protocol, split.Integrator).String()
 		body = bodyV3{h, fee, rest}
 	case "v3legacy":
-		body = bodyLegacy{h, feeFlat{percent(s.ProtocolBPS()), protocol.String(), "destination"}, rest}
+		body = bodyLegacy{h, feeFlat{percent(bps), split.Protocol.String(), "destination"}, rest}
 	case "v1":
-		in := part(s.Amount, s.ProtocolBPS())
+		in := part(s.Amount, bps)
 		src, dst := s.SrcToken.Address, s.DstToken.Address
-		body = bodyV1{h, feeFlat{Percentage: percent(s.ProtocolBPS()), Amount: in.String()}, m,
+		body = bodyV1{h, feeFlat{Percentage: percent(bps), Amount: in.String()}, m,
 			routeV1{[]string{src, dst}, []swapV1{{to, src, dst}}}}
 	default:
 		return nil, fmt.Errorf("there is no version %q", version)
@@ -174,26 +173,8 @@ func (r *Referee) approval(s *Swap, spender string) (*approval, error) {
 	return &approval{s.SrcToken.Address, spender, s.Amount.String(), hexutil.Encode(data)}, err
 }
 
-// part is a share of an amount in basis points, rounded down.
-func part(amount *big.Int, bps int64) *big.Int {
-	p := new(big.Int).Mul(amount, big.NewInt(bps))
-	return p.Quo(p, big.NewInt(10_000))
-}
-
 // percent writes basis points as a number of percent.
 func percent(bps int64) json.Number {
 	text := fmt.Sprintf("%d.%02d", bps/100, bps%100)
 	return json.Number(strings.TrimSuffix(strings.TrimRight(text, "0"), "."))
-}
-
-// maxFee is ceil(ceil(amount × bps / 10000) × 1.2).
-func maxFee(amount *big.Int, bps *big.Rat) *big.Int {
-	estimate := new(big.Rat).Mul(bps, new(big.Rat).SetFrac(amount, big.NewInt(10_000)))
-	return roundUp(new(big.Rat).Mul(new(big.Rat).SetInt(roundUp(estimate)), big.NewRat(6, 5)))
-}
-
-func roundUp(r *big.Rat) *big.Int {
-	n := new(big.Int).Add(r.Num(), r.Denom())
-	n.Sub(n, big.NewInt(1))
-	return n.Quo(n, r.Denom())
 }

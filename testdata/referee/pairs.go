@@ -4,14 +4,24 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Token is one token on one network.
 type Token struct {
 	Address  string `json:"address"`
 	Symbol   string `json:"symbol"`
-	Decimals int64  `json:"decimals"`
+	Decimals uint8  `json:"decimals"`
 	ChainID  uint64 `json:"chainId"`
+}
+
+// named tells whether a request means the token by a symbol or an address. A
+// chain's own coin has two addresses.
+func (t Token) named(text string) bool {
+	return strings.EqualFold(text, t.Symbol) || strings.EqualFold(text, t.Address) ||
+		t.Address == native && common.IsHexAddress(text) && common.HexToAddress(text) == (common.Address{})
 }
 
 // Pair is one supported swap. Src and Dst are routing IDs.
@@ -125,13 +135,7 @@ func network(routing uint64) uint64 {
 // Shields tells whether the recipient is paid in a privacy pool.
 func (p Pair) Shields() bool { return slices.Contains(private, p.Dst) }
 
-// ProtocolBPS is the protocol's fee.
-func (p Pair) ProtocolBPS() int64 {
-	if p.Dst == hub && !slices.Contains(private, p.Src) {
-		return 30
-	}
-	return 50
-}
+func (p Pair) protocolBPS() int64 { return ProtocolBPS(slices.Contains(private, p.Src), p.Dst) }
 
 // FeeChain is the network whose pool pays out.
 func (p Pair) FeeChain() uint64 {
@@ -144,16 +148,9 @@ func (p Pair) FeeChain() uint64 {
 
 // Limits are the least and the most that one transaction moves.
 func (p Pair) Limits() (least, most *big.Int) {
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(p.SrcToken.Decimals), nil)
+	unit := pow10(p.SrcToken.Decimals)
 	if p.SrcToken.Symbol == "ETH" || p.SrcToken.Symbol == "WETH" {
 		return new(big.Int).Quo(unit, big.NewInt(100)), new(big.Int).Mul(unit, big.NewInt(20))
 	}
 	return new(big.Int).Mul(unit, big.NewInt(10)), new(big.Int).Mul(unit, big.NewInt(25_000))
-}
-
-// Gross is an amount in the destination token's unit, rounded down.
-func (p Pair) Gross(amount *big.Int) *big.Int {
-	ten := big.NewInt(10)
-	gross := new(big.Int).Mul(amount, new(big.Int).Exp(ten, big.NewInt(p.DstToken.Decimals), nil))
-	return gross.Quo(gross, new(big.Int).Exp(ten, big.NewInt(p.SrcToken.Decimals), nil))
 }

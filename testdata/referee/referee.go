@@ -1,9 +1,9 @@
 // Package referee works out what the gateway must answer, to the byte, from a
 // request and the public facts: the tables of the specification, the facts
 // about the chains and the reference deployment read from their files,
-// go-ethereum's ABI encoder and integers of any size. Of the gateway's own code
-// it uses only the opening of shield notes. What both agree on is no
-// coincidence.
+// go-ethereum's ABI encoder and big integers. Of the gateway's own code it uses
+// only the opening of shield notes, so a mistake of the gateway is not repeated
+// here.
 package referee
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Contracts is the interface of the three contracts that quotes call.
-const Contracts = `[
+// contracts is the interface of the three contracts that quotes call.
+const contracts = `[
  {"type":"function","name":"swap","inputs":[{"type":"uint256","name":"dstChainId"},{"type":"uint256","name":"amount"},{"type":"bytes","name":"recipient"},{"type":"uint8","name":"recipientType"},{"type":"address","name":"dstToken"},{"type":"bytes32","name":"integratorId"}]},
  {"type":"function","name":"approve","inputs":[{"type":"address","name":"spender"},{"type":"uint256","name":"amount"}]},
  {"type":"function","name":"depositForBurnWithHook","inputs":[{"type":"uint256","name":"amount"},{"type":"uint32","name":"destinationDomain"},{"type":"bytes32","name":"mintRecipient"},{"type":"address","name":"burnToken"},{"type":"bytes32","name":"destinationCaller"},{"type":"uint256","name":"maxFee"},{"type":"uint32","name":"minFinalityThreshold"},{"type":"bytes","name":"hookData"}]}]`
@@ -42,7 +42,7 @@ type chainFacts struct {
 	}
 	Tokens map[string]struct {
 		Address  string
-		Decimals int64
+		Decimals uint8
 	}
 }
 
@@ -88,7 +88,7 @@ func New(root string) (*Referee, error) {
 	}
 	r.wallets = vectors.Valid
 	var err error
-	if r.abi, err = abi.JSON(strings.NewReader(Contracts)); err != nil {
+	if r.abi, err = abi.JSON(strings.NewReader(contracts)); err != nil {
 		return nil, err
 	}
 	r.pairs, err = r.readPairs()

@@ -2,19 +2,16 @@ package referee
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/big"
 	"net/url"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/railgun"
 )
+
+const account = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 func newReferee(t *testing.T) *Referee {
 	t.Helper()
@@ -25,67 +22,72 @@ func newReferee(t *testing.T) *Referee {
 	return r
 }
 
-// TestAgreesWithTheGoldens works out the answer to every pair of every version
-// that has goldens, and finds the one that was written down.
-func TestAgreesWithTheGoldens(t *testing.T) {
+// TestReadSwap reads requests in every way that versions understand them.
+func TestReadSwap(t *testing.T) {
+	const (
+		usdc   = "srcToken=USDC&dstToken=USDC&srcChain=1&dstChain=369"
+		eth    = "dstToken=weth&srcChain=1&dstChain=369&amount=7&recipient=" + account
+		wallet = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+	)
 	r := newReferee(t)
-	checked := map[string]int{}
-	for _, version := range Versions {
-		files, err := filepath.Glob("../" + version + "/pair-*.http")
+	for name, tt := range map[string]struct {
+		version, query                      string
+		pair, amount, recipient, integrator string
+	}{
+		"symbols":          {"v3", usdc + "&amount=007&recipient=" + account, "USDC on 1 to USDC on 369", "7", account, ""},
+		"addresses":        {"v3", "srcToken=0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48&dstToken=0x15d38573d2feeb82e7ad5187ab8c1d52810b1f07&srcChain=1&dstChain=369&amount=7&recipient=" + account, "USDC on 1 to USDC on 369", "7", account, ""},
+		"coin by symbol":   {"v3", "srcToken=eth&" + eth, "ETH on 1 to WETH on 369", "7", account, ""},
+		"coin by address":  {"v3", "srcToken=0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee&" + eth, "ETH on 1 to WETH on 369", "7", account, ""},
+		"coin by zero":     {"v3", "srcToken=0x0000000000000000000000000000000000000000&" + eth, "ETH on 1 to WETH on 369", "7", account, ""},
+		"no recipient":     {"v1", usdc + "&amount=7", "USDC on 1 to USDC on 369", "7", "0x0000000000000000000000000000000000000000", ""},
+		"integrator":       {"v3", usdc + "&amount=7&recipient=" + account + "&integratorId=" + wallet, "USDC on 1 to USDC on 369", "7", account, wallet},
+		"integrator by ID": {"v3", usdc + "&amount=7&recipient=" + account + "&integratorId=0x000000000000000000000000fb6916095ca1df60bb79ce92ce3ea74c37c5d359", "USDC on 1 to USDC on 369", "7", account, wallet},
+		"no integrators":   {"v3legacy", usdc + "&amount=7&recipient=" + account + "&integratorId=" + wallet, "USDC on 1 to USDC on 369", "7", account, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			query, err := url.ParseQuery(tt.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := r.ReadSwap(tt.version, query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Pair.String() != tt.pair || s.Amount.String() != tt.amount || s.Recipient != tt.recipient || s.Integrator != tt.integrator {
+				t.Errorf("got %s of %s to %s for %q", s.Amount, s.Pair, s.Recipient, s.Integrator)
+			}
+		})
+	}
+	for _, query := range []string{usdc, "srcToken=USDC&dstToken=USDC&srcChain=1&dstChain=10&amount=7"} {
+		q, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			s, want := readGolden(t, r, file)
-			got, err := r.Body(version, s, Terms{IssuerBPS: r.BuiltInBPS(s.Src)}, Note())
-			if err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if s.Shields() {
-				from, to := NoteIn(got)
-				got = []byte(string(got[:from]) + "(note)" + string(got[to:]))
-			}
-			if !bytes.Equal(bytes.TrimSpace(got), want) {
-				t.Errorf("%s\ngot  %s\nwant %s", file, got, want)
-			}
-			checked[version]++
+		if s, err := r.ReadSwap("v3", q); err == nil {
+			t.Errorf("%s is read as %+v", query, s)
 		}
-	}
-	if got, want := checked["v3"], len(r.Pairs()); got != want {
-		t.Errorf("v3 has goldens for %d pairs, the referee knows %d", got, want)
 	}
 }
 
-func readGolden(t *testing.T, r *Referee, file string) (*Swap, []byte) {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, answer, _ := strings.Cut(string(data), "\n\n")
-	_, query, _ := strings.Cut(strings.TrimPrefix(request, "GET "), "?")
-	q, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := func(name string) uint64 {
-		n, err := strconv.ParseUint(q.Get(name), 10, 64)
-		if err != nil {
-			t.Fatal(err)
+// TestDivide divides amounts that do not come out even.
+func TestDivide(t *testing.T) {
+	for _, tt := range []struct {
+		amount                           string
+		src, dst                         uint8
+		protocolBPS, integratorBPS       int64
+		gross, protocol, integrator, net string
+	}{
+		{"100000000", 6, 6, 30, 25, "100000000", "300000", "250000", "99450000"},
+		{"10000000999999999999", 18, 6, 30, 0, "10000000", "30000", "0", "9970000"},
+		{"10000001", 6, 18, 50, 0, "10000001000000000000", "50000005000000000", "0", "9950000995000000000"},
+		{"399", 6, 6, 50, 26, "399", "1", "1", "397"},
+	} {
+		amount, _ := new(big.Int).SetString(tt.amount, 10)
+		s := Divide(amount, tt.src, tt.dst, tt.protocolBPS, tt.integratorBPS)
+		if s.Gross.String() != tt.gross || s.Protocol.String() != tt.protocol || s.Integrator.String() != tt.integrator || s.Net.String() != tt.net {
+			t.Errorf("%s from %d to %d decimals: got %v", tt.amount, tt.src, tt.dst, s)
 		}
-		return n
 	}
-	p, err := r.Find(q.Get("srcToken"), id("srcChain"), q.Get("dstToken"), id("dstChain"))
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	amount, _ := new(big.Int).SetString(q.Get("amount"), 10)
-	_, body, _ := strings.Cut(answer, "\n\n")
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, []byte(body)); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	return &Swap{Pair: p, Amount: amount, Recipient: q.Get("recipient")}, compact.Bytes()
 }
 
 // TestNoticesEveryChange alters a right answer in every digit and letter.
@@ -95,7 +97,7 @@ func TestNoticesEveryChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Swap{pair, big.NewInt(123456789), "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
+	s := &Swap{pair, big.NewInt(123456789), account, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
 	rates := []*big.Rat{big.NewRat(99, 10), r.BuiltInBPS(59144)}
 	body, err := r.Body("v3", s, Terms{25, rates[1]}, nil)
 	if err != nil {

@@ -20,15 +20,34 @@ type Swap struct {
 	Integrator string // an address; empty for none
 }
 
-// Path is where a version quotes.
-func Path(version string) string {
-	switch version {
-	case "v1":
-		return "/v1/quote"
-	case "v3legacy":
-		return "/v3legacy/swap/quote"
+// Split is who gets what of the swap. The integrator's fee is the one that its
+// registry states.
+func (s *Swap) Split(integratorBPS int64) Split {
+	return Divide(s.Amount, s.SrcToken.Decimals, s.DstToken.Decimals, s.protocolBPS(), integratorBPS)
+}
+
+// ReadSwap reads the query of a request that a version answered with a quote.
+// It does not look for what a version must refuse.
+func (r *Referee) ReadSwap(version string, q url.Values) (*Swap, error) {
+	amount, ok := new(big.Int).SetString(q.Get("amount"), 10)
+	if !ok {
+		return nil, fmt.Errorf("%q is not an amount", q.Get("amount"))
 	}
-	return "/v3/swap/quote"
+	s := &Swap{Amount: amount, Recipient: q.Get("recipient")}
+	if s.Recipient == "" {
+		s.Recipient = common.Address{}.Hex() // only v1 answers such a request
+	}
+	if id := q.Get("integratorId"); id != "" && version == "v3" {
+		s.Integrator = common.HexToAddress(id).Hex() // of the wallet, or of its ID padded to 32 bytes
+	}
+	for _, p := range r.pairs {
+		if q.Get("srcChain") == strconv.FormatUint(p.Src, 10) && p.SrcToken.named(q.Get("srcToken")) &&
+			q.Get("dstChain") == strconv.FormatUint(p.Dst, 10) && p.DstToken.named(q.Get("dstToken")) {
+			s.Pair = p
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("no supported pair fits %s", q.Encode())
 }
 
 // Versions are all there ever were, the current one first.
@@ -49,7 +68,14 @@ func (s *Swap) Target(version string) string {
 	if s.Integrator != "" {
 		q.Set("integratorId", s.Integrator)
 	}
-	return Path(version) + "?" + q.Encode()
+	path := "/v3/swap/quote"
+	switch version {
+	case "v3legacy":
+		path = "/v3legacy/swap/quote"
+	case "v1":
+		path = "/v1/quote"
+	}
+	return path + "?" + q.Encode()
 }
 
 // RandomSwap is some request over a pair: any amount within the limits, to

@@ -3,7 +3,7 @@
 .PHONY: run devnet test redis check unit bench soak vectors contracts interop
 
 # The Go code under testdata has to be named: ./... passes it by.
-packages := ./... $(addprefix ./testdata/,contracts journal referee steps)
+packages := ./... $(addprefix ./testdata/,contracts golden journal referee steps)
 
 run:
 	go run ./cmd/gateway

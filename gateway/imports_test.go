@@ -53,6 +53,7 @@ var layers = map[string][]string{
 	"cmd/quote/wallet":     {"shared/chain", "shared/railgun"},
 
 	"testdata/contracts": {},
+	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},

@@ -1,0 +1,69 @@
+package golden
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// Contract is the OpenAPI document of a version.
+type Contract struct {
+	Doc    *openapi3.T
+	router routers.Router
+}
+
+// ReadContract reads the contract of a version as the gateway serves it.
+func ReadContract(t *testing.T, h http.Handler, version string) Contract {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/"+version+"/openapi.yaml", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: its contract is answered %d", version, w.Code)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(w.Body.Bytes())
+	if err != nil {
+		t.Fatalf("%s: %v", version, err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Fatalf("%s: %v", version, err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatalf("%s: %v", version, err)
+	}
+	return Contract{doc, router}
+}
+
+// Check validates an answer, and its request if that was answered with 200. A
+// path that the contract does not name must be refused.
+func (c Contract) Check(t *testing.T, r *http.Request, w *httptest.ResponseRecorder) {
+	t.Helper()
+	route, params, err := c.router.FindRoute(r)
+	if err != nil {
+		if w.Code < 400 && r.Method == http.MethodGet {
+			t.Errorf("answered %d, but the contract has no such route: %v", w.Code, err)
+		}
+		return
+	}
+	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+	if err := openapi3filter.ValidateRequest(t.Context(), input); w.Code == http.StatusOK && err != nil {
+		t.Errorf("the request was answered but breaks the contract: %v", err)
+	}
+	response := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input,
+		Status:                 w.Code,
+		Header:                 w.Result().Header,
+		Body:                   io.NopCloser(bytes.NewReader(w.Body.Bytes())),
+		Options:                &openapi3filter.Options{IncludeResponseStatus: true},
+	}
+	if err := openapi3filter.ValidateResponse(t.Context(), response); err != nil {
+		t.Errorf("the answer breaks the contract: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package golden
+
+import (
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/referee"
+)
+
+// Replay sends every golden of a version to the gateway and checks the answers.
+// It is called from the version's own folder. UPDATE_GOLDEN=1 writes the answers
+// down instead of comparing them.
+//
+// A version may answer under paths that its contract does not name. aliases maps
+// each of them to the path in the contract.
+func Replay(t *testing.T, version string, aliases map[string]string) {
+	exchanges := readExchanges(t, "../testdata/"+version)
+	judge, err := referee.New("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gw := Gateway(t)
+	contract := ReadContract(t, gw, version)
+	update := os.Getenv("UPDATE_GOLDEN") != ""
+	for _, e := range exchanges {
+		t.Run(e.name(), func(t *testing.T) {
+			w := httptest.NewRecorder()
+			gw.ServeHTTP(w, e.newRequest(t))
+			got := printAnswer(t, w)
+			switch {
+			case update:
+				if err := os.WriteFile(e.path, []byte(e.request+"\n\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			case got != e.answer:
+				t.Errorf("%s\ngot:\n%s\nwant:\n%s", e.request, got, e.answer)
+			}
+			r := e.newRequest(t)
+			if w.Code == http.StatusOK && asksForQuote(r) {
+				checkQuote(t, judge, version, r, w.Body.Bytes())
+			}
+			if path, ok := aliases[r.URL.Path]; ok {
+				r.URL.Path = path
+			}
+			contract.Check(t, r, w)
+		})
+	}
+	if !update {
+		wantEveryPair(t, judge, version, exchanges)
+	}
+}
+
+func asksForQuote(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Query().Get("srcToken") != ""
+}
+
+// checkQuote has the referee work out the whole body.
+func checkQuote(t *testing.T, judge *referee.Referee, version string, r *http.Request, body []byte) {
+	t.Helper()
+	swap, err := judge.ReadSwap(version, r.URL.Query())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bps := int64(0)
+	if swap.Integrator != "" {
+		bps = partnerBPS
+	}
+	if err := judge.Check(version, swap, bps, []*big.Rat{judge.BuiltInBPS(swap.Src)}, body); err != nil {
+		t.Errorf("the referee expects another answer: %v", err)
+	}
+}
+
+// wantEveryPair makes sure that the version has a quote on record for every pair
+// it serves.
+func wantEveryPair(t *testing.T, judge *referee.Referee, version string, exchanges []exchange) {
+	t.Helper()
+	quotes, recorded := 0, map[referee.Pair]bool{}
+	for _, e := range exchanges {
+		r := e.newRequest(t)
+		if !strings.HasPrefix(e.answer, "200\n") || !asksForQuote(r) {
+			continue
+		}
+		swap, err := judge.ReadSwap(version, r.URL.Query())
+		if err != nil {
+			t.Fatalf("%s: %v", e.path, err)
+		}
+		quotes++
+		recorded[swap.Pair] = true
+	}
+	if quotes < 50 {
+		t.Errorf("%s has only %d quotes on record", version, quotes)
+	}
+	served := chain.Pairs()
+	if got, want := len(judge.Pairs()), len(served); got != want {
+		t.Errorf("the referee knows %d pairs, the gateway %d", got, want)
+	}
+	for _, p := range served {
+		pair, err := judge.Find(p.SrcToken.Symbol, uint64(p.Src), p.DstToken.Symbol, uint64(p.Dst))
+		if err != nil {
+			t.Errorf("the referee does not know a pair: %v", err)
+			continue
+		}
+		if referee.Knows(version, pair) && !recorded[pair] {
+			t.Errorf("%s has no golden for %s", version, pair)
+		}
+	}
+}

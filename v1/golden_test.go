@@ -1,0 +1,9 @@
+package v1_test
+
+import (
+	"testing"
+
+	"github.com/quotegate/quotegate/testdata/golden"
+)
+
+func TestGoldens(t *testing.T) { golden.Replay(t, "v1", nil) }

@@ -1,0 +1,9 @@
+package v3_test
+
+import (
+	"testing"
+
+	"github.com/quotegate/quotegate/testdata/golden"
+)
+
+func TestGoldens(t *testing.T) { golden.Replay(t, "v3", nil) }

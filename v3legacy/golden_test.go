@@ -1,0 +1,11 @@
+package v3legacy_test
+
+import (
+	"testing"
+
+	"github.com/quotegate/quotegate/testdata/golden"
+)
+
+func TestGoldens(t *testing.T) {
+	golden.Replay(t, "v3legacy", map[string]string{"/v3/swap/quote": "/v3legacy/swap/quote"})
+}

@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"cmd/devnet":           {"shared/chain", "shared/railgun", "cmd/devnet/*", "cmd/quote/wallet"},
 	"cmd/devnet/child":     {},
 	"cmd/devnet/localnet":  {},
-	"cmd/devnet/reference": {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts"},
+	"cmd/devnet/reference": {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts", "testdata/referee"},
 	"cmd/bench":            {"cmd/bench/*", "testdata/referee"},
 	"cmd/bench/load":       {},
 	"cmd/bench/proc":       {},

@@ -19,6 +19,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/quote/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/referee"
 
 	// What the gateway's binary is made of, beside its own package. Without it go test would not know that the result
 	// of these tests depends on it, and answer from its cache.
@@ -40,6 +41,7 @@ type world struct {
 	net     *reference.Net
 	gateway wallet.Gateway
 	know    wallet.Knowledge
+	referee *referee.Referee
 	people  atomic.Uint64 // recipients made so far
 	turns   turns
 }
@@ -70,6 +72,9 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	w := &world{net: net, gateway: wallet.Gateway{URL: gateway.URL}}
+	if w.referee, err = referee.New("../.."); err != nil {
+		t.Fatal(err)
+	}
 	routers, err := w.gateway.Routers(t.Context())
 	if err != nil {
 		t.Fatal(err)

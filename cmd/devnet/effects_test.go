@@ -83,14 +83,14 @@ func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, pay
 }
 
 // wantShielded wants a note of the amount that its recipient can find and spend.
-func (w *world) wantShielded(t *testing.T, s wallet.Swap, destAmount string, receipt *types.Receipt) {
+func (w *world) wantShielded(t *testing.T, s wallet.Swap, amount *big.Int, receipt *types.Receipt) {
 	t.Helper()
 	note, err := reference.FindShielded(receipt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "shielded token", note.Token, s.DstToken.Address)
-	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), destAmount)
+	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), amount)
 	wantNote(t, s.Recipient, note.Recipient())
 }
 

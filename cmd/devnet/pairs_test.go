@@ -14,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/quote/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // limits of one transaction, and an amount between them that no conversion divides evenly.
@@ -109,12 +110,27 @@ func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt
 	}
 }
 
-// wantSettled wants everyone to have what the quote said.
+// refereed has the referee work the quote out again. It gives who must get what.
+func (w *world) refereed(t *testing.T, s wallet.Swap, q *wallet.Quote) referee.Split {
+	t.Helper()
+	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap, bps := &referee.Swap{Pair: pair, Amount: s.Amount, Recipient: s.Recipient}, int64(0)
+	if s.Integrator != (common.Address{}) {
+		swap.Integrator, bps = s.Integrator.Hex(), int64(reference.Integrator.FeeBPS)
+	}
+	if err := w.referee.Check(q.Version, swap, bps, []*big.Rat{w.referee.BuiltInBPS(swap.Src)}, q.Raw); err != nil {
+		t.Errorf("the referee expects another quote: %v", err)
+	}
+	return swap.Split(bps)
+}
+
+// wantSettled wants everyone to have their part.
 func (w *world) wantSettled(t *testing.T, s wallet.Swap, q *wallet.Quote, payout *reference.Payout) {
 	t.Helper()
-	gross := new(big.Int).Mul(s.Amount, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.DstToken.Decimals)), nil))
-	gross.Quo(gross, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(s.SrcToken.Decimals)), nil))
-	protocol, integrator := stated(t, q, gross)
+	want := w.refereed(t, s, q)
 
 	// Where the destination has no pool, the settlement chain's pays, in USDC too.
 	paid := s.DstToken
@@ -122,34 +138,17 @@ func (w *world) wantSettled(t *testing.T, s wallet.Swap, q *wallet.Quote, payout
 		network, _ := chain.FindNetwork(payout.Network)
 		paid = network.Tokens[slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == chain.USDC })]
 	}
-	equal(t, "change of the treasury", w.change(t, paid, reference.Treasury, payout.Receipt), protocol)
-	equal(t, "change of the integrator's wallet", w.change(t, paid, reference.Integrator.Wallet, payout.Receipt), integrator)
-	equal(t, "change of the pool", w.change(t, paid, payout.Pool, payout.Receipt), negative(gross))
+	equal(t, "change of the treasury", w.change(t, paid, reference.Treasury, payout.Receipt), want.Protocol)
+	equal(t, "change of the integrator's wallet", w.change(t, paid, reference.Integrator.Wallet, payout.Receipt), want.Integrator)
+	equal(t, "change of the pool", w.change(t, paid, payout.Pool, payout.Receipt), negative(want.Gross))
 	if q.Version == "v3" {
 		equal(t, "chain of the pool", payout.Network, q.Fee.ChainID)
 	}
 	if s.Dst.Private() {
-		w.wantShielded(t, s, q.DestAmount, payout.Receipt)
+		w.wantShielded(t, s, want.Net, payout.Receipt)
 		return
 	}
-	equal(t, "balance of the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), q.DestAmount)
-}
-
-// stated are the fees in the words of a quote, in the destination's unit.
-func stated(t *testing.T, q *wallet.Quote, gross *big.Int) (protocol, integrator string) {
-	t.Helper()
-	switch q.Version {
-	case "v3":
-		return q.Fee.Protocol.Amount, q.Fee.Integrator.Amount
-	case "v3legacy":
-		return q.Fee.Amount, "0"
-	}
-	// The oldest states its fee in the source's unit: what does not arrive is the fee.
-	dest, ok := new(big.Int).SetString(q.DestAmount, 10)
-	if !ok {
-		t.Fatalf("destAmount is %q", q.DestAmount)
-	}
-	return new(big.Int).Sub(gross, dest).String(), "0"
+	equal(t, "balance of the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), want.Net)
 }
 
 // beyondTheLimits wants one unit less than the least, and one more than the most, of every token to be refused.

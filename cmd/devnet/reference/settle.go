@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // A Payout is an order, settled.
@@ -68,27 +69,25 @@ func (n *Net) poolFor(o Order) (chain.Router, error) {
 
 // divide works out who gets what.
 func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts.Settlement, error) {
-	s := contracts.Settlement{
+	var entry contracts.Integrator
+	if o.Integrator != (common.Hash{}) {
+		registry := n.Deployment.Registry(pool.ChainID.Network()).Address
+		if err := n.registered(ctx, pool.ChainID, registry, o.Integrator, &entry); err != nil {
+			return contracts.Settlement{}, err
+		}
+	}
+	protocolBPS := referee.ProtocolBPS(o.Sender == Executor.Address, uint64(o.DstChain))
+	split := referee.Divide(o.Amount, o.Decimals, pool.Token.Decimals, protocolBPS, int64(entry.FeeBPS))
+	return contracts.Settlement{
 		ID:            o.ID,
 		Token:         pool.Token.Address.Address,
 		Recipient:     o.Recipient,
 		RecipientType: o.RecipientType,
-		IntegratorFee: new(big.Int),
-	}
-	gross := new(big.Int).Mul(o.Amount, units(1, pool.Token.Decimals))
-	gross.Quo(gross, units(1, o.Decimals))
-	s.ProtocolFee = share(gross, protocolBPS(o))
-	if o.Integrator != (common.Hash{}) {
-		var entry contracts.Integrator
-		registry := n.Deployment.Registry(pool.ChainID.Network()).Address
-		if err := n.registered(ctx, pool.ChainID, registry, o.Integrator, &entry); err != nil {
-			return s, err
-		}
-		s.Integrator, s.IntegratorFee = entry.Wallet, share(gross, int64(entry.FeeBPS))
-	}
-	s.Amount = new(big.Int).Sub(gross, s.ProtocolFee)
-	s.Amount.Sub(s.Amount, s.IntegratorFee)
-	return s, nil
+		Amount:        split.Net,
+		ProtocolFee:   split.Protocol,
+		Integrator:    entry.Wallet,
+		IntegratorFee: split.Integrator,
+	}, nil
 }
 
 func (n *Net) registered(ctx context.Context, on chain.ID, registry common.Address, id common.Hash, entry *contracts.Integrator) error {
@@ -105,20 +104,6 @@ func (n *Net) registered(ctx context.Context, on chain.ID, registry common.Addre
 	}
 	*entry = contracts.Integrator{Wallet: answer.Wallet, FeeBPS: answer.FeeBps, Active: true}
 	return nil
-}
-
-// protocolBPS is the protocol's share, in hundredths of a percent.
-func protocolBPS(o Order) int64 {
-	private := o.DstChain.Private() || o.Sender == Executor.Address
-	if o.DstChain == chain.Hub && !private {
-		return 30
-	}
-	return 50
-}
-
-func share(amount *big.Int, bps int64) *big.Int {
-	part := new(big.Int).Mul(amount, big.NewInt(bps))
-	return part.Quo(part, big.NewInt(10_000))
 }
 
 // carry moves USDC from the operator on the settlement chain to the recipient of an order, over the issuer's network and

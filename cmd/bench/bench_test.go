@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
 	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
 	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
 const (

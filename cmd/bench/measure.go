@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
 const (

@@ -3,7 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

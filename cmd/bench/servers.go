@@ -11,8 +11,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
 	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
 // server is one of those that are compared.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/testdata/contracts"

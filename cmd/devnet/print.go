@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 

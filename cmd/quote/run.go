@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
 
-	"github.com/quotegate/quotegate/cmd/quote/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

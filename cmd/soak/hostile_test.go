@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
 var long = flag.Bool("long", false, "wait for clients that never read, too: half a minute")

@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

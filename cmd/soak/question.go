@@ -9,7 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/load"
 	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 

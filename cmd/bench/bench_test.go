@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
@@ -26,12 +26,12 @@ func TestMain(m *testing.M) {
 // TestMeasure runs the whole comparison for a moment, against the real gateway,
 // which must answer every mix as the referee says.
 func TestMeasure(t *testing.T) {
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	binary, err := proc.Build(t.Context(), root, "./cmd/gateway", dir)
+	binary, err := child.Build(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func newTestMixes(t *testing.T, root string) map[string][]load.Case {
 }
 
 func TestAWrongAnswerEndsTheMeasurement(t *testing.T) {
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestMachine(t *testing.T) {
 // TestFastify holds the service we compare with to the gateway's answers, where
 // it has been installed by the benchmark.
 func TestFastify(t *testing.T) {
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
@@ -78,7 +78,7 @@ func measureClients(ctx context.Context, o options, cases []load.Case, rep *repo
 
 type crowdServer struct {
 	crowd
-	*proc.Server
+	*child.Server
 }
 
 func startCrowd(ctx context.Context, o options, clients, perMinute int) (*crowdServer, error) {

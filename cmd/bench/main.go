@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 
@@ -70,7 +70,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func run(ctx context.Context, o options) error {
 	}
 	if o.gateway == "" {
 		progress("building the gateway")
-		if o.gateway, err = proc.Build(ctx, root, "./cmd/gateway", scratch); err != nil {
+		if o.gateway, err = child.Build(ctx, scratch); err != nil {
 			return err
 		}
 	}

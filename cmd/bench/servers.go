@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
@@ -19,7 +20,7 @@ import (
 type server struct {
 	name  string
 	mixes map[string][]load.Case // those it can answer
-	*proc.Server
+	*child.Server
 }
 
 const (
@@ -31,17 +32,15 @@ const (
 
 // startGateway runs a gateway with everything that production has, behind a
 // proxy that it trusts. Its access log goes to the null device.
-func startGateway(ctx context.Context, binary string, perMinute int, node string) (*proc.Server, error) {
-	return proc.Gateway(ctx, binary, map[string]string{
-		"RATE_LIMIT":      fmt.Sprint(perMinute),
-		"TRUSTED_PROXIES": "127.0.0.1",
-		"RPC_URLS_369":    node,
-	}, nil)
+func startGateway(ctx context.Context, binary string, perMinute int, node string) (*child.Server, error) {
+	return child.Gateway{Binary: binary, Env: append(os.Environ(),
+		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node,
+	)}.Start(ctx)
 }
 
 // startBare runs this program again as the bare handler of one mix. It answers
 // all requests like the first.
-func startBare(ctx context.Context, cases []load.Case) (*proc.Server, []load.Case, error) {
+func startBare(ctx context.Context, cases []load.Case) (*child.Server, []load.Case, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +49,7 @@ func startBare(ctx context.Context, cases []load.Case) (*proc.Server, []load.Cas
 	for i, c := range cases {
 		same[i] = load.Case{Target: c.Target, Body: cases[0].Body}
 	}
-	s, err := proc.Start(ctx, "/", func(addr, _ string) *exec.Cmd {
+	s, err := child.Start(ctx, "/", func(addr string) *exec.Cmd {
 		cmd := exec.Command(self, "-bare", addr)
 		cmd.Stdin = bytes.NewReader(cases[0].Body)
 		return cmd
@@ -100,8 +99,8 @@ func installFastify(ctx context.Context, root, scratch string) (dir string, err 
 }
 
 // startFastify runs the Fastify service as it is usually written, or tuned.
-func startFastify(ctx context.Context, root, dir string, tuned bool) (*proc.Server, error) {
-	return proc.Start(ctx, "/v3/swap/healthcheck", func(addr, _ string) *exec.Cmd {
+func startFastify(ctx context.Context, root, dir string, tuned bool) (*child.Server, error) {
+	return child.Start(ctx, "/v3/swap/healthcheck", func(addr string) *exec.Cmd {
 		cmd := exec.Command("node", "server.mjs",
 			filepath.Join(root, "testdata/chains.json"), filepath.Join(root, "shared/chain/reference.json"))
 		cmd.Dir = dir

@@ -53,7 +53,7 @@ func (d *devnet) demonstrate(ctx context.Context, s wallet.Swap) error {
 
 // ask gets a quote and checks it.
 func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error) {
-	gateway := wallet.Gateway{URL: d.gateway.URL}
+	gateway := wallet.Gateway{URL: d.gateway.URL()}
 	address, err := gateway.QuoteURL("v3", s)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/devnet/child"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/referee"
@@ -58,8 +57,8 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	var logs bytes.Buffer
-	gateway, err := child.Start(t.Context(), path, append(gatewayEnv(net, "127.0.0.1:0"), "RATE_LIMIT=0"), &logs)
+	log := &child.Log{}
+	gateway, err := child.Gateway{Binary: path, Env: append(gatewayEnv(net), "RATE_LIMIT=0"), Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +67,10 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the gateway's log ends with:\n%s", logs.Bytes()[max(0, logs.Len()-4000):])
+			t.Logf("the gateway's log ends with:\n%s", log.Tail())
 		}
 	})
-	w := &world{net: net, gateway: wallet.Gateway{URL: gateway.URL}}
+	w := &world{net: net, gateway: wallet.Gateway{URL: gateway.URL()}}
 	if w.referee, err = referee.New("../.."); err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/devnet/child"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -76,20 +75,15 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // startGateway runs the gateway where it was asked to be, or where there is room. Its settings that have nothing to do
 // with the chains may be given in the environment.
-func startGateway(ctx context.Context, binary string, chains *reference.Net, o options) (*child.Gateway, error) {
+func startGateway(ctx context.Context, binary string, chains *reference.Net, o options) (*child.Server, error) {
 	env := append([]string{"RATE_LIMIT=0"}, os.Environ()...)
-	env = append(env, gatewayEnv(chains, o.listen)...)
-	if listener, err := net.Listen("tcp", o.listen); err == nil {
-		listener.Close()
-	} else {
-		env = append(env, "LISTEN_ADDR=127.0.0.1:0")
-	}
-	return child.Start(ctx, binary, env, o.logs)
+	log := &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }}
+	return child.Gateway{Binary: binary, Listen: o.listen, Env: append(env, gatewayEnv(chains)...), Log: log}.Start(ctx)
 }
 
 // gatewayEnv are the settings of a gateway that quotes for these chains.
-func gatewayEnv(chains *reference.Net, listen string) []string {
-	env := []string{"LISTEN_ADDR=" + listen, "ADMIN_ADDR=127.0.0.1:0", "DEPLOYMENT_FILE=", "LOG_FORMAT=json", "LOG_LEVEL=info"}
+func gatewayEnv(chains *reference.Net) []string {
+	env := []string{"DEPLOYMENT_FILE="}
 	for _, id := range chain.PoolChains {
 		env = append(env, "RPC_URLS_"+id.String()+"="+chains.Chain(id).URL())
 	}
@@ -100,13 +94,13 @@ func gatewayEnv(chains *reference.Net, listen string) []string {
 type devnet struct {
 	*printer
 	chains  *reference.Net
-	gateway *child.Gateway
+	gateway *child.Server
 	reports reports
 }
 
 // introduce says where everything is.
 func (d *devnet) introduce() {
-	d.line("\n  gateway      %s", d.gateway.URL)
+	d.line("\n  gateway      %s", d.gateway.URL())
 	for _, n := range chain.Networks() {
 		d.line("  %-11s  %-22s %s", n.ID, d.chains.Chain(n.ID).URL(), n.Name)
 	}
@@ -125,7 +119,7 @@ func (d *devnet) invite() {
 	avalanche := d.chains.Chain(43114).URL()
 	d.line("\nThe devnet is up, and settles what is swapped on it. Try, in another terminal:\n")
 	d.line("  QUOTE_KEY=%s \\", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
-	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL)
+	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL())
 	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -rpc %s", avalanche)
 	d.line("\nCtrl-C stops everything.")
 }

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 )
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, duration time.Duration, race bool) error {
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		return err
 	}
@@ -41,17 +41,17 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary, err := buildGateway(ctx, root, dir, race)
+	binary, err := buildGateway(ctx, dir, race)
 	if err != nil {
 		return err
 	}
 	return soak(ctx, root, binary, duration, race, os.Stdout)
 }
 
-func buildGateway(ctx context.Context, root, dir string, race bool) (string, error) {
+func buildGateway(ctx context.Context, dir string, race bool) (string, error) {
 	var flags []string
 	if race {
 		flags = append(flags, "-race")
 	}
-	return proc.Build(ctx, root, "./cmd/gateway", dir, flags...)
+	return child.Build(ctx, dir, flags...)
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 )
 
 // redis is a real redis-server that can be killed, frozen and brought back.
@@ -31,7 +31,7 @@ func startRedis(ctx context.Context) (*redis, error) {
 	}
 	r := &redis{dir: dir}
 	for range 5 { // another process may take the port first
-		if r.addr, err = proc.FreeAddress(); err != nil {
+		if r.addr, err = child.FreeAddress(""); err != nil {
 			break
 		}
 		if err = r.start(ctx); err == nil {

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 )
 
 // scratch is a folder for all tests.
@@ -36,11 +36,7 @@ func TestMain(m *testing.M) {
 // gatewayBinary builds the gateway once, with the race detector if the tests
 // have it.
 var gatewayBinary = sync.OnceValues(func() (string, error) {
-	root, err := proc.Root()
-	if err != nil {
-		return "", err
-	}
-	return buildGateway(context.Background(), root, scratch, raced())
+	return buildGateway(context.Background(), scratch, raced())
 })
 
 func raced() bool {
@@ -50,7 +46,7 @@ func raced() bool {
 
 func setUp(t *testing.T) (root, binary string) {
 	t.Helper()
-	root, err := proc.Root()
+	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/cmd/bench/proc"
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
@@ -24,8 +24,8 @@ type world struct {
 	redis   *redis // nil where there is no redis-server
 	plan    *plan
 	planned bool // the gateway follows a plan
-	gateway *proc.Server
-	log     *proc.Log
+	gateway *child.Server
+	log     *child.Log
 	tally   tally
 
 	versions  []string // those served
@@ -48,7 +48,7 @@ const (
 // newWorld starts everything. The world is to be closed, after an error too.
 func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 	w = &world{}
-	w.log = &proc.Log{See: w.tally.see}
+	w.log = &child.Log{See: w.tally.see}
 	if w.judge, err = referee.New(root); err != nil {
 		return w, err
 	}
@@ -72,20 +72,20 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 	if w.plan, err = newPlan(w.dir); err != nil {
 		return w, err
 	}
-	env := map[string]string{
-		"RATE_LIMIT":           fmt.Sprint(perMinute),
-		"TRUSTED_PROXIES":      "127.0.0.1",
-		"RPC_URLS_369":         w.nodes[0].url + "," + w.nodes[1].url,
-		"INTEGRATOR_CACHE_TTL": "500ms",
-		"ISSUER_FEE_URL":       w.issuer.url,
-		"LIFECYCLE_FILE":       w.plan.path,
-		"LOG_FORMAT":           "json",
-		"LOG_LEVEL":            "info",
-	}
+	env := append(os.Environ(),
+		"RATE_LIMIT="+strconv.Itoa(perMinute),
+		"TRUSTED_PROXIES=127.0.0.1",
+		"RPC_URLS_369="+w.nodes[0].url+","+w.nodes[1].url,
+		"INTEGRATOR_CACHE_TTL=500ms",
+		"ISSUER_FEE_URL="+w.issuer.url,
+		"LIFECYCLE_FILE="+w.plan.path,
+		"LOG_FORMAT=json",
+		"LOG_LEVEL=info",
+	)
 	if w.redis != nil {
-		env["REDIS_URL"] = "redis://" + w.redis.addr
+		env = append(env, "REDIS_URL=redis://"+w.redis.addr)
 	}
-	if w.gateway, err = proc.Gateway(ctx, binary, env, w.log); err != nil {
+	if w.gateway, err = (child.Gateway{Binary: binary, Env: env, Log: w.log}).Start(ctx); err != nil {
 		return w, err
 	}
 	return w, w.discover()

@@ -1,4 +1,4 @@
-package proc
+package child
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ const clockTick = 10 * time.Millisecond
 // CPU is the time the process has had on all processors, in user and kernel
 // mode, to a hundredth of a second.
 func (s *Server) CPU() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID()))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
@@ -22,7 +22,7 @@ func (s *Server) CPU() (time.Duration, error) {
 	// the third field; user and kernel time are the 14th and 15th.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields after the name", s.PID(), len(fields))
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields after the name", s.cmd.Process.Pid, len(fields))
 	}
 	user, err := strconv.ParseInt(string(fields[11]), 10, 64)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) CPU() (time.Duration, error) {
 // Memory is what the process holds in RAM now, and the most it ever held, in
 // bytes.
 func (s *Server) Memory() (now, peak int64, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -61,6 +61,6 @@ func kilobytes(status []byte, name string) (int64, error) {
 
 // Files is how many files and connections the process has open.
 func (s *Server) Files() (int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
 	return len(entries), err
 }

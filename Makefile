@@ -1,60 +1,57 @@
-# `make run` serves the gateway; `make test` is everything CI checks.
+.PHONY: run help build devnet test check unit redis bench soak vectors contracts interop
 
-.PHONY: run devnet test redis check unit bench soak vectors contracts interop
-
-# The Go code under testdata has to be named: ./... passes it by.
-packages := ./... $(addprefix ./testdata/,contracts golden journal referee steps)
-
-run:
+run: ## serve the gateway on :8080
 	go run ./cmd/gateway
 
-# Local chains with the reference contracts, a gateway wired to them, and one
-# swap as a demonstration. Ctrl-C stops it.
-devnet:
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## build bin/gateway and bin/quote, static and without machine paths
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/gateway ./cmd/quote
+
+devnet: ## run local chains with the contracts, a gateway, and one swap to show; Ctrl-C stops it
 	go run ./cmd/devnet
 
-test: check unit
+test: check unit ## install what the tests need and check everything CI checks
 
-# A redis-server for the tests that need a real one, where it can be had.
-redis:
-	.ci/redis
+# The Go code under testdata has to be named: ./... leaves it out.
+packages := ./... $(addprefix ./testdata/,contracts golden journal referee steps)
 
-check:
+# Everything is compiled once, with the race detector: for vet, for staticcheck, for the tests, and by the tests that
+# build a gateway. Only the program staticcheck itself is built without, since it would be slow.
+race := GOFLAGS="$(strip $(shell go env GOFLAGS) -race)"
+
+check: ## check formatting, go.mod, vet and staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
-	go vet $(packages)
-	go tool staticcheck $(packages)
+	$(race) go vet $(packages)
+	tool=$$(go tool -n staticcheck) && $(race) $$tool $(packages)
 
-unit: redis
-	go test -race -shuffle=on $(packages)
+unit: redis ## run the tests with the race detector
+	$(race) go test -shuffle=on $(packages)
 
-# Step by step, then as it is served beside the alternatives. The second part
-# takes some minutes and wants a quiet machine; npm is needed for Fastify and
-# for the public RAILGUN engine, which are left out without it.
-bench:
+redis: ## install redis-server for the tests, if run as root
+	.ci/redis
+
+bench: ## measure the parts, then the served gateway beside alternatives: minutes, on a quiet machine, npm for some
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/bench
 
-# Load on a real gateway while everything it depends on fails, for minutes. A
-# shorter form is part of `make test`.
-soak: redis
+soak: redis ## load a gateway for minutes while everything it depends on fails; `make test` has a shorter form
 	go run ./cmd/soak
 
 # What follows needs Node.js and npm, and is not part of `make test`.
 
-# Encode the calldata vectors anew with two libraries other than ours.
-vectors:
+vectors: ## encode the calldata vectors anew with two other libraries; needs npm
 	mkdir -p .scratch/calldata
 	cp testdata/calldata/package.json testdata/calldata/generate.mjs .scratch/calldata/
 	npm install --prefix .scratch/calldata --no-package-lock --loglevel=error
 	node .scratch/calldata/generate.mjs > testdata/calldata/vectors.json
 
-# Compile the reference contracts with the pinned solc.
-contracts:
+contracts: ## compile the reference contracts with the pinned solc; needs npm
 	mkdir -p .scratch/contracts
 	cp testdata/contracts/package.json testdata/contracts/.npmrc .scratch/contracts/
 	cd .scratch/contracts && npm install --no-audit --no-fund --ignore-scripts --loglevel=error && node ../../testdata/contracts/compile.mjs
 
-# Have the public RAILGUN engine read the notes of a running gateway.
-interop:
+interop: ## have the public RAILGUN engine read the notes of a running gateway; needs npm
 	testdata/interop/run.sh

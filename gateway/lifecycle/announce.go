@@ -114,3 +114,5 @@ func (l *life) directed(code fault.Code, message string) *fault.Error {
 	e.Successor = s.Successor
 	return e
 }
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339) }

@@ -17,7 +17,7 @@ import (
 func Describe(p *Plan, at time.Time, w io.Writer) error {
 	at = at.UTC()
 	out := bufio.NewWriter(w)
-	for _, version := range p.known {
+	for _, version := range p.served {
 		describe(out, newLife(version, p.Versions[version]), at)
 	}
 	return out.Flush()

@@ -97,7 +97,7 @@ type Event struct {
 // eventsAfter lists what is to come, in order.
 func (p *Plan) eventsAfter(at time.Time) []Event {
 	events := []Event{}
-	for _, version := range p.known {
+	for _, version := range p.served {
 		for _, e := range p.Versions[version].events(version) {
 			if e.At.After(at) {
 				events = append(events, e)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func New(o Options) (*Keeper, error) {
 	if k.log == nil {
 		k.log = slog.Default()
 	}
-	plan, digest := &Plan{Versions: map[string]*Schedule{}, known: k.versions}, ""
+	plan, digest := &Plan{Versions: map[string]*Schedule{}, served: k.versions}, ""
 	if k.file != "" {
 		var data []byte
 		var err error
@@ -162,7 +163,7 @@ func (k *Keeper) look(demanded bool) {
 	default:
 		k.install(plan, found)
 		k.refused.Store(nil)
-		k.log.Info("lifecycle plan in force", "file", k.file, "planned", sortedKeys(plan.Versions))
+		k.log.Info("lifecycle plan in force", "file", k.file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
 	}
 }
 

@@ -1,15 +1,12 @@
 package lifecycle
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/jsonfile"
@@ -60,12 +57,12 @@ func Read(path string, versions []string) (*Plan, error) {
 func Parse(data []byte, versions []string) (*Plan, error) {
 	var file planFile
 	shape := jsonfile.Decode(data, &file)
-	p := parser{known: versions}
-	plan := &Plan{Versions: map[string]*Schedule{}, known: slices.Clone(versions)}
+	p := parser{served: versions}
+	plan := &Plan{Versions: map[string]*Schedule{}, served: slices.Clone(versions)}
 	if file.Versions == nil && shape == nil {
 		p.fault("versions: missing; write {\"versions\": {}} to leave every version active")
 	}
-	for _, name := range sortedKeys(file.Versions) {
+	for _, name := range slices.Sorted(maps.Keys(file.Versions)) {
 		at := "versions." + name
 		if !slices.Contains(versions, name) {
 			p.fault("%s: unknown version; this gateway serves %s", at, strings.Join(versions, ", "))
@@ -83,17 +80,8 @@ func Parse(data []byte, versions []string) (*Plan, error) {
 	return plan, nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 type parser struct {
-	known  []string
+	served []string
 	faults []error
 }
 
@@ -103,14 +91,14 @@ func (p *parser) fault(format string, args ...any) {
 
 func (p *parser) schedule(at, name string, written *scheduleFile) *Schedule {
 	s := &Schedule{
-		Deprecated: p.time(at+".deprecated", written.Deprecated),
-		Successor:  p.successor(at+".successor", name, written.Successor),
-		Docs:       p.docs(at+".docs", written.Docs),
+		Deprecated: value(p, at+".deprecated", written.Deprecated, quoted(parseTime)),
+		Successor:  value(p, at+".successor", written.Successor, quoted(p.successorOf(name))),
+		Docs:       value(p, at+".docs", written.Docs, quoted(parseDocs)),
 		Brownouts:  []Brownout{},
 		Exempt:     []caller.Pattern{},
 	}
 	if given(written.Sunset) {
-		s.Sunset = p.time(at+".sunset", written.Sunset)
+		s.Sunset = value(p, at+".sunset", written.Sunset, quoted(parseTime))
 		if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
 			p.fault("%s.sunset: %s is before the version is deprecated, %s", at, stamp(s.Sunset), stamp(s.Deprecated))
 		}
@@ -125,17 +113,31 @@ func (p *parser) schedule(at, name string, written *scheduleFile) *Schedule {
 	for i, w := range written.Brownouts {
 		s.Brownouts = append(s.Brownouts, p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, w))
 	}
-	p.apart(at, s.Brownouts)
-	slices.SortStableFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
-	p.exempt(at+".exempt", s, written.Exempt)
+	p.overlaps(at, s.Brownouts)
+	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
+	for i, raw := range written.Exempt {
+		at := fmt.Sprintf("%s.exempt[%d]", at, i)
+		pattern := value(p, at, raw, quoted(caller.ParsePattern))
+		if pattern != (caller.Pattern{}) && slices.Contains(s.Exempt, pattern) {
+			p.fault("%s: repeats an earlier entry, %s", at, pattern)
+		}
+		s.Exempt = append(s.Exempt, pattern)
+	}
 	if g := written.Gate; g != nil {
-		s.Gate = &Gate{p.limit(at+".gate.maxClients", g.MaxClients), p.limit(at+".gate.maxCallsPerDay", g.MaxCallsPerDay)}
+		s.Gate = &Gate{
+			MaxClients:     value(p, at+".gate.maxClients", g.MaxClients, parseLimit),
+			MaxCallsPerDay: value(p, at+".gate.maxCallsPerDay", g.MaxCallsPerDay, parseLimit),
+		}
 	}
 	return s
 }
 
 func (p *parser) brownout(at string, s *Schedule, written brownoutFile) Brownout {
-	b := Brownout{From: p.time(at+".from", written.From), To: p.time(at+".to", written.To), Share: p.share(at+".share", written.Share)}
+	b := Brownout{
+		From:  value(p, at+".from", written.From, quoted(parseTime)),
+		To:    value(p, at+".to", written.To, quoted(parseTime)),
+		Share: value(p, at+".share", written.Share, parseShare),
+	}
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
 	case !b.From.Before(b.To):
@@ -148,9 +150,10 @@ func (p *parser) brownout(at string, s *Schedule, written brownoutFile) Brownout
 	return b
 }
 
-// apart reports windows that overlap another.
-func (p *parser) apart(at string, brownouts []Brownout) {
-	order := make([]int, 0, len(brownouts))
+// overlaps reports windows that overlap another. Those with faults in their
+// times are left out.
+func (p *parser) overlaps(at string, brownouts []Brownout) {
+	var order []int // of the windows, by their beginning
 	for i, b := range brownouts {
 		if !b.From.IsZero() && b.From.Before(b.To) {
 			order = append(order, i)
@@ -168,96 +171,42 @@ func (p *parser) apart(at string, brownouts []Brownout) {
 	}
 }
 
-func (p *parser) exempt(at string, s *Schedule, written []json.RawMessage) {
-	seen := map[caller.Pattern]bool{}
-	for i, raw := range written {
-		at := fmt.Sprintf("%s[%d]", at, i)
-		text, ok := p.text(at, raw)
-		if !ok {
+// successors makes sure that no client is sent to a version that is gone by
+// then, nor in a circle.
+func (p *parser) successors(plan *Plan) {
+	next := func(s *Schedule) *Schedule {
+		if s.Successor == "" { // its fault is noted already
+			return nil
+		}
+		return plan.Versions[p.versionOf(s.Successor)]
+	}
+	for _, name := range slices.Sorted(maps.Keys(plan.Versions)) {
+		s, at := plan.Versions[name], "versions."+name+".successor"
+		after := next(s)
+		if after != nil && !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)) {
+			p.fault("%s: %s has its own sunset, %s, which is not after that of %s", at, p.versionOf(s.Successor), stamp(after.Sunset), name)
 			continue
 		}
-		pattern, err := caller.ParsePattern(text)
-		switch {
-		case err != nil:
-			p.fault("%s: %w", at, err)
-		case seen[pattern]:
-			p.fault("%s: repeats an earlier entry, %s", at, pattern)
-		default:
-			seen[pattern] = true
-			s.Exempt = append(s.Exempt, pattern)
+		for range plan.Versions {
+			if after == nil {
+				break
+			}
+			if after == s {
+				p.fault("%s: leads back to %s in the end", at, name)
+				break
+			}
+			after = next(after)
 		}
 	}
 }
 
-func given(raw json.RawMessage) bool {
-	return raw != nil && !bytes.Equal(raw, []byte("null"))
+// versionOf is the version that a path belongs to: its first segment that is
+// the name of one.
+func (p *parser) versionOf(path string) string {
+	for segment := range strings.SplitSeq(path, "/") {
+		if slices.Contains(p.served, segment) {
+			return segment
+		}
+	}
+	return ""
 }
-
-func (p *parser) text(at string, raw json.RawMessage) (text string, ok bool) {
-	if !given(raw) {
-		p.fault("%s: missing", at)
-		return "", false
-	}
-	if err := json.Unmarshal(raw, &text); err != nil {
-		p.fault("%s: must be text in quotes", at)
-		return "", false
-	}
-	return text, true
-}
-
-// rfc3339 is the shape that time.Parse takes more loosely: it lets "1:02:03"
-// and a decimal comma pass.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
-
-// time reads an instant. Its result is zero if there is a fault.
-func (p *parser) time(at string, raw json.RawMessage) time.Time {
-	text, ok := p.text(at, raw)
-	if !ok {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || !rfc3339.MatchString(text) {
-		p.fault("%s: %.40q is not a time in RFC 3339; write it like 2027-03-01T00:00:00Z", at, text)
-		return time.Time{}
-	}
-	t = t.UTC()
-	switch {
-	case t.Nanosecond() != 0:
-		p.fault("%s: %q has a fraction of a second, which the headers cannot carry", at, text)
-		return time.Time{}
-	case t.Year() < 1970 || t.Year() > 9999:
-		p.fault("%s: %q is outside the years 1970 to 9999", at, text)
-		return time.Time{}
-	}
-	return t
-}
-
-func (p *parser) share(at string, raw json.RawMessage) (share float64) {
-	if !given(raw) {
-		p.fault("%s: missing", at)
-		return 0
-	}
-	if err := json.Unmarshal(raw, &share); err != nil || !(share > 0 && share <= 1) {
-		p.fault("%s: %.40s is not a number above 0 and at most 1", at, raw)
-		return 0
-	}
-	rounded := math.Round(share*1000) / 1000
-	if rounded != share {
-		p.fault("%s: %.40s has more than three decimals, which the header cannot carry", at, raw)
-		return 0
-	}
-	return share
-}
-
-func (p *parser) limit(at string, raw json.RawMessage) (n int) {
-	if !given(raw) {
-		p.fault("%s: missing", at)
-		return 0
-	}
-	if err := json.Unmarshal(raw, &n); err != nil || n < 0 {
-		p.fault("%s: %.40s is not a whole number of 0 or more", at, raw)
-	}
-	return n
-}
-
-func stamp(t time.Time) string { return t.Format(time.RFC3339) }

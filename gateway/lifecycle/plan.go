@@ -20,7 +20,7 @@ import (
 type Plan struct {
 	Versions map[string]*Schedule `json:"versions"` // a version that is absent is active
 
-	known []string // every version served, in the order it is shown
+	served []string // every version there is, in the order to show them
 }
 
 // Schedule is the course of one version. All times are whole seconds in UTC.

@@ -31,7 +31,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer census.Close(b.Context())
-	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(all), Caller: gateway.Caller, Usage: census, Log: log})
+	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(all), Usage: census, Log: log})
 	if err != nil {
 		b.Fatal(err)
 	}

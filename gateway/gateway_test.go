@@ -66,7 +66,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		s.metrics = metrics.New().Requests(nil)
 	}
 	life, err := lifecycle.New(lifecycle.Options{
-		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Caller: gateway.Caller, Usage: counts, Now: s.now, Log: log,
+		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +105,8 @@ func (u *counter) Name(who caller.Identity) string {
 	}
 	return who.String()
 }
+
+func (u *counter) Since() time.Time { return time.Time{} }
 
 func (u *counter) LastDay(version string) (clients, calls int) {
 	u.mu.Lock()

@@ -37,7 +37,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error)
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
 		t.enter(m, "", g.caller(r))
-		if gone := g.life.Admit(w.Header(), r, m.Name); gone != nil {
+		if gone := g.life.Admit(w.Header(), r, m.Name, t.caller); gone != nil {
 			e = gone
 		}
 	}

@@ -80,7 +80,7 @@ func (g *Gateway) caller(r *http.Request) caller.Caller {
 // or its client has asked too often. What is free outlives its version and
 // counts against no budget.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fault.Error {
-	gone := g.life.Admit(h, r, t.version)
+	gone := g.life.Admit(h, r, t.version, t.caller)
 	switch {
 	case free:
 		return nil

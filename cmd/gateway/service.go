@@ -85,8 +85,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	trials := survey.New(survey.Options{Log: log.Logger})
 	s.onClose(within(time.Second, trials.Close))
 	s.life, err = lifecycle.New(lifecycle.Options{
-		File: cfg.Gateway.LifecycleFile, Versions: versions, Caller: gateway.Caller,
-		Usage: census, UsageSince: census.Since(), Log: log.Logger,
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: census, Log: log.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)

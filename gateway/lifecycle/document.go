@@ -1,7 +1,10 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,25 +26,23 @@ type Entry struct {
 	Gate       *GateState `json:"gate"` // null: the date decides alone
 }
 
-// GateState says whether a sunset that has come is being held.
+// GateState says whether a gate is holding back a sunset that has come.
 type GateState struct {
 	Holds bool `json:"holds"`
 }
 
 // Document describes every version as it stands now.
 func (k *Keeper) Document() Document {
-	now := k.now()
-	lives := k.inForce.Load().lives
-	doc := Document{Versions: make([]Entry, 0, len(k.versions))}
-	for _, version := range k.versions {
-		l := lives[version]
-		e := Entry{Name: version, State: k.stage(l, now), Brownouts: []Brownout{}, Contract: "/" + version + "/openapi.yaml"}
-		if s := l.schedule; s != nil {
+	now := k.options.Now()
+	doc := Document{Versions: []Entry{}}
+	for _, v := range k.current.Load().versions {
+		e := Entry{Name: v.name, State: v.stage(now), Brownouts: []Brownout{}, Contract: "/" + v.name + "/openapi.yaml"}
+		if s := v.schedule; s != nil {
 			e.Deprecated, e.Sunset, e.Brownouts = s.Deprecated, s.Sunset, s.Brownouts
 			e.Successor, e.Migration = s.Successor, s.Docs
-			if s.Gate != nil {
-				e.Gate = &GateState{Holds: e.State == Held}
-			}
+		}
+		if v.gate != nil {
+			e.Gate = &GateState{Holds: e.State == Held}
 		}
 		doc.Versions = append(doc.Versions, e)
 	}
@@ -54,77 +55,73 @@ type Snapshot struct {
 	LoadedAt time.Time `json:"loadedAt"`
 	Plan     *Plan     `json:"plan"`
 	Versions []Status  `json:"versions"`
-	Next     []Event   `json:"next"`              // the first few, in order
+	Next     []Change  `json:"next"`              // the first few, in order
 	Refused  *Refusal  `json:"refused,omitempty"` // the file is not what is in force
 }
 
 // Status is one version. A gate is read in every stage: before the sunset it
-// says what would happen were the sunset now.
+// says what would happen if the sunset were now.
 type Status struct {
 	Version string       `json:"version"`
 	Stage   Stage        `json:"stage"`
 	Gate    *GateReading `json:"gate,omitempty"`
 }
 
-// Snapshot describes the plan in force and where it has led.
-func (k *Keeper) Snapshot() Snapshot {
-	now := k.now()
-	f := k.inForce.Load()
-	s := Snapshot{File: k.file, LoadedAt: f.since, Plan: f.plan, Refused: k.refused.Load()}
-	for _, version := range k.versions {
-		l := f.lives[version]
-		status := Status{Version: version, Stage: k.stage(l, now)}
-		if l.schedule != nil && l.schedule.Gate != nil {
-			reading := l.reading(now, k.usage, k.usageSince)
-			status.Gate = &reading
-		}
-		s.Versions = append(s.Versions, status)
-	}
-	s.Next = f.plan.eventsAfter(now)
-	if len(s.Next) > nextEvents {
-		s.Next = s.Next[:nextEvents]
-	}
-	return s
-}
-
-// Event is a moment at which a version changes its stage.
-type Event struct {
+// Change is a moment at which a version changes its stage.
+type Change struct {
 	At      time.Time `json:"at"`
 	Version string    `json:"version"`
 	What    string    `json:"what"`
 }
 
-// eventsAfter lists what is to come, in order.
-func (p *Plan) eventsAfter(at time.Time) []Event {
-	events := []Event{}
-	for _, version := range p.served {
-		for _, e := range p.Versions[version].events(version) {
-			if e.At.After(at) {
-				events = append(events, e)
-			}
-		}
+// nextChanges is how many changes to come a Snapshot lists.
+const nextChanges = 10
+
+// Snapshot describes the plan in force and the stages it has led to.
+func (k *Keeper) Snapshot() Snapshot {
+	now := k.options.Now()
+	c := k.current.Load()
+	s := Snapshot{File: k.options.File, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: k.refused.Load()}
+	for _, v := range c.versions {
+		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate})
+		s.Next = append(s.Next, v.changes()...)
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) })
-	return events
+	s.Next = slices.DeleteFunc(s.Next, func(c Change) bool { return !c.At.After(now) })
+	slices.SortStableFunc(s.Next, func(a, b Change) int { return a.At.Compare(b.At) })
+	s.Next = s.Next[:min(len(s.Next), nextChanges)]
+	return s
 }
 
-// events lists the whole course of a version, in order.
-func (s *Schedule) events(version string) []Event {
+// changes lists the whole course of a version, in order.
+func (v *version) changes() []Change {
+	s := v.schedule
 	if s == nil {
 		return nil
 	}
-	events := []Event{{s.Deprecated, version, "deprecated"}}
+	changes := []Change{{s.Deprecated, v.name, "deprecated"}}
 	for _, b := range s.Brownouts {
-		events = append(events,
-			Event{b.From, version, "brownout begins: " + percent(b.Share) + " of clients get 410 for " + span(b.To.Sub(b.From))},
-			Event{b.To, version, "brownout ends"})
+		changes = append(changes,
+			Change{b.From, v.name, "brownout begins: " + percent(b.Share) + " of clients get 410 for " + length(b)},
+			Change{b.To, v.name, "brownout ends"})
 	}
 	if !s.Sunset.IsZero() {
 		what := "sunset: every client gets 410 from here on"
-		if g := s.Gate; g != nil {
-			what += ", " + g.unless()
+		if s.Gate != nil {
+			what += ", unless there were " + s.Gate.limits()
 		}
-		events = append(events, Event{s.Sunset, version, what})
+		changes = append(changes, Change{s.Sunset, v.name, what})
 	}
-	return events
+	return changes
+}
+
+func (g *Gate) limits() string {
+	return fmt.Sprintf("more than %d clients or %d calls in the last day", g.MaxClients, g.MaxCallsPerDay)
+}
+
+// percent writes a share, which has three decimals at most.
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
+
+// length writes how long a window is, without the zeros time.Duration adds.
+func length(b Brownout) string {
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(b.To.Sub(b.From).String())
 }

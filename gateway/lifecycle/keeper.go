@@ -2,70 +2,54 @@ package lifecycle
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
 // Options is what a Keeper works with.
 type Options struct {
-	File     string                            // the plan; empty: every version is active
-	Versions []string                          // every version served, in the order to show them
-	Caller   func(*http.Request) caller.Caller // who sent a request
-	Usage    Usage                             // what the gates look at
-
-	// UsageSince is when Usage began to count. For a day after it a gate
-	// holds, since nobody knows yet. The zero time means that Usage always
-	// knows the whole day, as one that outlives the process does.
-	UsageSince time.Time
-
-	Now func() time.Time // time.Now if nil
-	Log *slog.Logger     // slog.Default() if nil
+	File     string           // the plan; empty: every version is active
+	Versions []string         // every version served, in the order to show them
+	Usage    Usage            // what the gates look at
+	Now      func() time.Time // time.Now if nil
+	Log      *slog.Logger     // slog.Default() if nil
 }
 
 const (
-	pollEvery  = 5 * time.Second
-	nagEvery   = time.Hour // how often a gate that holds says so
-	nextEvents = 10
+	pollEvery = 5 * time.Second
+	warnEvery = time.Hour // how often the log says that a gate holds
 )
 
 // Keeper keeps the plan in force. A plan that is bad, or gone, never replaces
 // one that is good.
 type Keeper struct {
-	file       string
-	versions   []string
-	caller     func(*http.Request) caller.Caller
-	usage      Usage
-	usageSince time.Time
-	now        func() time.Time
-	log        *slog.Logger
-
-	inForce atomic.Pointer[force]
+	options Options
+	current atomic.Pointer[current]
 	refused atomic.Pointer[Refusal]
 
-	mu     sync.Mutex // over what follows: one look at the file at a time
-	seen   string     // what the last look found: a digest, or an error's text
-	stages map[string]Stage
-	nagged map[string]time.Time
+	mu     sync.Mutex           // over what follows: one poll at a time
+	seen   string               // what the last poll found: the file's text, or an error's
+	stages map[string]Stage     // as last logged
+	warned map[string]time.Time // when the log last said that a gate holds
 }
 
-// force is a plan in force.
-type force struct {
-	plan   *Plan
-	since  time.Time
-	digest string
-	lives  map[string]*life // one for every version served
+// current is a plan in force, with a recent reading of its gates. Every poll
+// replaces it.
+type current struct {
+	plan     *Plan
+	text     string // of its file
+	loadedAt time.Time
+	versions []*version // every version served
 }
 
 // Refusal is why the file is not what is in force.
@@ -76,41 +60,41 @@ type Refusal struct {
 
 // New reads the plan. A bad one is an error that holds all its faults.
 func New(o Options) (*Keeper, error) {
-	k := &Keeper{
-		file: o.File, versions: slices.Clone(o.Versions),
-		caller: o.Caller, usage: o.Usage, usageSince: o.UsageSince,
-		now: o.Now, log: o.Log,
-		stages: map[string]Stage{}, nagged: map[string]time.Time{},
+	if o.Usage == nil {
+		return nil, errors.New("lifecycle: Usage is needed")
 	}
-	if k.caller == nil || k.usage == nil {
-		return nil, errors.New("lifecycle: Caller and Usage are needed")
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if k.now == nil {
-		k.now = time.Now
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
-	if k.log == nil {
-		k.log = slog.Default()
-	}
-	plan, digest := &Plan{Versions: map[string]*Schedule{}, served: k.versions}, ""
-	if k.file != "" {
-		var data []byte
+	k := &Keeper{options: o, stages: map[string]Stage{}, warned: map[string]time.Time{}}
+	plan := &Plan{Versions: map[string]*Schedule{}, served: o.Versions}
+	if o.File != "" {
 		var err error
-		if data, err = jsonfile.Read(k.file); err != nil {
+		if plan, k.seen, err = read(o.File, o.Versions); err != nil {
 			return nil, err
 		}
-		if plan, err = Parse(data, k.versions); err != nil {
-			return nil, errors.Join(errors.New(k.file+":"), err)
-		}
-		digest = digestOf(data)
 	}
-	k.seen = digest
-	k.install(plan, digest)
-	k.watch()
+	k.enforce(current{plan: plan, text: k.seen, loadedAt: o.Now().UTC()})
 	return k, nil
 }
 
-// Run looks at the file, the clock and the gates every few seconds until the
-// context ends.
+// read reads a plan from a file, and gives the file's text beside it.
+func read(path string, versions []string) (*Plan, string, error) {
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return nil, "", err
+	}
+	plan, err := Parse(data, versions)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s:\n%w", path, err)
+	}
+	return plan, string(data), nil
+}
+
+// Run polls every few seconds until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -124,25 +108,30 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Poll is one look: a file that has changed is read, and what has changed with
-// the time is logged.
-func (k *Keeper) Poll() { k.look(false) }
+// Poll reads the file if it has changed, reads the gates, and logs the versions
+// whose stage has changed.
+func (k *Keeper) Poll() { k.poll(false) }
 
 // Reload is Poll on demand: it says in the log what it found, changed or not.
-func (k *Keeper) Reload() { k.look(true) }
+func (k *Keeper) Reload() { k.poll(true) }
 
-func (k *Keeper) look(demanded bool) {
+func (k *Keeper) poll(demanded bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	defer k.watch()
-	if k.file == "" {
-		if demanded {
-			k.log.Info("no lifecycle plan is configured: every version is active")
-		}
-		return
+	next := *k.current.Load()
+	if k.options.File != "" {
+		k.readFile(&next, demanded)
+	} else if demanded {
+		k.options.Log.Info("no lifecycle plan is configured: every version is active")
 	}
-	data, err := jsonfile.Read(k.file)
-	found := digestOf(data)
+	k.enforce(next)
+}
+
+// readFile changes next if there is a new plan in the file.
+func (k *Keeper) readFile(next *current, demanded bool) {
+	file, log := k.options.File, k.options.Log
+	data, err := jsonfile.Read(file)
+	found := string(data)
 	if err != nil {
 		found = err.Error()
 	}
@@ -150,65 +139,65 @@ func (k *Keeper) look(demanded bool) {
 		return
 	}
 	k.seen = found
+	if err == nil && found == next.text {
+		k.refused.Store(nil)
+		log.Info("lifecycle plan unchanged", "file", file)
+		return
+	}
 	var plan *Plan
-	if err == nil && found != k.inForce.Load().digest {
-		plan, err = Parse(data, k.versions)
+	if err == nil {
+		plan, err = Parse(data, k.options.Versions)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		k.refusePlan(err)
-	case plan == nil:
-		k.refused.Store(nil)
-		k.log.Info("lifecycle plan unchanged", "file", k.file)
-	default:
-		k.install(plan, found)
-		k.refused.Store(nil)
-		k.log.Info("lifecycle plan in force", "file", k.file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
+		return
 	}
+	*next = current{plan: plan, text: found, loadedAt: k.options.Now().UTC()}
+	k.refused.Store(nil)
+	log.Info("lifecycle plan in force", "file", file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
 }
 
 func (k *Keeper) refusePlan(err error) {
 	faults := strings.Split(err.Error(), "\n")
-	k.refused.Store(&Refusal{At: k.now().UTC(), Faults: faults})
+	k.refused.Store(&Refusal{At: k.options.Now().UTC(), Faults: faults})
 	why := "lifecycle plan refused"
 	if errors.Is(err, fs.ErrNotExist) {
 		why = "the lifecycle plan's file is gone"
 	}
-	k.log.Error(why+"; the one in force stays", "file", k.file, "faults", faults)
+	k.options.Log.Error(why+"; the one in force stays", "file", k.options.File, "faults", faults)
 }
 
-func (k *Keeper) install(plan *Plan, digest string) {
-	lives := make(map[string]*life, len(k.versions))
-	for _, version := range k.versions {
-		lives[version] = newLife(version, plan.Versions[version])
+// enforce puts a plan in force, with a new reading of its gates.
+func (k *Keeper) enforce(c current) {
+	now := k.options.Now()
+	c.versions = nil
+	for _, name := range k.options.Versions {
+		v := newVersion(name, c.plan.Versions[name])
+		if v.schedule != nil && v.schedule.Gate != nil {
+			v.gate = v.schedule.Gate.read(name, k.options.Usage, now)
+		}
+		c.versions = append(c.versions, v)
 	}
-	k.inForce.Store(&force{plan: plan, since: k.now().UTC(), digest: digest, lives: lives})
-}
-
-// watch logs versions that have changed their stage, and again and again those
-// whose gate holds.
-func (k *Keeper) watch() {
-	now := k.now()
-	for _, version := range k.versions {
-		l := k.inForce.Load().lives[version]
-		stage := k.stage(l, now)
-		switch was, watched := k.stages[version]; {
-		case !watched && stage != Active:
-			k.log.Info("version stage", "version", version, "stage", stage)
-		case watched && stage != was:
-			k.log.Warn("version stage changes", "version", version, "from", was, "to", stage)
-		}
-		k.stages[version] = stage
-		last, nagged := k.nagged[version]
-		if stage == Held && (!nagged || now.Sub(last) >= nagEvery || now.Before(last)) {
-			k.nagged[version] = now
-			k.log.Error("the sunset of a version does not take effect: its gate holds", "version", version,
-				"sunset", l.schedule.Sunset, "why", l.reading(now, k.usage, k.usageSince).Why)
-		}
+	k.current.Store(&c)
+	for _, v := range c.versions {
+		k.logStage(v, now)
 	}
 }
 
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return string(sum[:])
+// logStage logs a stage that has changed, and once an hour a gate that holds.
+func (k *Keeper) logStage(v *version, now time.Time) {
+	stage := v.stage(now)
+	switch was, logged := k.stages[v.name]; {
+	case !logged && stage != Active:
+		k.options.Log.Info("version stage", "version", v.name, "stage", stage)
+	case logged && stage != was:
+		k.options.Log.Warn("version stage changes", "version", v.name, "from", was, "to", stage)
+	}
+	k.stages[v.name] = stage
+	last, warned := k.warned[v.name]
+	if stage == Held && (!warned || now.Sub(last) >= warnEvery || now.Before(last)) {
+		k.warned[v.name] = now
+		k.options.Log.Error("the sunset of a version does not take effect: its gate holds", "version", v.name,
+			"sunset", v.schedule.Sunset, "why", v.gate.Why)
+	}
 }

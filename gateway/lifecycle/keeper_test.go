@@ -12,13 +12,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
 func TestNewRefusesABadPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.json")
-	o := lifecycle.Options{File: file, Versions: served, Usage: &usage{}, Caller: func(*http.Request) caller.Caller { return caller.Caller{} }}
+	o := lifecycle.Options{File: file, Versions: served, Usage: &usage{}}
 	if _, err := lifecycle.New(o); err == nil || !strings.Contains(err.Error(), "plan.json") {
 		t.Errorf("no file: got %v", err)
 	}
@@ -32,7 +31,7 @@ func TestNewRefusesABadPlan(t *testing.T) {
 		}
 	}
 	if _, err := lifecycle.New(lifecycle.Options{Versions: served}); err == nil {
-		t.Error("a keeper that knows neither callers nor usage is made")
+		t.Error("a keeper that knows no usage is made")
 	}
 }
 
@@ -134,6 +133,7 @@ func TestGateHoldsAndReleases(t *testing.T) {
 	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
 	w.usage.clients.Store(6)
 	w.usage.calls.Store(90)
+	w.keeper.Poll()
 	s := w.keeper.Snapshot()
 	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Clients != 6 || g.Calls != 90 {
 		t.Errorf("got %+v, want to read before the sunset that the gate would hold", s.Versions[2])
@@ -171,21 +171,23 @@ func TestGateHoldsAndReleases(t *testing.T) {
 	w.usage.clients.Store(1)
 	w.usage.calls.Store(101)
 	w.advance(time.Minute)
+	w.keeper.Poll()
 	if a := w.get("/v1/quote"); a.status != http.StatusOK {
 		t.Errorf("got %d with 101 calls a day, want service", a.status)
 	}
 
-	// Let go, it answers 410 and counts no more than every few seconds.
+	// Let go, it answers 410, and no request counts usage.
 	w.usage.calls.Store(100)
 	w.advance(time.Minute)
+	w.keeper.Poll()
 	before := w.usage.asked.Load()
 	for range 20 {
 		if a := w.get("/v1/quote"); a.status != http.StatusGone {
 			t.Errorf("got %d with 100 calls a day, want 410", a.status)
 		}
 	}
-	if got := w.usage.asked.Load() - before; got != 1 {
-		t.Errorf("20 refusals counted usage %d times, want once", got)
+	if got := w.usage.asked.Load() - before; got != 0 {
+		t.Errorf("20 refusals counted usage %d times, want never", got)
 	}
 	if w.state("v1") != lifecycle.Retired {
 		t.Errorf("got state %s", w.state("v1"))
@@ -210,7 +212,7 @@ func TestGateOfNullLetsTheDateDecide(t *testing.T) {
 
 // After a restart nobody knows what the last day was like: the gate waits.
 func TestGateWaitsForAWholeDay(t *testing.T) {
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.UsageSince = at("2027-05-01T00:00:00Z") })
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = &usage{since: at("2027-05-01T00:00:00Z")} })
 	if a := w.get("/v1/quote"); a.status != http.StatusOK {
 		t.Errorf("got %d with nothing counted yet, want service", a.status)
 	}
@@ -218,8 +220,23 @@ func TestGateWaitsForAWholeDay(t *testing.T) {
 		t.Errorf("got %+v", g)
 	}
 	w.setTime("2027-05-02T00:00:00Z")
+	w.keeper.Poll()
 	if a := w.get("/v1/quote"); a.status != http.StatusGone {
 		t.Errorf("got %d after a quiet day, want 410", a.status)
+	}
+}
+
+// What other instances counted may become known only after the start.
+func TestGateAsksAgainSinceWhenCallsAreCounted(t *testing.T) {
+	counts := &usage{since: at("2027-05-01T00:00:00Z")}
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
+	if got := w.state("v1"); got != lifecycle.Held {
+		t.Errorf("got %s with nothing counted yet, want held", got)
+	}
+	counts.since = time.Time{}
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s with counts of the whole day, want retired", got)
 	}
 }
 

@@ -39,19 +39,6 @@ type gateFile struct {
 	MaxCallsPerDay json.RawMessage `json:"maxCallsPerDay"`
 }
 
-// Read reads a plan from a file.
-func Read(path string, versions []string) (*Plan, error) {
-	data, err := jsonfile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := Parse(data, versions)
-	if err != nil {
-		return nil, fmt.Errorf("%s:\n%w", path, err)
-	}
-	return plan, nil
-}
-
 // Parse reads a plan for the versions that are served. The error joins every
 // fault there is, one to a line.
 func Parse(data []byte, versions []string) (*Plan, error) {

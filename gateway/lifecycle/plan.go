@@ -41,7 +41,7 @@ type Brownout struct {
 	Share float64   `json:"share"` // in (0, 1], to three decimals
 }
 
-// Gate holds a sunset while more than this was seen within a day.
+// Gate holds a sunset back while more than this was seen within a day.
 type Gate struct {
 	MaxClients     int `json:"maxClients"`
 	MaxCallsPerDay int `json:"maxCallsPerDay"`
@@ -59,18 +59,18 @@ const (
 	Active      Stage = "active"
 	Deprecated  Stage = "deprecated"
 	BrowningOut Stage = "brownout"
-	Held        Stage = "held" // past its sunset and served all the same, because its gate holds
+	Held        Stage = "held" // past its sunset and still served, because its gate holds
 	Retired     Stage = "retired"
 )
 
-// Stage gives the stage at a time. Whether the gate holds is asked only past
-// the sunset. A nil schedule is that of a version without a plan.
-func (s *Schedule) Stage(at time.Time, gateHolds func() bool) Stage {
+// Stage gives the stage at a time. Whether the gate holds matters only past the
+// sunset. A nil schedule is that of a version without a plan.
+func (s *Schedule) Stage(at time.Time, gateHolds bool) Stage {
 	switch {
 	case s == nil || at.Before(s.Deprecated):
 		return Active
 	case !s.Sunset.IsZero() && !at.Before(s.Sunset):
-		if s.Gate != nil && gateHolds() {
+		if s.Gate != nil && gateHolds {
 			return Held
 		}
 		return Retired
@@ -82,13 +82,16 @@ func (s *Schedule) Stage(at time.Time, gateHolds func() bool) Stage {
 }
 
 // NextBrownout gives the first window that has not ended: the open one, else
-// the one to come.
-func (s *Schedule) NextBrownout(at time.Time) (Brownout, bool) {
-	i := slices.IndexFunc(s.Brownouts, func(b Brownout) bool { return at.Before(b.To) })
-	if i < 0 {
-		return Brownout{}, false
+// the one to come. A nil schedule has none.
+func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
+	if s != nil {
+		for _, b := range s.Brownouts {
+			if at.Before(b.To) {
+				return b, true
+			}
+		}
 	}
-	return s.Brownouts[i], true
+	return Brownout{}, false
 }
 
 // Hits says whether a brownout of a version refuses the caller.

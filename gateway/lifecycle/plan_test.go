@@ -201,22 +201,22 @@ func TestStage(t *testing.T) {
 		"2027-03-01T00:00:00Z": lifecycle.Retired,
 		"2107-03-01T00:00:00Z": lifecycle.Retired,
 	} {
-		if got := s.Stage(at(moment), func() bool { return false }); got != want {
+		if got := s.Stage(at(moment), false); got != want {
 			t.Errorf("%s: got %s, want %s", moment, got, want)
 		}
 		if want == lifecycle.Retired {
 			want = lifecycle.Held
 		}
-		if got := s.Stage(at(moment), func() bool { return true }); got != want {
+		if got := s.Stage(at(moment), true); got != want {
 			t.Errorf("%s while the gate holds: got %s, want %s", moment, got, want)
 		}
 	}
 	s.Gate = nil
-	if got := s.Stage(s.Sunset, func() bool { return true }); got != lifecycle.Retired {
+	if got := s.Stage(s.Sunset, true); got != lifecycle.Retired {
 		t.Errorf("without a gate: got %s, want the date to decide", got)
 	}
 	var none *lifecycle.Schedule
-	if got := none.Stage(s.Sunset, nil); got != lifecycle.Active {
+	if got := none.Stage(s.Sunset, true); got != lifecycle.Active {
 		t.Errorf("without a plan: got %s, want active", got)
 	}
 }
@@ -293,7 +293,7 @@ func TestStagesFollowInOrder(t *testing.T) {
 		early := rapid.IntRange(0, 1_000_000).Draw(t, "early")
 		late := rapid.IntRange(early, 1_000_001).Draw(t, "late")
 		stage := func(s int) lifecycle.Stage {
-			return plan.Versions["v1"].Stage(start.Add(time.Duration(s)*time.Second), nil)
+			return plan.Versions["v1"].Stage(start.Add(time.Duration(s)*time.Second), false)
 		}
 		if rank[stage(early)] > rank[stage(late)] {
 			t.Errorf("%s at %d, but %s at %d", stage(early), early, stage(late), late)

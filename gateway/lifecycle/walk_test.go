@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -298,7 +300,7 @@ func BenchmarkAdmit(b *testing.B) {
 			r, _ := http.NewRequest(http.MethodGet, "/v1/quote?integratorId="+partner[:41]+"1", nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				w.keeper.Admit(http.Header{}, r, "v1")
+				w.keeper.Admit(http.Header{}, r, "v1", caller.From(r, netip.Addr{}))
 			}
 		})
 	}

@@ -41,7 +41,10 @@ type world struct {
 
 type usage struct {
 	clients, calls, asked atomic.Int64
+	since                 time.Time
 }
+
+func (u *usage) Since() time.Time { return u.since }
 
 func (u *usage) LastDay(version string) (clients, calls int) {
 	u.asked.Add(1)
@@ -58,11 +61,6 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	w.write(plan)
 	o := lifecycle.Options{
 		File: w.file, Versions: served, Usage: w.usage,
-		Caller: func(r *http.Request) caller.Caller {
-			// The test names its address the way a front door would find it.
-			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
-			return caller.From(r, addr)
-		},
 		Now: func() time.Time { return *w.clock.Load() },
 		Log: slog.New(slog.NewJSONHandler(w.log, nil)),
 	}
@@ -99,7 +97,9 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 func (w *world) guard(version string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if e := w.keeper.Admit(rw.Header(), r, version); e != nil {
+			// The test names its address the way a front door would find it.
+			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
+			if e := w.keeper.Admit(rw.Header(), r, version, caller.From(r, addr)); e != nil {
 				deny(rw, r, e)
 				return
 			}

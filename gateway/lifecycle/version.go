@@ -1,0 +1,92 @@
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+const (
+	brownoutHeader = "API-Brownout"
+	rehearseHeader = "API-Rehearse"
+)
+
+// ResponseHeaders lists the headers a version in a plan may add to an answer,
+// for a front door that must name those a web page may read.
+func ResponseHeaders() []string {
+	return []string{"Deprecation", "Sunset", "Link", brownoutHeader, rehearseHeader}
+}
+
+// version is a version that is served, and what the plan makes of it.
+type version struct {
+	name     string
+	schedule *Schedule    // nil: active, with no plan to change that
+	headers  http.Header  // of every answer; shared by them, so never changed
+	gate     *GateReading // nil without a gate
+}
+
+func newVersion(name string, s *Schedule) *version {
+	v := &version{name: name, schedule: s, headers: http.Header{}}
+	if s == nil {
+		return v
+	}
+	v.headers.Set("Deprecation", fmt.Sprintf("@%d", s.Deprecated.Unix()))
+	sunset := ""
+	if !s.Sunset.IsZero() {
+		v.headers.Set("Sunset", s.Sunset.Format(http.TimeFormat))
+		sunset = `<` + s.Docs + `>; rel="sunset", `
+	}
+	v.headers.Set("Link", `<`+s.Docs+`>; rel="deprecation", `+sunset+`<`+s.Successor+`>; rel="successor-version"`)
+	return v
+}
+
+// stage is where the version stands now, its gate included.
+func (v *version) stage(now time.Time) Stage {
+	return v.schedule.Stage(now, v.gate != nil && v.gate.Holds)
+}
+
+// announce sets the headers that say what is planned, also where all of it lies
+// ahead. Dates and the share are written as RFC 9651 wants them.
+func (v *version) announce(h http.Header, now time.Time) {
+	maps.Copy(h, v.headers)
+	if b, ok := v.schedule.NextBrownout(now); ok {
+		share := strconv.FormatFloat(b.Share, 'f', -1, 64)
+		if !strings.Contains(share, ".") {
+			share += ".0"
+		}
+		h.Set(brownoutHeader, fmt.Sprintf("from=@%d, to=@%d, share=%s", b.From.Unix(), b.To.Unix(), share))
+	}
+}
+
+// retired is the answer once the version is gone.
+func (v *version) retired() *fault.Error {
+	return v.refusal(fault.VersionRetired, "was retired", " on ")
+}
+
+// brownout is the answer to the clients in the share of a window.
+func (v *version) brownout(until time.Time) *fault.Error {
+	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+stamp(until), ", and for good on ")
+	e.Until = until
+	return e
+}
+
+// refusal says what happened to the version, when its sunset is, and where to
+// go instead, as far as the plan knows.
+func (v *version) refusal(code fault.Code, what, beforeSunset string) *fault.Error {
+	e := fault.New(code, "Version %s %s", v.name, what)
+	if s := v.schedule; s != nil {
+		if !s.Sunset.IsZero() {
+			e.Message += beforeSunset + stamp(s.Sunset)
+		}
+		e.Message += "; use " + s.Successor + " instead, as " + s.Docs + " explains"
+		e.Successor = s.Successor
+	}
+	return e
+}
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339) }

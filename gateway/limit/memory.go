@@ -16,7 +16,7 @@ const (
 	shardCount   = 32
 )
 
-// clientBytes is what a client can come to: its slot, its place in the index,
+// clientBytes is the most that a client takes: its entry, its place in the map,
 // and its times, with what the allocator adds.
 func clientBytes(perMinute int) int { return 112 + 4*perMinute*9/8 }
 
@@ -26,7 +26,7 @@ type verdict struct {
 	uncounted bool          // allowed because there was no room to count it
 	used      int           // requests counted within the minute, this one excluded
 	wait      time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
-	at        int64         // tick under which memory booked it
+	at        int64         // tick at which memory counted it
 }
 
 // memory counts clients in this process, spread over shards by a hash no client
@@ -55,40 +55,36 @@ func (m *memory) take(c client, now int64) verdict {
 	s := m.shard(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire(now)
-	i, ok := s.index[c]
-	if !ok {
-		if i, ok = s.admit(c, now); !ok {
-			return verdict{allowed: true, uncounted: true, wait: window}
-		}
+	e := s.find(c, now)
+	if e == nil {
+		return verdict{allowed: true, uncounted: true, wait: window}
 	}
-	k := &s.slots[i]
-	// The clock was read before the lock was had: another request of this
+	// The clock was read before the lock was taken: another request of this
 	// client may have come in between.
-	now = max(now, k.last)
-	k.forget(now)
-	used := len(k.times)
+	now = max(now, e.last)
+	e.forget(now)
+	used := len(e.times)
 	if used >= m.perMinute {
-		return verdict{used: used, wait: k.wait(now)}
+		return verdict{used: used, wait: e.wait(now)}
 	}
-	k.add(now, m.perMinute)
-	s.file(i)
-	return verdict{allowed: true, used: used, wait: k.wait(now), at: now}
+	e.add(now, m.perMinute)
+	s.accepted(e)
+	return verdict{allowed: true, used: used, wait: e.wait(now), at: now}
 }
 
-// giveBack undoes the take of c that was booked at tick at.
+// giveBack undoes the take of c that was counted at tick at.
 func (m *memory) giveBack(c client, at int64) {
 	s := m.shard(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.index[c]
-	if !ok {
+	e := s.entries[c]
+	if e == nil {
 		return
 	}
-	if s.slots[i].remove(at); len(s.slots[i].times) == 0 {
-		s.drop(i)
+	if e.remove(at); len(e.times) == 0 {
+		s.drop(e)
 	} else {
-		s.file(i)
+		s.accepted(e)
 	}
 }
 
@@ -97,7 +93,7 @@ func (m *memory) clients() int {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		n += len(s.index)
+		n += len(s.entries)
 		s.mu.Unlock()
 	}
 	return n

@@ -185,7 +185,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 				}
 			}
 			used := heap() - before
-			if got := cap(m.shards[0].slots[heads].times); tt.requests > 1 && got != tt.perMinute {
+			if got := cap(m.shards[0].again.next.times); tt.requests > 1 && got != tt.perMinute {
 				t.Fatalf("got room for %d entries, want %d", got, tt.perMinute)
 			}
 			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.clients(), tt.requests, used/m.clients(), float64(used)/(1<<20))

@@ -1,93 +1,125 @@
 package limit
 
-import "sync"
-
-// The first slots of a shard are the heads of circular lists, each in the order
-// in which its clients were last accepted.
-const (
-	once  = iota // clients with one request within the minute
-	again        // clients with more
-	free         // slots of no client
-	heads
+import (
+	"slices"
+	"sync"
+	"time"
 )
 
-// shard holds some of the clients under one lock.
+// entry is the log of one client. A time holds the low 32 bits of its tick: as
+// all of them lie within a minute before last, that is enough to tell their age
+// exactly.
+type entry struct {
+	client     client
+	last       int64    // tick of the newest request ever counted
+	times      []uint32 // of the counted requests, oldest first
+	prev, next *entry   // neighbours in one of the shard's lists
+}
+
+// age is how long before now, which is not before last, request i was counted.
+func (e *entry) age(i int, now int64) int64 {
+	return now - e.last + int64(uint32(e.last)-e.times[i])
+}
+
+// forget drops the requests that have left the minute.
+func (e *entry) forget(now int64) {
+	n := 0
+	for n < len(e.times) && e.age(n, now) >= windowTicks {
+		n++
+	}
+	e.times = slices.Delete(e.times, 0, n)
+}
+
+// wait is the time until the oldest request leaves the minute.
+func (e *entry) wait(now int64) time.Duration {
+	return time.Duration(windowTicks-e.age(0, now)) * tick
+}
+
+// add counts a request, and takes no more memory than most requests ever need.
+func (e *entry) add(now int64, most int) {
+	if n := len(e.times); n == cap(e.times) {
+		e.times = append(make([]uint32, 0, min(max(2, 2*n), most)), e.times...)
+	}
+	e.times = append(e.times, uint32(now))
+	e.last = now
+}
+
+// remove takes back a request counted at tick at, if it is still there.
+func (e *entry) remove(at int64) {
+	for i, t := range slices.Backward(e.times) {
+		if t == uint32(at) {
+			e.times = slices.Delete(e.times, i, i+1)
+			return
+		}
+	}
+}
+
+// shard holds some of the clients under one lock. Each is in one of two
+// circular lists, in the order in which the clients were last accepted.
 type shard struct {
-	mu    sync.Mutex
-	index map[client]uint32
-	slots []slot
-	room  int // most clients it will hold
+	mu      sync.Mutex
+	entries map[client]*entry
+	room    int   // most clients it will hold
+	once    entry // head of the list of clients with one request within the minute
+	again   entry // head of the list of clients with more
 }
 
 func (s *shard) init(room int) {
 	s.room = room
-	s.index = make(map[client]uint32)
-	s.slots = make([]slot, heads)
-	for i := range s.slots {
-		s.slots[i].prev, s.slots[i].next = uint32(i), uint32(i)
+	s.entries = make(map[client]*entry)
+	s.once.prev, s.once.next = &s.once, &s.once
+	s.again.prev, s.again.next = &s.again, &s.again
+}
+
+// find gives the entry of a client, and makes one for a newcomer. It gives nil
+// when every entry belongs to a client that has come again within the minute.
+func (s *shard) find(c client, now int64) *entry {
+	s.expire(&s.once, now)
+	s.expire(&s.again, now)
+	e := s.entries[c]
+	if e != nil {
+		return e
+	}
+	if len(s.entries) < s.room {
+		e = &entry{}
+		e.prev, e.next = e, e
+	} else if e = s.once.next; e == &s.once {
+		return nil
+	} else { // its memory serves the newcomer
+		s.drop(e)
+	}
+	e.client, e.last, e.times = c, now, e.times[:0]
+	s.entries[c] = e
+	return e
+}
+
+// expire drops the first client of a list if its minute has passed. That keeps
+// pace, as a request adds one client at most.
+func (s *shard) expire(list *entry, now int64) {
+	if e := list.next; e != list && now-e.last >= windowTicks {
+		s.drop(e)
 	}
 }
 
-// expire drops a client or two whose minute has passed, which is enough to keep
-// pace, as a request adds one at most.
-func (s *shard) expire(now int64) {
-	for _, list := range [...]uint32{once, again} {
-		if i := s.slots[list].next; i != list && now-s.slots[i].last >= windowTicks {
-			s.drop(i)
-		}
+// accepted puts a client last in its list.
+func (s *shard) accepted(e *entry) {
+	list := &s.once
+	if len(e.times) > 1 {
+		list = &s.again
 	}
+	e.unlink()
+	e.prev, e.next = list.prev, list
+	e.prev.next, e.next.prev = e, e
 }
 
-// admit finds a slot for a newcomer. It fails when every slot belongs to a
-// client that has come again within the minute.
-func (s *shard) admit(c client, now int64) (uint32, bool) {
-	if s.slots[free].next == free {
-		switch oldest := s.slots[once].next; {
-		case len(s.slots) < heads+s.room:
-			s.grow()
-		case oldest != once:
-			s.drop(oldest)
-		default:
-			return 0, false
-		}
-	}
-	i := s.slots[free].next
-	s.slots[i].client, s.slots[i].last = c, now
-	s.index[c] = i
-	return i, true
+// drop forgets a client.
+func (s *shard) drop(e *entry) {
+	delete(s.entries, e.client)
+	e.unlink()
 }
 
-// grow adds a free slot, by doubling up to the ceiling.
-func (s *shard) grow() {
-	i := uint32(len(s.slots))
-	if len(s.slots) == cap(s.slots) {
-		s.slots = append(make([]slot, 0, min(2*len(s.slots), heads+s.room)), s.slots...)
-	}
-	s.slots = append(s.slots, slot{prev: i, next: i})
-	s.move(i, free)
-}
-
-// file puts a client that was just accepted last in its list.
-func (s *shard) file(i uint32) {
-	if len(s.slots[i].times) == 1 {
-		s.move(i, once)
-	} else {
-		s.move(i, again)
-	}
-}
-
-// drop forgets a client. Its slot keeps the memory of its log for the next.
-func (s *shard) drop(i uint32) {
-	delete(s.index, s.slots[i].client)
-	s.slots[i].times = s.slots[i].times[:0]
-	s.move(i, free)
-}
-
-// move takes slot i out of its list and puts it last in another.
-func (s *shard) move(i, list uint32) {
-	k := &s.slots[i]
-	s.slots[k.prev].next, s.slots[k.next].prev = k.next, k.prev
-	last := s.slots[list].prev
-	k.prev, k.next = last, list
-	s.slots[last].next, s.slots[list].prev = i, i
+// unlink takes an entry out of its list.
+func (e *entry) unlink() {
+	e.prev.next, e.next.prev = e.next, e.prev
+	e.prev, e.next = e, e
 }

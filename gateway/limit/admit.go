@@ -35,10 +35,10 @@ func (l *Limiter) Admit(ctx context.Context, h http.Header, from netip.Addr) *fa
 		l.passNameless()
 		return nil
 	}
-	s := l.seats.Get().(*seat)
-	refused := s.refuse(ctx, clientOf(from))
-	used, wait := s.verdict.used, int((s.verdict.wait+time.Second-1)/time.Second)
-	l.seats.Put(s)
+	c := l.counters.Get().(*counter)
+	refused := c.refuses(ctx, clientOf(from))
+	used, wait := c.verdict.used, int((c.verdict.wait+time.Second-1)/time.Second)
+	l.counters.Put(c)
 	if !refused {
 		used++
 	}
@@ -72,52 +72,52 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// seat is an httprate limiter that serves one request at a time. httprate holds
-// a lock around its counter, so that with a limiter to itself no request waits
-// for the round trip of another; and as its own counter it knows the client,
-// which httprate's interface does not tell.
+// counter is an httprate limiter, and the counter it asks, for one request at a
+// time. httprate locks its counter: with a limiter to itself, no request waits
+// for another's answer from Redis. And httprate does not tell its counter which
+// client it asks about, so the counter must know.
 //
 // httprate estimates a rolling window from two fixed ones. Get decides and
-// books at once, answers the true count as the current window and an empty
+// counts at once. It answers the true count as the current window and 0 as the
 // previous one, which makes the estimate exact and leaves nothing to increment.
-type seat struct {
-	budgets *Limiter
-	limiter *httprate.RateLimiter
+type counter struct {
+	limiter *Limiter
+	rate    *httprate.RateLimiter
 	ctx     context.Context
 	client  client
 	verdict verdict
 }
 
-func newSeat(l *Limiter) *seat {
-	s := &seat{budgets: l}
-	s.limiter = httprate.NewRateLimiter(l.perMinute, window,
-		httprate.WithLimitCounter(s),
+func newCounter(l *Limiter) *counter {
+	c := &counter{limiter: l}
+	c.rate = httprate.NewRateLimiter(l.perMinute, window,
+		httprate.WithLimitCounter(c),
 		httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
-	return s
+	return c
 }
 
-// refuse asks httprate. It needs no request but for what its own middleware
-// left in one, and no response but for headers.
-func (s *seat) refuse(ctx context.Context, c client) bool {
-	s.ctx, s.client = ctx, c
-	refused := s.limiter.OnLimit(nil, &blank, "")
-	s.ctx = nil
+// refuses asks httprate, which reads nothing of a request but what its own
+// middleware leaves there, and writes nothing to a response but headers.
+func (c *counter) refuses(ctx context.Context, who client) bool {
+	c.ctx, c.client = ctx, who
+	refused := c.rate.OnLimit(nil, &noRequest, "")
+	c.ctx = nil
 	return refused
 }
 
-var blank http.Request
+var noRequest http.Request
 
 // Get implements httprate.LimitCounter.
-func (s *seat) Get(string, time.Time, time.Time) (current, previous int, err error) {
-	s.verdict = s.budgets.decide(s.ctx, s.client)
-	return min(s.verdict.used, s.budgets.perMinute), 0, nil
+func (c *counter) Get(string, time.Time, time.Time) (current, previous int, err error) {
+	c.verdict = c.limiter.decide(c.ctx, c.client)
+	return min(c.verdict.used, c.limiter.perMinute), 0, nil
 }
 
 // Config implements httprate.LimitCounter.
-func (s *seat) Config(int, time.Duration) {}
+func (c *counter) Config(int, time.Duration) {}
 
 // Increment implements httprate.LimitCounter.
-func (s *seat) Increment(string, time.Time) error { return nil }
+func (c *counter) Increment(string, time.Time) error { return nil }
 
 // IncrementBy implements httprate.LimitCounter.
-func (s *seat) IncrementBy(string, time.Time, int) error { return nil }
+func (c *counter) IncrementBy(string, time.Time, int) error { return nil }

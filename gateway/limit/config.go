@@ -5,17 +5,25 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// maxPerMinute keeps the log of one client small.
-const maxPerMinute = 1000
+const (
+	maxPerMinute = 1000 // keeps the log of one client small
+	maxPrefix    = 64   // bytes; every key in Redis repeats it
+)
 
 // Config is read from the environment. Its zero value does not limit.
 type Config struct {
 	PerMinute int    `env:"RATE_LIMIT, default=30"` // requests a minute per client; 0 turns limiting off
 	RedisURL  string `env:"REDIS_URL"`              // where instances share budgets; empty keeps them in memory
+
+	// RedisPrefix begins every key, so that deployments can share a Redis
+	// without sharing budgets. It may be empty: the keys then begin with
+	// "limit:".
+	RedisPrefix string `env:"REDIS_PREFIX, default=quotegate:"`
 }
 
 // Validate reports every problem at once, each naming its variable. It never
@@ -28,6 +36,9 @@ func (c Config) Validate() error {
 	if c.RedisURL != "" && !validRedisURL(c.RedisURL) {
 		problems = append(problems, errors.New("REDIS_URL: not a Redis URL; want redis://user:password@host:6379/0, rediss:// for TLS, or unix:///path/to/socket, "+
 			"with special characters in the password percent-encoded"))
+	}
+	if len(c.RedisPrefix) > maxPrefix || strings.ContainsFunc(c.RedisPrefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		problems = append(problems, fmt.Errorf("REDIS_PREFIX: %.80q is not at most %d characters, all of them printable ASCII and none a space, such as quotegate:", c.RedisPrefix, maxPrefix))
 	}
 	return errors.Join(problems...)
 }

@@ -3,7 +3,26 @@ package limit
 import (
 	"strings"
 	"testing"
+
+	"github.com/sethvargo/go-envconfig"
 )
+
+// The default makes the keys that gateways of before the variable use.
+func TestEnvironment(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		want Config
+	}{
+		"nothing":      {nil, Config{PerMinute: 30, RedisPrefix: "quotegate:"}},
+		"a prefix":     {map[string]string{"REDIS_PREFIX": "staging:"}, Config{PerMinute: 30, RedisPrefix: "staging:"}},
+		"empty prefix": {map[string]string{"REDIS_PREFIX": ""}, Config{PerMinute: 30}},
+	} {
+		var got Config
+		if err := envconfig.ProcessWith(t.Context(), &envconfig.Config{Target: &got, Lookuper: envconfig.MapLookuper(tt.env)}); err != nil || got != tt.want {
+			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, tt.want)
+		}
+	}
+}
 
 func TestValidateAccepts(t *testing.T) {
 	for name, cfg := range map[string]Config{
@@ -13,6 +32,8 @@ func TestValidateAccepts(t *testing.T) {
 		"redis":           {PerMinute: 30, RedisURL: "redis://localhost:6379/0"},
 		"redis with TLS":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@redis.example:6380/2?pool_size=5"},
 		"redis on a unix": {PerMinute: 30, RedisURL: "unix:///run/redis.sock?db=1"},
+		"a prefix":        {RedisPrefix: "staging/quotegate:"},
+		"longest prefix":  {RedisPrefix: strings.Repeat("~", maxPrefix)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := cfg.Validate(); err != nil {
@@ -23,12 +44,12 @@ func TestValidateAccepts(t *testing.T) {
 }
 
 func TestValidateReportsEveryProblem(t *testing.T) {
-	err := Config{PerMinute: -1, RedisURL: "http://localhost"}.Validate()
+	err := Config{PerMinute: -1, RedisURL: "http://localhost", RedisPrefix: "my gateway"}.Validate()
 	if err == nil {
-		t.Fatal("got no problem, want two")
+		t.Fatal("got no problem, want three")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	want := []string{"RATE_LIMIT: -1", "REDIS_URL:"}
+	want := []string{"RATE_LIMIT: -1", "REDIS_URL:", `REDIS_PREFIX: "my gateway"`}
 	if len(lines) != len(want) {
 		t.Fatalf("got %d problems, want %d:\n%v", len(lines), len(want), err)
 	}
@@ -48,6 +69,11 @@ func TestValidateRefuses(t *testing.T) {
 		"redis database by name":   {RedisURL: "redis://localhost/main"},
 		"unknown redis option":     {RedisURL: "redis://localhost?colour=blue"},
 		"unix socket without path": {RedisURL: "unix://"},
+		"a prefix too long":        {RedisPrefix: strings.Repeat("x", maxPrefix+1)},
+		"a prefix with a space":    {RedisPrefix: "a b"},
+		"a prefix with a newline":  {RedisPrefix: "a\n"},
+		"a prefix beyond ASCII":    {RedisPrefix: "prüfung:"},
+		"a prefix that is no text": {RedisPrefix: "\xff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if cfg.Validate() == nil {

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -45,7 +44,12 @@ func logTo(j *journal.Journal) *slog.Logger { return slog.New(slog.NewTextHandle
 
 func newTestLimiter(t testing.TB, cfg Config, c *clock) *Limiter {
 	t.Helper()
-	l, err := New(context.Background(), cfg, quiet, c.now)
+	return start(t, cfg, quiet, c, calm)
+}
+
+func start(t testing.TB, cfg Config, log *slog.Logger, c *clock, p timeouts) *Limiter {
+	t.Helper()
+	l, err := newLimiter(t.Context(), cfg, log, c.now, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,4 +92,11 @@ const alice, bob = "203.0.113.1:1", "203.0.113.2:1"
 func peer(r *http.Request) netip.Addr {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return at.Addr()
+}
+
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 }

@@ -30,7 +30,8 @@
 // client had from this instance still counts; but the instances no longer know
 // of one another, so until a minute after the outage a client can have the
 // limit once from each. Requests ask Redis again as soon as it has answered
-// three probes in a row.
+// three probes in a row. Every key begins with REDIS_PREFIX, so that staging and
+// production can share a server and still count apart.
 package limit
 
 import (
@@ -51,10 +52,10 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	memory  *memory // nil when limiting is off
-	shared  *shared // nil without Redis
-	seats   sync.Pool
-	numbers [][]string // as header values, up to the largest there is
+	memory   *memory    // nil when limiting is off
+	shared   *shared    // nil without Redis
+	counters sync.Pool  // of *counter
+	numbers  [][]string // as header values, up to the largest there is
 
 	allowed, refused, uncounted atomic.Uint64
 	nameless                    sync.Once
@@ -66,15 +67,15 @@ type Limiter struct {
 // already counted there; a Redis that is away is reported to log and is no
 // error. The clock must be monotonic, as time.Now is.
 func New(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time) (*Limiter, error) {
-	return newLimiter(ctx, cfg, log, now, patience{
+	return newLimiter(ctx, cfg, log, now, timeouts{
 		request: 50 * time.Millisecond,
 		start:   time.Second,
 		probe:   250 * time.Millisecond,
-		proofs:  3,
+		probes:  3,
 	})
 }
 
-func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time, p patience) (*Limiter, error) {
+func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time, t timeouts) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -84,12 +85,12 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
-	l.seats.New = func() any { return newSeat(l) }
+	l.counters.New = func() any { return newCounter(l) }
 	for n := range max(cfg.PerMinute, longestWait) + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
 	if cfg.RedisURL != "" {
-		l.shared = newShared(ctx, cfg, log, p)
+		l.shared = newShared(ctx, cfg, log, t)
 	}
 	return l, nil
 }
@@ -103,8 +104,8 @@ func (l *Limiter) Close() error {
 }
 
 // decide counts one request of c, or refuses it. Memory goes first: what this
-// instance accepted is part of what all accepted, so a refusal here needs no
-// second opinion, and an acceptance is already booked should Redis fail.
+// instance accepted is part of what all instances accepted, so a refusal here
+// is final, and a request accepted here is already counted if Redis fails.
 func (l *Limiter) decide(ctx context.Context, c client) verdict {
 	now := l.ticks()
 	v := l.memory.take(c, now)
@@ -126,7 +127,7 @@ func (l *Limiter) decide(ctx context.Context, c client) verdict {
 func (l *Limiter) consult(ctx context.Context, c client, own verdict) verdict {
 	if !own.allowed {
 		// Redis saw the same requests up to one round trip later.
-		own.wait += l.shared.patience.request
+		own.wait += l.shared.timeouts.request
 		return own
 	}
 	all, ok := l.shared.take(ctx, c)
@@ -195,7 +196,7 @@ func (l *Limiter) backend() Backend {
 		return Off
 	case l.shared == nil:
 		return Memory
-	case l.shared.up.Load():
+	case l.shared.up():
 		return Redis
 	default:
 		return Fallback

@@ -93,6 +93,7 @@ func TestMemoryTakesALateClock(t *testing.T) {
 }
 
 func TestAMillionAddresses(t *testing.T) {
+	skipIfShort(t)
 	const established, newcomer, flood = client(1), client(2), 1_000_000
 	m := newMemory(30)
 	for i := range int64(30) {
@@ -172,6 +173,7 @@ func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
 // The figures of the package comment. A log grows by doubling, so that a little
 // over half of its entries take the memory of all.
 func TestMemoryStaysWithinItsBudget(t *testing.T) {
+	skipIfShort(t)
 	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {maxPerMinute, 513}} {
 		t.Run(fmt.Sprintf("%d of %d", tt.requests, tt.perMinute), func(t *testing.T) {
 			before := heap()

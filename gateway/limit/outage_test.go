@@ -13,6 +13,7 @@ import (
 // Redis is killed in mid-traffic and comes back empty: every request is
 // answered by the limit's rules, and nobody's budget starts afresh.
 func TestRedisDiesAndComesBack(t *testing.T) {
+	skipIfShort(t)
 	s := startRedis(t)
 	var j journal.Journal
 	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)

@@ -13,94 +13,91 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// keyPrefix and the client's address make the key of a client's log.
-const keyPrefix = "quotegate:limit:"
-
 //go:embed take.lua
 var takeScript string
 
-// patience is how long Redis is waited for.
-type patience struct {
+// timeouts are how long Redis is waited for.
+type timeouts struct {
 	request time.Duration // for one decision
 	start   time.Duration // for the first answer
 	probe   time.Duration // between probes while it is away
-	proofs  int           // probes in a row it must answer to be trusted again
+	probes  int           // how many in a row it must answer to be used again
 }
 
 // shared counts clients in Redis while Redis answers.
 type shared struct {
 	redis     *redis.Client
 	script    *redis.Script
+	prefix    string // of every key; the client's address follows
 	perMinute int
-	patience  patience
+	timeouts  timeouts
 	log       *slog.Logger
 
-	up   atomic.Bool
-	down chan struct{} // wakes watch when up has become false
-	stop context.CancelFunc
-	done chan struct{} // closed when watch has returned
+	downSince atomic.Pointer[time.Time] // nil while Redis answers
+	stop      context.CancelFunc
+	stopped   chan struct{} // closed when watch has returned
 }
 
-func newShared(ctx context.Context, cfg Config, log *slog.Logger, p patience) *shared {
+func newShared(ctx context.Context, cfg Config, log *slog.Logger, t timeouts) *shared {
 	// go-redis writes each failed connection to stderr, through a logger the
 	// whole process shares. This package says the same once.
 	logging.Disable()
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &shared{
-		redis:     redis.NewClient(cfg.redisOptions(p)),
+		redis:     redis.NewClient(cfg.redisOptions(t)),
 		script:    redis.NewScript(takeScript),
+		prefix:    cfg.RedisPrefix + "limit:",
 		perMinute: cfg.PerMinute,
-		patience:  p,
+		timeouts:  t,
 		log:       log,
-		down:      make(chan struct{}, 1),
 		stop:      stop,
-		done:      make(chan struct{}),
+		stopped:   make(chan struct{}),
 	}
-	s.up.Store(true)
-	if err := s.probe(ctx, p.start); err != nil {
-		s.fall(err)
+	if err := s.probe(ctx, t.start); err != nil {
+		s.fail(err)
 	} else {
 		log.Info("rate limit: counting in Redis, shared by all instances")
 	}
-	go s.watch(life)
+	go s.watch(watching)
 	return s
 }
 
 // redisOptions reads the URL of a valid configuration.
-func (c Config) redisOptions(p patience) *redis.Options {
+func (c Config) redisOptions(t timeouts) *redis.Options {
 	o, err := redis.ParseURL(c.RedisURL)
 	if err != nil {
 		panic("limit: redisOptions of an invalid configuration")
 	}
-	o.ContextTimeoutEnabled = true // patience is a deadline for all that a decision takes
+	o.ContextTimeoutEnabled = true // a timeout is for all that a decision takes
 	o.MaxRetries = -1              // a retry could count a request twice
 	o.DialerRetries = 1
-	o.DialTimeout = p.start
-	o.Protocol = 2                                     // integers are all we exchange,
-	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // and few of them
+	o.DialTimeout = t.start
+	o.Protocol = 2                                     // only a few integers
+	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // are exchanged
 	o.DisableIdentity = true
 	return o
 }
 
+func (s *shared) up() bool { return s.downSince.Load() == nil }
+
 // take counts a request of c, or refuses it. It answers false when Redis does
-// not. A client that hangs up does not cut the question short: its impatience
-// is not Redis's failure.
+// not. It goes on when the client hangs up, which is no failure of Redis.
 func (s *shared) take(ctx context.Context, c client) (verdict, bool) {
-	if !s.up.Load() {
+	if !s.up() {
 		return verdict{}, false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience.request)
-	defer cancel()
-	v, err := s.run(ctx, keyPrefix+c.String(), s.perMinute, window)
+	v, err := s.run(context.WithoutCancel(ctx), s.timeouts.request, c.String(), s.perMinute, window)
 	if err != nil {
-		s.fall(err)
+		s.fail(err)
 		return verdict{}, false
 	}
 	return v, true
 }
 
-func (s *shared) run(ctx context.Context, key string, limit int, window time.Duration) (verdict, error) {
-	answer, err := s.script.Run(ctx, s.redis, []string{key}, limit, window.Microseconds()).Int64Slice()
+func (s *shared) run(ctx context.Context, timeout time.Duration, key string, limit int, window time.Duration) (verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, err := s.script.Run(ctx, s.redis, []string{s.prefix + key}, limit, window.Microseconds()).Int64Slice()
 	if err != nil {
 		return verdict{}, err
 	}
@@ -117,62 +114,49 @@ func (s *shared) run(ctx context.Context, key string, limit int, window time.Dur
 // probe runs the script on a key of its own that is gone at once. Unlike a PING
 // it also fails where Redis may not write: a replica, or one that is full.
 func (s *shared) probe(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	_, err := s.run(ctx, keyPrefix+"probe:"+strconv.FormatInt(time.Now().UnixNano(), 36), 1, time.Millisecond)
+	_, err := s.run(ctx, timeout, "probe:"+strconv.FormatInt(time.Now().UnixNano(), 36), 1, time.Millisecond)
 	return err
 }
 
-// fall turns to memory, and says so for the first of the requests that failed.
-func (s *shared) fall(err error) {
-	if s.up.CompareAndSwap(true, false) {
+// fail turns to memory. Of all the requests that Redis fails, only the first is
+// logged.
+func (s *shared) fail(err error) {
+	if now := time.Now(); s.downSince.CompareAndSwap(nil, &now) {
 		s.log.Warn("rate limit: Redis does not answer, counting in memory until it does", "error", err)
-		s.down <- struct{}{}
 	}
 }
 
-// watch waits for Redis to fall and probes until it is back.
+// watch probes Redis while it is away, and returns to it once it has answered
+// enough probes in a row.
 func (s *shared) watch(ctx context.Context) {
-	defer close(s.done)
-	for {
+	defer close(s.stopped)
+	ticker := time.NewTicker(s.timeouts.probe)
+	defer ticker.Stop()
+	for answered := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.down:
+		case <-ticker.C:
 		}
-		fell := time.Now()
-		if !s.recovered(ctx) {
-			return
+		down := s.downSince.Load()
+		if down == nil || s.probe(ctx, s.timeouts.request) != nil {
+			answered = 0
+			continue
 		}
-		s.up.Store(true)
-		s.log.Info("rate limit: Redis is back, counting there again", "after", time.Since(fell).Round(time.Millisecond))
+		if answered++; answered == s.timeouts.probes {
+			answered = 0
+			s.downSince.Store(nil)
+			s.log.Info("rate limit: Redis is back, counting there again", "after", time.Since(*down).Round(time.Millisecond))
+		}
 	}
 }
 
-// recovered waits until Redis has answered enough probes in a row. It answers
-// false when ctx is done before that.
-func (s *shared) recovered(ctx context.Context) bool {
-	pause := time.NewTicker(s.patience.probe)
-	defer pause.Stop()
-	for proofs := 0; proofs < s.patience.proofs; {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-pause.C:
-		}
-		if s.probe(ctx, s.patience.request) == nil {
-			proofs++
-		} else {
-			proofs = 0
-		}
-	}
-	return true
-}
-
-// close ends the watch and the connections, without calling that an outage.
+// close ends the watch and the connections. Requests that still come are
+// counted in memory, and nothing is logged.
 func (s *shared) close() error {
 	s.stop()
-	<-s.done
-	s.up.Store(false)
+	<-s.stopped
+	now := time.Now()
+	s.downSince.Store(&now)
 	return s.redis.Close()
 }

@@ -11,27 +11,21 @@ import (
 	"time"
 )
 
-const aliceKey = keyPrefix + "203.0.113.1"
+const (
+	keyPrefix = "quotegate:limit:" // by default
+	aliceKey  = keyPrefix + "203.0.113.1"
+)
 
 // calm waits for a Redis that is merely kept waiting by a busy machine, hasty
 // is quick to find one gone.
 var (
-	calm  = patience{request: time.Minute, start: time.Minute, probe: time.Millisecond, proofs: 3}
-	hasty = patience{request: 50 * time.Millisecond, start: time.Minute, probe: time.Millisecond, proofs: 3}
+	calm  = timeouts{request: time.Minute, start: time.Minute, probe: time.Millisecond, probes: 3}
+	hasty = timeouts{request: 50 * time.Millisecond, start: time.Minute, probe: time.Millisecond, probes: 3}
 )
 
-func newSharedLimiter(t *testing.T, url string, log *slog.Logger, c *clock, p patience) *Limiter {
+func newSharedLimiter(t *testing.T, url string, log *slog.Logger, c *clock, p timeouts) *Limiter {
 	t.Helper()
-	l, err := newLimiter(t.Context(), Config{PerMinute: 30, RedisURL: url}, log, c.now, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
+	return start(t, Config{PerMinute: 30, RedisURL: url, RedisPrefix: "quotegate:"}, log, c, p)
 }
 
 // eventually waits for what happens on its own.
@@ -83,6 +77,32 @@ func TestInstancesShareOneExactBudget(t *testing.T) {
 		t.Errorf("got %d requests in the log, want 30", n)
 	}
 	wantStatus(t, get(handlers[0], bob), 200)
+}
+
+// Two deployments on one Redis count apart, and only under their own prefix.
+func TestPrefixesCountApart(t *testing.T) {
+	s := startRedis(t)
+	var handlers []http.Handler
+	prefixes := []string{"production:", "staging:", ""}
+	for _, prefix := range prefixes {
+		cfg := Config{PerMinute: 30, RedisURL: s.url(), RedisPrefix: prefix}
+		handlers = append(handlers, guarded(start(t, cfg, quiet, newClock(), calm)), guarded(start(t, cfg, quiet, newClock(), calm)))
+	}
+	for i := range 30 { // by turns, so that each sees what the others do meanwhile
+		for deployment := range prefixes {
+			w := get(handlers[2*deployment+i%2], alice)
+			wantStatus(t, w, 200)
+			wantRemaining(t, w, 29-i)
+		}
+	}
+	for _, h := range handlers {
+		wantStatus(t, get(h, alice), 429)
+	}
+	for _, prefix := range prefixes {
+		if n := s.LLen(t.Context(), prefix+"limit:203.0.113.1").Val(); n != 30 {
+			t.Errorf("got %d requests in the log under %q, want 30", n, prefix)
+		}
+	}
 }
 
 func TestOneRoundTripARequest(t *testing.T) {

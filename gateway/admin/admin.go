@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -32,79 +31,62 @@ type Options struct {
 	Log   *slog.Logger   // slog.Default() if nil
 }
 
-// endpoint is what one path does.
-type endpoint struct {
-	about   string
-	open    bool // no token is needed
-	methods map[string]http.HandlerFunc
-}
-
 type handler struct {
 	Options
-	endpoints map[string]endpoint
-	token     [sha256.Size]byte
+	mux   *http.ServeMux
+	about map[string]string // every path, and what is there
+	token [sha256.Size]byte
 }
+
+const livez, readyz = "/livez", "/readyz"
 
 // Handler answers on the admin listener.
 func Handler(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	h := &handler{Options: o, endpoints: make(map[string]endpoint), token: sha256.Sum256([]byte(o.Token))}
-	h.get("/", "this list", h.index)
-	h.probe("/livez", "whether the process answers", h.live)
-	h.probe("/readyz", "whether it should get requests", h.ready)
+	h := &handler{Options: o, mux: http.NewServeMux(), about: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
+	h.get("/", "this list", show(func() any { return h.about }))
+	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
+	h.get(readyz, "whether it should get requests", h.ready)
 	if o.Metrics != nil {
-		h.get("/metrics", "metrics for Prometheus", inJSON(o.Metrics.ServeHTTP))
+		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version", h.show(o.Usage))
+		h.get("/admin/usage", "who still calls which version", show(o.Usage))
 	}
 	if o.Lifecycle != nil {
-		h.get("/admin/lifecycle", "the retirement plan, and where it has led", h.show(o.Lifecycle))
+		h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))
 	}
 	if o.Level != nil {
 		h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
-		h.endpoints["/admin/log-level"].methods[http.MethodPut] = h.setLevel
+		h.mux.HandleFunc("PUT /admin/log-level", h.setLevel)
 	}
 	h.addProfiles()
 	return h
 }
 
+// get adds what a path answers to GET and HEAD. The path matches as a whole.
 func (h *handler) get(path, about string, f http.HandlerFunc) {
-	h.endpoints[path] = endpoint{about: about, methods: map[string]http.HandlerFunc{http.MethodGet: f, http.MethodHead: f}}
-}
-
-func (h *handler) probe(path, about string, f http.HandlerFunc) {
-	h.get(path, about, f)
-	e := h.endpoints[path]
-	e.open = true
-	h.endpoints[path] = e
+	h.about[path] = about
+	if strings.HasSuffix(path, "/") {
+		path += "{$}"
+	}
+	h.mux.HandleFunc("GET "+path, f)
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	e, found := h.endpoints[r.URL.Path]
-	if !e.open && !h.admit(w, r) {
+	path := r.URL.Path
+	if path != livez && path != readyz && !h.admit(w, r) {
 		return
 	}
-	if !found {
+	if h.about[path] == "" { // the mux would redirect some paths to a similar one
 		fail(w, http.StatusNotFound, "There is nothing at this path; / lists what there is")
 		return
 	}
-	f := e.methods[r.Method]
-	if f == nil {
-		allowed := make([]string, 0, len(e.methods))
-		for method := range e.methods {
-			allowed = append(allowed, method)
-		}
-		slices.Sort(allowed)
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		fail(w, http.StatusMethodNotAllowed, "This path knows "+strings.Join(allowed, " and "))
-		return
-	}
-	f(w, r)
+	inJSON(h.mux, w, r)
 }
 
 // admit tells whether a request may see what is not open to all, and answers
@@ -124,8 +106,9 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// local refuses what a web page sends from the operator's own browser, under a
-// name of its own that it has made to stand for this machine.
+// local refuses requests under another name than this machine's. A web page in
+// the operator's browser can send such: its owner lets the page's own name
+// stand for 127.0.0.1.
 func (h *handler) local(w http.ResponseWriter, r *http.Request) bool {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {

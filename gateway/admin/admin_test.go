@@ -105,6 +105,13 @@ func TestEndpoints(t *testing.T) {
 		{"GET", "/debug/pprof/trace?seconds=0.01", "", 200, "go 1."},
 		{"GET", "/nothing", "", 404, `"error": "There is nothing at this path; / lists what there is"`},
 		{"GET", "/admin/usage/", "", 404, `"error":`},
+		{"GET", "/debug/pprof", "", 404, `"error": "There is nothing`},
+		{"GET", "//metrics", "", 404, `"error": "There is nothing`},
+		{"POST", "/admin/../metrics", "", 404, `"error": "There is nothing`},
+		{"POST", "/nothing", "", 404, `"error": "There is nothing`},
+		{"HEAD", "/metrics", "", 200, ""},
+		{"HEAD", "/admin/log-level", "", 200, ""},
+		{"POST", "/", "", 405, `"error": "This path knows GET and HEAD"`},
 		{"POST", "/metrics", "", 405, `"error": "This path knows GET and HEAD"`},
 		{"DELETE", "/admin/log-level", "", 405, `"error": "This path knows GET and HEAD and PUT"`},
 		{"PUT", "/admin/log-level", "loud", 400, `"error": "Send debug, info, warn or error"`},
@@ -121,12 +128,28 @@ func TestEndpoints(t *testing.T) {
 			}
 		}
 	}
-	if _, _, header := r.ask(t, "POST", "/metrics", ""); header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("got Allow %q, want GET, HEAD", header.Get("Allow"))
+	for path, want := range map[string]string{"/metrics": "GET, HEAD", "/admin/log-level": "GET, HEAD, PUT"} {
+		if _, _, header := r.ask(t, "POST", path, ""); header.Get("Allow") != want {
+			t.Errorf("%s: got Allow %q, want %s", path, header.Get("Allow"), want)
+		}
+	}
+	_, list, _ := r.ask(t, "GET", "/", "")
+	var about map[string]string
+	if err := json.Unmarshal([]byte(list), &about); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/livez", "/readyz", "/metrics", "/admin/usage", "/admin/lifecycle", "/admin/log-level",
+		"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/profile", "/debug/pprof/symbol", "/debug/pprof/trace", "/debug/pprof/heap"} {
+		if about[path] == "" {
+			t.Errorf("the list lacks %s:\n%s", path, list)
+		}
 	}
 }
 
 func TestCPUProfileIsTakenOneAtATime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	r := serve(t, "")
 	const at = 3
 	answers := make(chan string, at)

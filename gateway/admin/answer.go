@@ -2,8 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 )
@@ -14,82 +12,63 @@ func reply(w http.ResponseWriter, status int, v any) {
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error": "What should be here cannot be written as JSON"}`)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // an error here means that the client has left
 }
 
-type failure struct {
-	Error string `json:"error"`
+const jsonType = "application/json"
+
+func fail(w http.ResponseWriter, status int, text string) {
+	reply(w, status, map[string]string{"error": text})
 }
 
-func fail(w http.ResponseWriter, status int, text string) { reply(w, status, failure{text}) }
-
-func (h *handler) show(what func() any) http.HandlerFunc {
+func show(what func() any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, what()) }
 }
 
-func (h *handler) index(w http.ResponseWriter, _ *http.Request) {
-	list := make(map[string]string, len(h.endpoints))
-	for path, e := range h.endpoints {
-		list[path] = e.about
-	}
-	reply(w, http.StatusOK, list)
-}
-
-type status struct {
-	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
-}
-
-func (h *handler) live(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, status{Status: "alive"})
-}
-
-func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	if h.Ready != nil {
-		if err := h.Ready(); err != nil {
-			reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
-			return
-		}
-	}
-	reply(w, http.StatusOK, status{Status: "ready"})
-}
-
-type level struct {
-	Level string `json:"level"`
-}
-
-// levels are those an operator can name.
-var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-
-func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, level{strings.ToLower(h.Level.Level().String())})
-}
-
-// maxLevel is far more than a level and what may be around it.
-const maxLevel = 256
-
-// setLevel takes a level as GET shows it, or the bare word.
-func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
-	text := strings.TrimSpace(string(body))
-	if wanted := (level{}); json.Unmarshal(body, &wanted) == nil {
-		text = wanted.Level
-	}
-	wanted, known := levels[strings.ToLower(text)]
-	if err != nil || !known {
-		fail(w, http.StatusBadRequest, "Send debug, info, warn or error")
+// inJSON lets a handler answer, and turns an error that it writes as text into
+// JSON. The mux, pprof and Prometheus write such.
+func inJSON(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	t := &translator{ResponseWriter: w}
+	next.ServeHTTP(t, r)
+	if t.status == 0 {
 		return
 	}
-	was := h.Level.Level()
-	announce := func() { h.Log.Warn("log level changed", "from", was.String(), "to", wanted.String()) }
-	if wanted > was {
-		announce() // while it can still be heard
+	text := strings.TrimSpace(t.text.String())
+	if t.status == http.StatusMethodNotAllowed {
+		text = "This path knows " + strings.ReplaceAll(w.Header().Get("Allow"), ", ", " and ")
 	}
-	h.Level.Set(wanted)
-	if wanted < was {
-		announce()
-	}
-	h.level(w, r)
+	w.Header().Del("Content-Length")
+	w.Header().Del("Content-Encoding")
+	fail(w, t.status, text)
 }
+
+// translator holds back an error's status and text.
+type translator struct {
+	http.ResponseWriter
+	status int // of an error in text; 0: none so far
+	text   strings.Builder
+}
+
+func (t *translator) WriteHeader(status int) {
+	if status >= 400 && t.Header().Get("Content-Type") != jsonType {
+		t.status = status
+		return
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// maxError bounds how much of an error is told.
+const maxError = 4 << 10
+
+func (t *translator) Write(p []byte) (int, error) {
+	if t.status == 0 {
+		return t.ResponseWriter.Write(p)
+	}
+	t.text.Write(p[:min(len(p), maxError-t.text.Len())])
+	return len(p), nil
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (t *translator) Unwrap() http.ResponseWriter { return t.ResponseWriter }

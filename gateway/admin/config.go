@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // Config is read from the environment.
@@ -31,7 +32,8 @@ func (c Config) Enabled() bool { return c.Addr != off && c.Addr != "" }
 // repeated.
 func (c Config) Validate() error {
 	var problems []error
-	if c.Token != "" && !validToken(c.Token) {
+	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
+	if c.Token != "" && (len(c.Token) < minToken || strings.ContainsFunc(c.Token, unprintable)) {
 		problems = append(problems, fmt.Errorf("ADMIN_TOKEN: must be at least %d characters, all of them printable ASCII and none a space, such as 32 hexadecimal digits", minToken))
 	}
 	if !c.Enabled() {
@@ -47,15 +49,6 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q can be reached by others, and ADMIN_TOKEN is not set: set it, or listen on 127.0.0.1", c.Addr))
 	}
 	return errors.Join(problems...)
-}
-
-func validToken(token string) bool {
-	for i := range len(token) {
-		if token[i] <= ' ' || token[i] > '~' {
-			return false
-		}
-	}
-	return len(token) >= minToken
 }
 
 // loopback tells whether a host names this machine alone. An empty one is all

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
-	"strings"
 
 	runtime "runtime/pprof"
 )
@@ -17,13 +16,13 @@ const (
 
 // addProfiles adds what `go tool pprof` asks for.
 func (h *handler) addProfiles() {
-	h.get(profiles, "profiles for go tool pprof", inJSON(pprof.Index))
+	h.get(profiles, "profiles for go tool pprof", pprof.Index)
 	h.get(profiles+"cmdline", "the command line", pprof.Cmdline)
 	h.get(profiles+"symbol", "names of program counters", pprof.Symbol)
-	h.get(profiles+"profile", "CPU profile, for ?seconds=30", bounded(inJSON(pprof.Profile)))
-	h.get(profiles+"trace", "execution trace, for ?seconds=1", bounded(inJSON(pprof.Trace)))
+	h.get(profiles+"profile", "CPU profile, for ?seconds=30", bounded(pprof.Profile))
+	h.get(profiles+"trace", "execution trace, for ?seconds=1", bounded(pprof.Trace))
 	for _, p := range runtime.Profiles() {
-		h.get(profiles+p.Name(), "profile", bounded(inJSON(pprof.Handler(p.Name()).ServeHTTP)))
+		h.get(profiles+p.Name(), "profile", bounded(pprof.Handler(p.Name()).ServeHTTP))
 	}
 }
 
@@ -40,45 +39,3 @@ func bounded(next http.HandlerFunc) http.HandlerFunc {
 		next(w, r)
 	}
 }
-
-// inJSON has a handler of others say its errors in JSON.
-func inJSON(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		t := &translator{ResponseWriter: w}
-		next(t, r)
-		if t.status != 0 {
-			w.Header().Del("Content-Length")
-			w.Header().Del("Content-Encoding")
-			fail(w, t.status, strings.TrimSpace(t.text.String()))
-		}
-	}
-}
-
-// translator holds back an error's status and text.
-type translator struct {
-	http.ResponseWriter
-	status int // of an error; 0: none so far
-	text   strings.Builder
-}
-
-func (t *translator) WriteHeader(status int) {
-	if status >= 400 {
-		t.status = status
-		return
-	}
-	t.ResponseWriter.WriteHeader(status)
-}
-
-// maxError bounds how much of an error is told.
-const maxError = 4 << 10
-
-func (t *translator) Write(p []byte) (int, error) {
-	if t.status == 0 {
-		return t.ResponseWriter.Write(p)
-	}
-	t.text.Write(p[:min(len(p), maxError-min(t.text.Len(), maxError))])
-	return len(p), nil
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (t *translator) Unwrap() http.ResponseWriter { return t.ResponseWriter }

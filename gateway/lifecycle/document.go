@@ -81,7 +81,7 @@ const nextChanges = 10
 func (k *Keeper) Snapshot() Snapshot {
 	now := k.options.Now()
 	c := k.current.Load()
-	s := Snapshot{File: k.options.File, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: k.refused.Load()}
+	s := Snapshot{File: k.options.File, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: c.refused}
 	for _, v := range c.versions {
 		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate})
 		s.Next = append(s.Next, v.changes()...)

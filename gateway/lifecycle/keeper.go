@@ -35,7 +35,6 @@ const (
 type Keeper struct {
 	options Options
 	current atomic.Pointer[current]
-	refused atomic.Pointer[Refusal]
 
 	mu     sync.Mutex           // over what follows: one poll at a time
 	seen   string               // what the last poll found: the file's text, or an error's
@@ -49,6 +48,7 @@ type current struct {
 	plan     *Plan
 	text     string // of its file
 	loadedAt time.Time
+	refused  *Refusal   // of what the file holds since, nil if it is this plan
 	versions []*version // every version served
 }
 
@@ -127,7 +127,7 @@ func (k *Keeper) poll(demanded bool) {
 	k.enforce(next)
 }
 
-// readFile changes next if there is a new plan in the file.
+// readFile changes next if the file has changed.
 func (k *Keeper) readFile(next *current, demanded bool) {
 	file, log := k.options.File, k.options.Log
 	data, err := jsonfile.Read(file)
@@ -140,7 +140,7 @@ func (k *Keeper) readFile(next *current, demanded bool) {
 	}
 	k.seen = found
 	if err == nil && found == next.text {
-		k.refused.Store(nil)
+		next.refused = nil
 		log.Info("lifecycle plan unchanged", "file", file)
 		return
 	}
@@ -149,22 +149,22 @@ func (k *Keeper) readFile(next *current, demanded bool) {
 		plan, err = Parse(data, k.options.Versions)
 	}
 	if err != nil {
-		k.refusePlan(err)
+		next.refused = k.refusal(err)
 		return
 	}
 	*next = current{plan: plan, text: found, loadedAt: k.options.Now().UTC()}
-	k.refused.Store(nil)
 	log.Info("lifecycle plan in force", "file", file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
 }
 
-func (k *Keeper) refusePlan(err error) {
+// refusal logs why the file's plan is refused.
+func (k *Keeper) refusal(err error) *Refusal {
 	faults := strings.Split(err.Error(), "\n")
-	k.refused.Store(&Refusal{At: k.options.Now().UTC(), Faults: faults})
 	why := "lifecycle plan refused"
 	if errors.Is(err, fs.ErrNotExist) {
 		why = "the lifecycle plan's file is gone"
 	}
 	k.options.Log.Error(why+"; the one in force stays", "file", k.options.File, "faults", faults)
+	return &Refusal{At: k.options.Now().UTC(), Faults: faults}
 }
 
 // enforce puts a plan in force, with a new reading of its gates.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -26,16 +25,19 @@ func BenchmarkGateway(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	census, err := usage.New(b.Context(), usage.Config{}, usage.Options{Versions: gateway.Names(all), Log: log})
+	recorder, err := usage.New(b.Context(), usage.Config{}, usage.Options{Versions: gateway.Names(all), Current: all[0].Name, Log: log})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer census.Close(b.Context())
-	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(all), Usage: census, Log: log})
+	defer recorder.Close(b.Context())
+	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(all), Usage: recorder, Log: log})
 	if err != nil {
 		b.Fatal(err)
 	}
-	gw := gateway.New(gateway.Config{}, gateway.Parts{Modules: all, Life: life, Survey: newSurvey(b), Usage: census, Metrics: metrics.New().Requests(gateway.Routes(all)), Limiter: limiter, Access: access.New(io.Discard, "json", slog.LevelInfo), Log: log})
+	gw := gateway.New(gateway.Config{}, gateway.Parts{
+		Modules: all, Life: life, Limiter: limiter, Names: recorder, Log: log,
+		Observers: []gateway.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo)},
+	})
 
 	kinds := []struct{ name, query string }{
 		{"direct", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + somebody},

@@ -11,11 +11,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -32,54 +30,39 @@ const (
 type Parts struct {
 	// Modules are the versions. The first is the current one, which answers
 	// for paths that belong to none.
-	Modules []web.Module
-	Life    *lifecycle.Keeper
-	Survey  *survey.Survey
-	Usage   Usage
-	Metrics Metrics
-	Limiter *limit.Limiter
-	Proxies caller.Proxies // whose X-Forwarded-For is believed
-	Access  *access.Log
-	Log     *slog.Logger
+	Modules   []web.Module
+	Life      *lifecycle.Keeper
+	Limiter   *limit.Limiter
+	Proxies   caller.Proxies // whose X-Forwarded-For is believed
+	Names     Namer
+	Observers []Observer // told of every answered request, in this order
+	Log       *slog.Logger
 }
 
-// Usage hears of every quote that was given, and knows how to call a client
-// without telling its address.
-type Usage interface {
-	Record(version string, who caller.Identity, at time.Time)
-	Name(who caller.Identity) string
+// Namer knows how to call a client without telling its address.
+type Namer interface {
+	Name(caller.Identity) string
 }
-
-// Metrics hears of every answer. The code is empty for a success, version and
-// route for a path of no version.
-type Metrics interface {
-	Observe(version, route string, status int, code fault.Code, took time.Duration)
-}
-
-// Caller is who sent a request to a version, as far as that can be known.
-func Caller(r *http.Request) caller.Caller { return traceOf(r).caller }
 
 // Gateway is the public handler.
 type Gateway struct {
 	http.Handler
 
-	log         *slog.Logger
-	access      *access.Log
 	modules     []web.Module
-	legacyHosts map[string]bool
 	life        *lifecycle.Keeper
-	survey      *survey.Survey
-	usage       Usage
-	metrics     Metrics
 	limiter     *limit.Limiter
 	proxies     caller.Proxies
+	names       Namer
+	observers   []Observer
+	log         *slog.Logger
+	legacyHosts map[string]bool
 }
 
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
-		log: parts.Log, access: parts.Access, modules: parts.Modules, legacyHosts: cfg.hosts(),
-		life: parts.Life, survey: parts.Survey, usage: parts.Usage, metrics: parts.Metrics, limiter: parts.Limiter, proxies: parts.Proxies,
+		modules: parts.Modules, life: parts.Life, limiter: parts.Limiter, proxies: parts.Proxies,
+		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
 	}
 	router := chi.NewRouter()
 	router.Use(allowOrigins(), g.recover, g.boundURL)

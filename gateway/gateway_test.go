@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"sync"
@@ -9,12 +8,9 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/gateway/metrics"
-	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/testdata/golden"
 )
@@ -31,13 +27,12 @@ func newGateway(t testing.TB) *gateway.Gateway {
 // plan, the real clock, no log.
 type setup struct {
 	gateway.Config
-	modules []web.Module
-	budget  limit.Config
-	now     func() time.Time
-	logs    io.Writer
-	level   slog.Level
-	survey  *survey.Survey
-	metrics gateway.Metrics
+	modules   []web.Module
+	budget    limit.Config
+	now       func() time.Time
+	logs      io.Writer
+	level     slog.Level
+	observers []gateway.Observer
 }
 
 // mount puts a gateway together.
@@ -52,9 +47,6 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	if s.logs == nil {
 		s.logs = io.Discard
 	}
-	if s.survey == nil {
-		s.survey = newSurvey(t)
-	}
 	log := slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: s.level}))
 	limiter, err := limit.New(t.Context(), s.budget, log, s.now)
 	if err != nil {
@@ -62,57 +54,72 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	}
 	t.Cleanup(func() { limiter.Close() })
 	counts := &counter{}
-	if s.metrics == nil {
-		s.metrics = metrics.New().Requests(nil)
-	}
-	life, err := lifecycle.New(lifecycle.Options{
-		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log,
-	})
+	life, err := lifecycle.New(lifecycle.Options{File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(s.Config, gateway.Parts{Modules: s.modules, Life: life, Survey: s.survey, Usage: counts, Metrics: s.metrics, Limiter: limiter, Access: access.New(s.logs, "json", s.level), Log: log})
+	return gateway.New(s.Config, gateway.Parts{
+		Modules: s.modules, Life: life, Limiter: limiter, Names: counts, Log: log,
+		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level)),
+	})
 }
 
-func newSurvey(t testing.TB) *survey.Survey {
-	s := survey.New(survey.Options{})
-	t.Cleanup(func() { s.Close(context.Background()) })
-	return s
-}
-
-// counter counts in memory, for ever.
+// counter counts quotes in memory, for ever.
 type counter struct {
 	mu    sync.Mutex
-	calls map[string]map[caller.Identity]int
+	calls map[string]map[string]int // by version and client
 }
 
-func (u *counter) Record(version string, who caller.Identity, _ time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.calls == nil {
-		u.calls = map[string]map[caller.Identity]int{}
+func (c *counter) Observe(e *gateway.Event) {
+	if e.Pair == nil {
+		return
 	}
-	if u.calls[version] == nil {
-		u.calls[version] = map[caller.Identity]int{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = map[string]map[string]int{}
 	}
-	u.calls[version][who]++
+	if c.calls[e.Version] == nil {
+		c.calls[e.Version] = map[string]int{}
+	}
+	c.calls[e.Version][e.Client]++
 }
 
-// Name hides the address that is part of an agent, as the census does.
-func (u *counter) Name(who caller.Identity) string {
+// Name hides the address that is part of an agent, as the recorder does.
+func (c *counter) Name(who caller.Identity) string {
 	if who.Kind == caller.Agent {
 		return "client agent"
 	}
 	return who.String()
 }
 
-func (u *counter) Since() time.Time { return time.Time{} }
-
-func (u *counter) LastDay(version string) (clients, calls int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, n := range u.calls[version] {
+func (c *counter) LastDay(version string) (clients, calls int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.calls[version] {
 		calls += n
 	}
-	return len(u.calls[version]), calls
+	return len(c.calls[version]), calls
+}
+
+// Since says that the counts are always whole.
+func (c *counter) Since() time.Time { return time.Time{} }
+
+// events keeps what a gateway tells its observers.
+type events struct {
+	mu  sync.Mutex
+	all []gateway.Event
+}
+
+func (e *events) Observe(event *gateway.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, *event)
+}
+
+// last gives the latest event.
+func (e *events) last() gateway.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all[len(e.all)-1]
 }

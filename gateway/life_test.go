@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -158,36 +157,5 @@ func TestVersionsDocument(t *testing.T) {
 		if v.Name != all[i].Name || v.State != "active" || v.Contract != "/"+v.Name+"/openapi.yaml" {
 			t.Errorf("got %+v for %s", v, all[i].Name)
 		}
-	}
-}
-
-// TestWouldTheySurvive asks an old version twice and finds out which of the
-// two calls the current one would refuse.
-func TestWouldTheySurvive(t *testing.T) {
-	m := old(t)
-	if m.Name != "v1" {
-		t.Skipf("%s has no parameter that is optional there and needed in the current version", m.Name)
-	}
-	trials := newSurvey(t)
-	gw := mount(t, setup{survey: trials})
-	for _, query := range []string{"&recipient=" + somebody, ""} {
-		r := httptest.NewRequest("GET", quotePath(m)+someQuote+query, nil)
-		r.Header.Set("Origin", "https://late.example")
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			t.Fatalf("got %d %s", w.Code, w.Body)
-		}
-	}
-	trials.Close(context.Background()) // tries what waits
-	const want = "50 % of v1 calls work on v3 with a new URL; 1 client omits recipient: origin https://late.example"
-	found := ""
-	for _, v := range trials.Report().Versions {
-		if v.Version == "v1" {
-			found = v.Summary
-		}
-	}
-	if found != want {
-		t.Errorf("got %q, want %q", found, want)
 	}
 }

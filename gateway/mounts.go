@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 
-	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -30,10 +29,11 @@ type Quoter interface {
 // Modules is every version this gateway serves, the current one first. A
 // version is gone when its line and its folder are.
 func Modules(core Core) []web.Module {
+	engine := noting{core.Engine}
 	return []web.Module{
-		v3.Module(core.Engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
-		v3legacy.Module(core.Engine),
-		v1.Module(core.Engine),
+		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
+		v3legacy.Module(engine),
+		v1.Module(engine),
 	}
 }
 
@@ -44,15 +44,4 @@ func Names(modules []web.Module) []string {
 		names[i] = modules[i].Name
 	}
 	return names
-}
-
-// Routes lists what the modules mount, for metrics.
-func Routes(modules []web.Module) []metrics.Route {
-	var routes []metrics.Route
-	for i := range modules {
-		for _, route := range modules[i].Routes {
-			routes = append(routes, metrics.Route{Version: modules[i].Name, Path: route.Path})
-		}
-	}
-	return routes
 }

@@ -1,27 +1,27 @@
 package gateway
 
 import (
-	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// trace is what is known of a request by the time it has been answered. It is
-// the request's context, its response writer and its place in the router, so
-// that whoever has the request has them all, and the request is copied once.
+// trace carries a request through the gateway and becomes its Event. It is the
+// request's context, its response writer and its place in the router, so that
+// whoever has the request has them all, and the request is copied once.
 type trace struct {
 	deadline
 	http.ResponseWriter
@@ -31,30 +31,36 @@ type trace struct {
 	vary     [2]string // as a header has it, with room for CORS
 	patterns [1]string // for the routing
 
-	start   time.Time
-	version string // empty for a path of no version
-	route   string // the path as mounted, never as the client wrote it
-	caller  caller.Caller
-	client  caller.Identity
-	name    string // of the client, once somebody has asked
-	status  int
-	code    fault.Code // empty for a success
+	start  time.Time
+	query  wire.Query
+	quoted *quote.Request // what was quoted, as the version understood it; nil if nothing was
+	event  Event
 }
 
-// enter notes what a request to a version is.
-func (t *trace) enter(m *web.Module, route string, who caller.Caller) {
-	t.version, t.route, t.caller, t.client = m.Name, route, who, who.Identity()
+func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
+
+// enter notes which version a request is for and who sent it.
+func (g *Gateway) enter(t *trace, r *http.Request, m *web.Module, route string) {
+	t.query = wire.ParseQuery(r.URL.RawQuery)
+	integrator, _ := t.query.Integrator() // one that cannot be read names nobody, and the version refuses it
+	t.event.Version, t.event.Route = m.Name, route
+	t.event.Rehearsal = lifecycle.Rehearsing(r)
+	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)
+	t.event.Client = g.names.Name(t.event.Caller.Identity())
 }
 
 func (t *trace) WriteHeader(status int) {
-	if t.status == 0 {
-		t.status = status
+	if t.event.Status == 0 {
+		t.event.Status = status
 	}
 	t.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// Query is what wire.QueryOf finds, so that no version parses it again.
+func (t *trace) Query() *wire.Query { return &t.query }
 
 // Value gives chi its place, which spares it a copy of the request.
 func (t *trace) Value(key any) any {
@@ -64,13 +70,11 @@ func (t *trace) Value(key any) any {
 	return t.deadline.Value(key)
 }
 
-func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
-
-// observe gives a request its ID, and tells log and metrics what came of it.
+// observe gives a request its ID and its deadline, and tells the observers what
+// came of it.
 func (g *Gateway) observe(next http.Handler) http.Handler {
-	newID := requestIDs()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trace{ResponseWriter: w, id: [1]string{newID()}, vary: varies, start: time.Now()}
+		t := &trace{ResponseWriter: w, id: [1]string{newRequestID()}, vary: varies, start: time.Now()}
 		t.routing.RoutePatterns = t.patterns[:0]
 		t.deadline = deadline{Context: r.Context(), at: t.start.Add(requestTimeout)}
 		defer t.deadline.release()
@@ -79,16 +83,25 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["Cache-Control"] = noStore
 		h["Vary"] = t.vary[:1]
 		next.ServeHTTP(t, r.WithContext(t))
-		took := time.Since(t.start)
-		g.metrics.Observe(t.version, t.route, t.status, t.code, took)
-		g.access.Write(&access.Line{
-			Time: t.start.Add(took), RequestID: t.id[0], Version: t.version, Route: t.route, Method: r.Method,
-			Status: t.status, Code: t.code, Took: took, Client: g.clientName(t),
-		})
-		if g.log.Enabled(t, slog.LevelDebug) { // tells amounts and recipients, so never above
-			g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", t.id[0]), slog.String("query", r.URL.RawQuery))
-		}
+		g.report(t, r)
 	})
+}
+
+// report completes the Event of an answered request and hands it to the
+// observers.
+func (g *Gateway) report(t *trace, r *http.Request) {
+	e := &t.event
+	e.Took = time.Since(t.start)
+	e.Time, e.RequestID, e.Method = t.start.Add(e.Took), t.id[0], r.Method
+	if t.quoted != nil && e.Version != g.modules[0].Name {
+		e.Finding = g.compare(t.quoted, r.URL.RawQuery)
+	}
+	for _, o := range g.observers {
+		o.Observe(e)
+	}
+	if g.log.Enabled(t, slog.LevelDebug) { // tells amounts and recipients, so never above
+		g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
+	}
 }
 
 // What every answer says.
@@ -97,25 +110,14 @@ var (
 	varies  = [2]string{"API-Revision"} // the Host is part of every cache's key already
 )
 
-// clientName is how log and survey call whoever sent a request to a version.
-func (g *Gateway) clientName(t *trace) string {
-	if t.name == "" && t.version != "" {
-		t.name = g.usage.Name(t.client)
-	}
-	return t.name
-}
-
-// requestIDs makes IDs that no other process makes: a random part for this
-// one and a count.
-func requestIDs() func() string {
-	var random [8]byte
-	_, _ = rand.Read(random[:]) // never fails: it would end the program
-	prefix := hex.EncodeToString(random[:]) + "-"
-	var count atomic.Uint64
-	return func() string {
-		var room [40]byte
-		return string(strconv.AppendUint(append(room[:0], prefix...), count.Add(1), 10))
-	}
+// newRequestID makes an ID that tells nothing about other requests.
+func newRequestID() string {
+	var random [16]byte
+	binary.BigEndian.PutUint64(random[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(random[8:], rand.Uint64())
+	var text [2 * len(random)]byte
+	hex.Encode(text[:], random[:])
+	return string(text[:])
 }
 
 // recover turns a panic into an answer and a logged stack.

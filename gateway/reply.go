@@ -16,11 +16,11 @@ import (
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := fault.From(err)
 	t := traceOf(r)
-	t.code = e.Code
+	t.event.Code = e.Code
 	m, _ := g.module(r)
 	status, body := m.MapFault(e, t.id[0])
 	g.logFault(r, t, e, status)
-	if t.status != 0 {
+	if t.event.Status != 0 {
 		return // an answer is on its way already; another would only garble it
 	}
 	if e.RetryAfter > 0 {
@@ -36,8 +36,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
-		t.enter(m, "", g.caller(r))
-		if gone := g.life.Admit(w.Header(), r, m.Name, t.caller); gone != nil {
+		g.enter(t, r, m, "")
+		if gone := g.life.Admit(w.Header(), r, m.Name, t.event.Caller); gone != nil {
 			e = gone
 		}
 	}

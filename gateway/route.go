@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -38,71 +37,46 @@ func (g *Gateway) routes() map[string]*revisions {
 	paths := map[string]*revisions{}
 	for i := range g.modules {
 		m := &g.modules[i]
-		book := g.book(m)
 		for _, route := range m.Routes {
 			p := paths[route.Path]
 			if p == nil {
 				p = &revisions{handlers: map[string]http.Handler{}, of: g.revision}
 				paths[route.Path] = p
 			}
-			p.handlers[route.Revision] = g.serve(m, route, book)
+			p.handlers[route.Revision] = g.serve(m, route)
 		}
 	}
 	return paths
 }
 
 // serve takes a request of one version through the steps it shares with all:
-// its life, its budget, and the books.
-func (g *Gateway) serve(m *web.Module, route web.Route, book func(*http.Request, *trace)) http.Handler {
+// the life of the version and the client's budget.
+func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
-		t.enter(m, route.Path, g.caller(r))
+		g.enter(t, r, m, route.Path)
 		if e := g.admit(w.Header(), r, t, route.Free); e != nil {
 			g.fail(w, r, e)
 			return
 		}
 		if err := route.Handle(w, r); err != nil {
 			g.fail(w, r, err)
-			return
-		}
-		if route.Quotes && t.status == http.StatusOK {
-			book(r, t)
 		}
 	})
-}
-
-// caller finds out who sent a request.
-func (g *Gateway) caller(r *http.Request) caller.Caller {
-	return caller.From(r, g.proxies.Address(r))
 }
 
 // admit says why a request is refused, if it is: its version is going or gone,
 // or its client has asked too often. What is free outlives its version and
 // counts against no budget.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fault.Error {
-	gone := g.life.Admit(h, r, t.version, t.caller)
+	gone := g.life.Admit(h, r, t.event.Version, t.event.Caller)
 	switch {
 	case free:
 		return nil
 	case gone != nil:
 		return gone
 	}
-	return g.limiter.Admit(t, h, t.caller.Addr)
-}
-
-// book gives what enters a quote that was given: that the version was used,
-// and, for an old version, whether the current one would have given it too.
-func (g *Gateway) book(m *web.Module) func(*http.Request, *trace) {
-	record := func(_ *http.Request, t *trace) { g.usage.Record(m.Name, t.client, t.start) }
-	current := &g.modules[0]
-	if m == current {
-		return record
-	}
-	subject := g.survey.Subject(m.Name, current.Name, trial(current))
-	return func(r *http.Request, t *trace) {
-		record(r, t)
-		subject.Ask(g.clientName(t), r.URL.RawQuery)
-	}
+	return g.limiter.Admit(t, h, t.event.Caller.Addr)
 }
 
 // revision is the one a request names, by header or by the host it came to.

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/quotegate/quotegate/gateway/access"
+	"github.com/quotegate/quotegate/gateway"
 )
 
 // logs is everything that is logged, at a level that can be changed meanwhile.
 type logs struct {
 	*slog.Logger
-	access *access.Log
+	access *gateway.AccessLog
 	level  *slog.LevelVar
 }
 
@@ -24,7 +24,7 @@ func newLogs(cfg *config, w io.Writer) logs {
 	if cfg.LogFormat == "text" {
 		handler = slog.NewTextHandler(w, options)
 	}
-	return logs{slog.New(handler), access.New(w, cfg.LogFormat, level), level}
+	return logs{slog.New(handler), gateway.NewAccessLog(w, cfg.LogFormat, level), level}
 }
 
 // oneAtATime keeps lines whole that come from two logs.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -40,4 +41,14 @@ func command(ctx context.Context, args []string) error {
 		return lifecycle.CheckCommand(args[2:], versions, os.Stdout, time.Now())
 	}
 	return errors.New("unknown command; `gateway` serves, `gateway plan check FILE [-at TIME]` checks a retirement plan")
+}
+
+// version is the one Go has stamped into the program: of a module that was
+// fetched, its version; of a checkout, its commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
 }

@@ -19,13 +19,15 @@ import (
 )
 
 const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second
-	writeTimeout      = 20 * time.Second // longer than the gateway's own deadline
-	profileTimeout    = 3 * time.Minute  // a CPU profile takes as long as it is asked to
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 16 << 10
-	drainTimeout      = 25 * time.Second // longer than any request may take
+	// readTimeout is for a whole request. One of its own for the headers would
+	// have net/http set another deadline for every request, and no endpoint
+	// takes a body.
+	readTimeout    = 5 * time.Second
+	writeTimeout   = 20 * time.Second // longer than the gateway's own deadline
+	profileTimeout = 3 * time.Minute  // a CPU profile takes as long as it is asked to
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 16 << 10
+	drainTimeout   = 25 * time.Second // longer than any request may take
 )
 
 // run serves until ctx ends, then drains: it stops being ready, finishes the
@@ -66,7 +68,7 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 	go func() { failed <- server.Serve(public) }()
 
 	addr := public.Addr().String()
-	log.Info("serving", "addr", addr, "admin", adminAddr, "deployment", s.deployment)
+	log.Info("serving", "version", version(), "addr", addr, "admin", adminAddr, "deployment", s.deployment)
 	ready(addr, adminAddr)
 	select {
 	case err := <-failed:
@@ -93,13 +95,12 @@ func (s *service) drain(server *http.Server, delay time.Duration, log *slog.Logg
 
 func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler:        h,
+		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog:       slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }
 

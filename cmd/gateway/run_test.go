@@ -138,7 +138,7 @@ func TestAdminSeesWhatHappened(t *testing.T) {
 			`quotegate_http_requests_total{code="none",route="` + quotes + `",status="200",version="` + version + `"} 1`,
 			"quotegate_build_info", "go_goroutines",
 		},
-		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"stops":[]`, `"successor":"v3"`},
+		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"findings":[{"outcome":"same","calls":1}]`, `"successor":"v3"`},
 		"/admin/lifecycle": {`"version":"` + version + `","stage":"active"`},
 		"/readyz":          {`"status":"ready"`},
 	} {

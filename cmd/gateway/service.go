@@ -14,7 +14,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
-	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -66,7 +65,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	s.onClose(registry.Close)
 	modules := gateway.Modules(gateway.Core{
 		Deployment: deployment,
-		Engine:     gateway.Counted(quote.NewEngine(deployment, fees, registry), figures.Quoted),
+		Engine:     quote.NewEngine(deployment, fees, registry),
 		Registries: registry.Health,
 		IssuerFees: fees.State,
 	})
@@ -77,36 +76,31 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(func() { _ = limiter.Close() })
-	census, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, RedisURL: cfg.Limit.RedisURL, Log: log.Logger})
+	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Log: log.Logger})
 	if err != nil {
 		return err
 	}
-	s.onClose(within(5*time.Second, census.Close))
-	trials := survey.New(survey.Options{Log: log.Logger})
-	s.onClose(within(time.Second, trials.Close))
-	s.life, err = lifecycle.New(lifecycle.Options{
-		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: census, Log: log.Logger,
-	})
+	s.onClose(within(5*time.Second, recorder.Close))
+	s.life, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: log.Logger})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
-
 	proxies, err := cfg.Caller.Proxies()
 	if err != nil {
 		return err
 	}
 	s.public = gateway.New(cfg.Gateway, gateway.Parts{
-		Modules: modules, Life: s.life, Survey: trials, Usage: census,
-		Metrics: figures.Requests(gateway.Routes(modules)), Limiter: limiter, Proxies: proxies, Access: log.access, Log: log.Logger,
+		Modules: modules, Life: s.life, Limiter: limiter, Proxies: proxies, Names: recorder,
+		Observers: []gateway.Observer{figures.Requests(modules), recorder, log.access}, Log: log.Logger,
 	})
 	figures.Watch(metrics.Sources{
-		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiterFigures(limiter),
-		Lifecycle: lifeFigures(s.life), Usage: usageFigures(census), UsageNotes: func() int { return len(census.Notes()) },
+		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiter.Stats,
+		Lifecycle: s.life.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
 		Metrics:   figures.Handler(log.Logger),
-		Usage:     func() any { return usageReport(census.Report(), trials.Report()) },
+		Usage:     func(ctx context.Context) (any, error) { return recorder.Report(ctx) },
 		Lifecycle: func() any { return s.life.Snapshot() },
 		Ready:     s.ready,
 		Level:     log.level,

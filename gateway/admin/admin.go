@@ -8,6 +8,7 @@
 package admin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -18,10 +19,10 @@ import (
 
 // Options is what a handler shows. A part that is nil is not there.
 type Options struct {
-	Token     string       // demanded of every request but the probes'; empty: of none
-	Metrics   http.Handler // of Prometheus
-	Usage     func() any   // what /admin/usage shows, as JSON
-	Lifecycle func() any   // what /admin/lifecycle shows, as JSON
+	Token     string                             // demanded of every request but the probes'; empty: of none
+	Metrics   http.Handler                       // of Prometheus
+	Lifecycle func() any                         // what /admin/lifecycle shows, as JSON
+	Usage     func(context.Context) (any, error) // what /admin/usage shows, as JSON
 
 	// Ready says why the service should get no new requests, if so. Whoever
 	// reaches the listener can read it.
@@ -53,7 +54,7 @@ func Handler(o Options) http.Handler {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version", show(o.Usage))
+		h.get("/admin/usage", "who still calls which version", h.usage)
 	}
 	if o.Lifecycle != nil {
 		h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))

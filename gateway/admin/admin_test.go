@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ func serve(t *testing.T, token string) *rig {
 			}
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
-		Usage:     func() any { return map[string]int{"calls": 7} },
+		Usage:     func(context.Context) (any, error) { return map[string]int{"calls": 7}, nil },
 		Lifecycle: func() any { return map[string]float64{"share": math.NaN()} }, // which JSON cannot hold
 		Ready: func() error {
 			if r.draining.Load() {
@@ -292,5 +293,16 @@ func TestPartsThatAreNotThere(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
+	}
+}
+
+// TestUsageThatCannotBeRead tells so, and no more breaks than that.
+func TestUsageThatCannotBeRead(t *testing.T) {
+	h := Handler(Options{Usage: func(context.Context) (any, error) { return nil, errors.New("the database is away") }})
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/admin/usage", nil)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"error": "The counts cannot be read: the database is away"`) {
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }

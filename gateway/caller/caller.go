@@ -13,6 +13,8 @@ import (
 	"encoding/binary"
 	"net/http"
 	"net/netip"
+
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 // Kind is what an identity was told by.
@@ -24,20 +26,19 @@ const (
 	Agent      Kind = "agent"
 )
 
-// Caller is what one request tells about its sender. Texts are empty where the
+// Caller is what one request tells about its sender. A field is empty where the
 // request says nothing, or nothing valid.
 type Caller struct {
-	Integrator string     // 32 bytes as 0x and lower-case hex
-	Origin     string     // scheme://host, with a port unless it is the scheme's own
-	Agent      string     // the product that the User-Agent begins with
-	Addr       netip.Addr // never an IPv4-mapped IPv6 address; may be the zero Addr
+	Integrator integrator.ID // zero for none
+	Origin     string        // scheme://host, with a port unless it is the scheme's own
+	Agent      string        // the product that the User-Agent begins with
+	Addr       netip.Addr    // never an IPv4-mapped IPv6 address; may be the zero Addr
 }
 
-// From reads a request. The address is the client's own, which only the front
-// door knows how to tell from its proxies'.
-func From(r *http.Request, addr netip.Addr) Caller {
+// From puts together what a request's headers, address and query say.
+func From(r *http.Request, addr netip.Addr, integrator integrator.ID) Caller {
 	return Caller{
-		Integrator: integratorIn(r.URL.RawQuery),
+		Integrator: integrator,
 		Origin:     canonicalOrigin(r.Header.Get("Origin")),
 		Agent:      family(r.Header.Get("User-Agent")),
 		Addr:       addr.Unmap().WithZone(""),
@@ -57,8 +58,8 @@ const MaxText = maxOrigin
 // Identity gives the most telling of what is known about the caller.
 func (c Caller) Identity() Identity {
 	switch {
-	case c.Integrator != "":
-		return Identity{Integrator, c.Integrator}
+	case c.Integrator != integrator.ID{}:
+		return Identity{Integrator, c.Integrator.String()}
 	case c.Origin != "":
 		return Identity{Origin, c.Origin}
 	}

@@ -6,13 +6,13 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 const (
@@ -21,42 +21,17 @@ const (
 	word     = "0x0000000000000000000000005aaeb6053f3e94c9b9a09f33669435e7ef1beaed"
 )
 
-func request(query string, headers ...string) *http.Request {
-	r := &http.Request{URL: &url.URL{RawQuery: query}, Header: http.Header{}}
+var (
+	nobody     integrator.ID
+	partner, _ = integrator.ParseID(wallet)
+)
+
+func request(headers ...string) *http.Request {
+	r := &http.Request{Header: http.Header{}}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	return r
-}
-
-func TestIntegrator(t *testing.T) {
-	for name, tt := range map[string]struct{ query, want string }{
-		"lower case":           {"integratorId=" + wallet, word},
-		"checksummed":          {"integratorId=" + checksum, word},
-		"upper case":           {"integratorId=0x" + strings.ToUpper(wallet[2:]), word},
-		"32-byte form":         {"integratorId=" + word, word},
-		"32 bytes, checksum":   {"integratorId=0x000000000000000000000000" + checksum[2:], word},
-		"among others":         {"amount=1&integratorId=" + wallet + "&recipient=x", word},
-		"percent-encoded":      {"integrator%49d=%30x" + wallet[2:], word},
-		"wrong checksum":       {"integratorId=" + strings.Replace(checksum, "5aA", "5Aa", 1), word}, // the version refuses it
-		"given twice":          {"integratorId=" + wallet + "&integratorId=" + wallet, ""},
-		"given twice, encoded": {"integratorId=" + wallet + "&integrator%49d=" + wallet, ""},
-		"another name":         {"integratorid=" + wallet, ""},
-		"zero":                 {"integratorId=0x" + strings.Repeat("0", 40), ""},
-		"not padded":           {"integratorId=0x1" + word[3:], ""},
-		"short":                {"integratorId=0x12", ""},
-		"not hex":              {"integratorId=0x" + strings.Repeat("g", 40), ""},
-		"0X":                   {"integratorId=0X" + wallet[2:], ""},
-		"bad escape":           {"integratorId=%zz" + wallet, ""},
-		"endless escape":       {"integratorId=" + strings.Repeat("%30", 100_000), ""},
-		"no query":             {"", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := caller.From(request(tt.query), netip.Addr{}).Integrator; got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
 }
 
 func TestOrigin(t *testing.T) {
@@ -82,7 +57,7 @@ func TestOrigin(t *testing.T) {
 		"https://ünicode.example":               "",
 		"https://" + strings.Repeat("a", 5_000): "",
 	} {
-		if got := caller.From(request("", "Origin", sent), netip.Addr{}).Origin; got != want {
+		if got := caller.From(request("Origin", sent), netip.Addr{}, nobody).Origin; got != want {
 			t.Errorf("%.60q: got %q, want %q", sent, got, want)
 		}
 	}
@@ -91,24 +66,25 @@ func TestOrigin(t *testing.T) {
 func TestIdentityIsTheMostTelling(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("203.0.113.77"), netip.MustParseAddr("2001:db8:1:2::3%eth0")
 	for name, tt := range map[string]struct {
-		r    *http.Request
-		addr netip.Addr
-		want string
+		r          *http.Request
+		addr       netip.Addr
+		integrator integrator.ID
+		want       string
 	}{
-		"integrator first":   {request("integratorId="+wallet, "Origin", "https://a.example", "User-Agent", "x"), v4, "integrator " + word},
-		"then origin":        {request("integratorId=0x1", "Origin", "https://a.example", "User-Agent", "x"), v4, "origin https://a.example"},
-		"then agent":         {request("", "Origin", "null", "User-Agent", "Node-Fetch/1.0 (+https://x)"), v4, "agent node-fetch 203.0.113.0/24"},
-		"agent with space":   {request("", "User-Agent", "Wallet 3.1"), v4, "agent wallet 203.0.113.0/24"},
-		"agent in IPv6":      {request("", "User-Agent", "curl/8"), v6, "agent curl 2001:db8:1::/48"},
-		"IPv4 in IPv6":       {request("", "User-Agent", "curl/8"), netip.MustParseAddr("::ffff:203.0.113.9"), "agent curl 203.0.113.0/24"},
-		"no agent":           {request(""), v4, "agent - 203.0.113.0/24"},
-		"no address":         {request("", "User-Agent", "curl"), netip.Addr{}, "agent curl -"},
-		"agent in bad bytes": {request("", "User-Agent", "cu\x00rl/8"), v4, "agent cu 203.0.113.0/24"},
-		"agent not ASCII":    {request("", "User-Agent", "überwallet/8"), v4, "agent - 203.0.113.0/24"},
-		"agent too long":     {request("", "User-Agent", strings.Repeat("A", 9_999)), v4, "agent " + strings.Repeat("a", 32) + " 203.0.113.0/24"},
+		"integrator first":   {request("Origin", "https://a.example", "User-Agent", "x"), v4, partner, "integrator " + word},
+		"then origin":        {request("Origin", "https://a.example", "User-Agent", "x"), v4, nobody, "origin https://a.example"},
+		"then agent":         {request("Origin", "null", "User-Agent", "Node-Fetch/1.0 (+https://x)"), v4, nobody, "agent node-fetch 203.0.113.0/24"},
+		"agent with space":   {request("User-Agent", "Wallet 3.1"), v4, nobody, "agent wallet 203.0.113.0/24"},
+		"agent in IPv6":      {request("User-Agent", "curl/8"), v6, nobody, "agent curl 2001:db8:1::/48"},
+		"IPv4 in IPv6":       {request("User-Agent", "curl/8"), netip.MustParseAddr("::ffff:203.0.113.9"), nobody, "agent curl 203.0.113.0/24"},
+		"no agent":           {request(), v4, nobody, "agent - 203.0.113.0/24"},
+		"no address":         {request("User-Agent", "curl"), netip.Addr{}, nobody, "agent curl -"},
+		"agent in bad bytes": {request("User-Agent", "cu\x00rl/8"), v4, nobody, "agent cu 203.0.113.0/24"},
+		"agent not ASCII":    {request("User-Agent", "überwallet/8"), v4, nobody, "agent - 203.0.113.0/24"},
+		"agent too long":     {request("User-Agent", strings.Repeat("A", 9_999)), v4, nobody, "agent " + strings.Repeat("a", 32) + " 203.0.113.0/24"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := caller.From(tt.r, tt.addr).Identity()
+			got := caller.From(tt.r, tt.addr, tt.integrator).Identity()
 			if got.String() != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -141,13 +117,13 @@ func TestPositionsAreEven(t *testing.T) {
 	const clients = 10_000
 	kinds := map[string]func(i int) caller.Identity{
 		"integrators": func(i int) caller.Identity {
-			return caller.From(request(fmt.Sprintf("integratorId=0x%040x", i+1)), netip.Addr{}).Identity()
+			return caller.From(request(), netip.Addr{}, integrator.ID{28: byte(i >> 24), 29: byte(i >> 16), 30: byte(i >> 8), 31: byte(i)}).Identity()
 		},
 		"origins": func(i int) caller.Identity {
-			return caller.From(request("", "Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}).Identity()
+			return caller.From(request("Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}, nobody).Identity()
 		},
 		"agents": func(i int) caller.Identity {
-			return caller.From(request("", "User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1})).Identity()
+			return caller.From(request("User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}), nobody).Identity()
 		},
 	}
 	for name, make := range kinds {
@@ -191,11 +167,11 @@ func TestPositionProperty(t *testing.T) {
 }
 
 func FuzzFrom(f *testing.F) {
-	f.Add("integratorId="+wallet, "https://app.example:443", "curl/8", []byte{203, 0, 113, 1})
-	f.Add("integrator%49d=%30", "http://[::1]:80", "", []byte("0123456789abcdef"))
-	f.Fuzz(func(t *testing.T, query, origin, agent string, ip []byte) {
+	f.Add("https://app.example:443", "curl/8", []byte{203, 0, 113, 1})
+	f.Add("http://[::1]:80", "", []byte("0123456789abcdef"))
+	f.Fuzz(func(t *testing.T, origin, agent string, ip []byte) {
 		addr, _ := netip.AddrFromSlice(ip)
-		c := caller.From(request(query, "Origin", origin, "User-Agent", agent), addr)
+		c := caller.From(request("Origin", origin, "User-Agent", agent), addr, nobody)
 		id := c.Identity()
 		if len(id.Text) > caller.MaxText || id.Text == "" || c.Identity() != id {
 			t.Errorf("identity %q is empty, too long or not stable", id)
@@ -206,22 +182,18 @@ func FuzzFrom(f *testing.F) {
 			}
 		}
 		if c.Origin != "" {
-			if again := caller.From(request("", "Origin", c.Origin), addr).Origin; again != c.Origin {
+			if again := caller.From(request("Origin", c.Origin), addr, nobody).Origin; again != c.Origin {
 				t.Errorf("origin %q becomes %q when read again", c.Origin, again)
 			}
-		}
-		if c.Integrator != "" && url.QueryEscape(c.Integrator) != c.Integrator {
-			t.Errorf("integrator %q is not plain", c.Integrator)
 		}
 	})
 }
 
 func BenchmarkIdentity(b *testing.B) {
-	r := request("srcChain=1&dstChain=369&srcToken=USDC&dstToken=USDC&amount=100000000&integratorId="+checksum,
-		"Origin", "https://app.example", "User-Agent", "Mozilla/5.0")
+	r := request("Origin", "https://app.example", "User-Agent", "Mozilla/5.0")
 	addr := netip.MustParseAddr("203.0.113.7")
 	b.ReportAllocs()
 	for b.Loop() {
-		caller.From(r, addr).Identity().Position("v1")
+		caller.From(r, addr, partner).Identity().Position("v1")
 	}
 }

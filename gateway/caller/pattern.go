@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 // Pattern names one or more clients, the way an operator writes them: an
 // integrator ID, a network in CIDR form, or "origin:" and a web origin.
 type Pattern struct {
-	integrator, origin string
-	network            netip.Prefix
+	integrator integrator.ID
+	origin     string
+	network    netip.Prefix
 }
 
 const originPrefix = "origin:"
@@ -25,8 +28,8 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{origin: canonical}, nil
 	}
 	if strings.HasPrefix(text, "0x") {
-		id := canonicalIntegrator(text)
-		if id == "" || mistyped(text) {
+		id, err := integrator.ParseID(text)
+		if err != nil {
 			return Pattern{}, fmt.Errorf("%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case or with a valid checksum) or its 32-byte form", quoted(text))
 		}
 		return Pattern{integrator: id}, nil
@@ -60,7 +63,7 @@ func quoted(text string) string {
 // as does not matter: an integrator's call from a named network matches.
 func (p Pattern) Matches(c Caller) bool {
 	switch {
-	case p.integrator != "":
+	case p.integrator != integrator.ID{}:
 		return p.integrator == c.Integrator
 	case p.origin != "":
 		return p.origin == c.Origin
@@ -71,8 +74,8 @@ func (p Pattern) Matches(c Caller) bool {
 // String is the pattern in its canonical form, which ParsePattern reads back.
 func (p Pattern) String() string {
 	switch {
-	case p.integrator != "":
-		return p.integrator
+	case p.integrator != integrator.ID{}:
+		return p.integrator.String()
 	case p.origin != "":
 		return originPrefix + p.origin
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 func TestPatternMatches(t *testing.T) {
-	partner := caller.From(request("integratorId="+checksum, "Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"))
-	nobody := caller.From(request(""), netip.Addr{})
+	known := caller.From(request("Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"), partner)
+	unknown := caller.From(request(), netip.Addr{}, nobody)
 	for text, want := range map[string]bool{
 		wallet:                                true,
 		checksum:                              true,
@@ -31,10 +31,10 @@ func TestPatternMatches(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got := p.Matches(partner); got != want {
+		if got := p.Matches(known); got != want {
 			t.Errorf("%s: got %t, want %t", text, got, want)
 		}
-		if p.Matches(nobody) {
+		if p.Matches(unknown) {
 			t.Errorf("%s: matches a caller who said nothing", text)
 		}
 	}

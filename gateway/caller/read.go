@@ -1,90 +1,15 @@
 package caller
 
 import (
-	"encoding/hex"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/ethereum/go-ethereum/common"
 )
 
 const (
-	integratorName = "integratorId"
-	shortID        = 2 + 2*common.AddressLength
-	longID         = 2 + 2*common.HashLength
-	maxOrigin      = 255
-	maxFamily      = 32
-
-	padding = "000000000000000000000000" // what the 32-byte form puts before an address
+	maxOrigin = 255
+	maxFamily = 32
 )
-
-// integratorIn finds the one integrator that a query names. It walks the query
-// instead of parsing it: the cost is no more than one look at every byte.
-func integratorIn(query string) string {
-	if !strings.Contains(query, integratorName) && strings.IndexByte(query, '%') < 0 {
-		return "" // as in most
-	}
-	value, found := "", false
-	for query != "" {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, text, _ := strings.Cut(pair, "=")
-		if unescape(key, len(integratorName)) != integratorName {
-			continue
-		}
-		if found {
-			return "" // given twice it names nobody, and the versions refuse it
-		}
-		value, found = text, true
-	}
-	return canonicalIntegrator(unescape(value, longID))
-}
-
-// unescape decodes a piece of a query that is of interest only while it stands
-// for at most length bytes.
-func unescape(text string, length int) string {
-	if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, '+') < 0 {
-		return text
-	}
-	if len(text) > 3*length {
-		return ""
-	}
-	plain, err := url.QueryUnescape(text)
-	if err != nil {
-		return ""
-	}
-	return plain
-}
-
-// canonicalIntegrator gives the lower-case 32-byte form of a wallet address or
-// of its 32-byte form, and "" for anything else. It leaves checksums to the
-// versions, which refuse a wrong one: whom it names is whom it means.
-func canonicalIntegrator(text string) string {
-	var digits string
-	switch {
-	case len(text) == shortID && text[:2] == "0x":
-		digits = text[2:]
-	case len(text) == longID && text[:2] == "0x" && text[2:2+len(padding)] == padding:
-		digits = text[2+len(padding):]
-	default:
-		return ""
-	}
-	var wallet common.Address
-	if _, err := hex.Decode(wallet[:], []byte(digits)); err != nil || wallet == (common.Address{}) {
-		return ""
-	}
-	var room [longID]byte
-	return string(hex.AppendEncode(append(room[:0], "0x"+padding...), wallet[:]))
-}
-
-// mistyped tells whether an integrator is in mixed case, which is a checksum,
-// and that is wrong.
-func mistyped(integrator string) bool {
-	digits := integrator[len(integrator)-2*common.AddressLength:]
-	return digits != strings.ToLower(digits) && digits != strings.ToUpper(digits) && digits != common.HexToAddress(digits).Hex()[2:]
-}
 
 // canonicalOrigin gives scheme://host[:port] in lower case, without the port a
 // scheme implies, and "" for what names no place: "null", "file://", nonsense.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 var served = []string{"v3", "v3legacy", "v1"}
@@ -234,7 +235,7 @@ func TestGate(t *testing.T) {
 }
 
 func callerNumber(i int) caller.Caller {
-	return caller.Caller{Integrator: fmt.Sprintf("0x%064x", i)}
+	return caller.Caller{Integrator: integrator.ID{28: byte(i >> 24), 29: byte(i >> 16), 30: byte(i >> 8), 31: byte(i)}}
 }
 
 // Within a version a larger share keeps everyone a smaller one had, whatever

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -298,7 +297,7 @@ func BenchmarkAdmit(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			w := newWorld(b, bb.now, bb.plan)
 			r, _ := http.NewRequest(http.MethodGet, "/v1/quote?integratorId="+partner[:41]+"1", nil)
-			who := caller.From(r, netip.Addr{})
+			who := callerOf(r, netip.Addr{})
 			b.ReportAllocs()
 			for b.Loop() {
 				w.keeper.Admit(http.Header{}, r, "v1", who)

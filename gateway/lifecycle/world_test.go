@@ -21,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/testdata/journal"
 )
 
@@ -93,13 +94,19 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	return w
 }
 
+// callerOf reads who sent a request, the way a front door does.
+func callerOf(r *http.Request, addr netip.Addr) caller.Caller {
+	id, _ := integrator.ParseID(r.URL.Query().Get("integratorId"))
+	return caller.From(r, addr, id)
+}
+
 // guard asks the keeper about each request, the way a front door does.
 func (w *world) guard(version string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			// The test names its address the way a front door would find it.
 			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
-			if e := w.keeper.Admit(rw.Header(), r, version, caller.From(r, addr)); e != nil {
+			if e := w.keeper.Admit(rw.Header(), r, version, callerOf(r, addr)); e != nil {
 				deny(rw, r, e)
 				return
 			}

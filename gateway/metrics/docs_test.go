@@ -19,10 +19,10 @@ type family map[string]map[string]bool // values by label
 // families lists every metric, each with every value its labels can have.
 func families(t *testing.T) map[string]family {
 	t.Helper()
-	m, requests := whole(t)
+	m, requests, _ := whole(t)
 	for _, s := range append(slices.Clone(statuses), 999) {
 		for _, c := range append(fault.Codes(), "", "unheard of") {
-			requests.Observe("v1", "/v1/quote", s, c, 0)
+			requests.Observe(event("v1", "/v1/quote", s, c, 0))
 		}
 	}
 	gathered, err := m.registry.Gather()

@@ -3,7 +3,7 @@
 // Every label has a closed set of values, known when the program is built or
 // configured. Nothing that a client sends becomes a label: what is not in its
 // set counts as "other", so the number of series is bounded whatever is sent.
-// To observe a request allocates nothing.
+// To observe a successful request allocates nothing.
 package metrics
 
 import (
@@ -28,13 +28,10 @@ const (
 // package may add to.
 type Metrics struct {
 	registry *prometheus.Registry
-	quotes   *quotes
-	partners *partners
 }
 
-// New has the metrics that need to be told of nothing: those of the build, the
-// Go runtime, the process, quotes and integrators. Requests and Watch add the
-// others.
+// New has the metrics of the build, the Go runtime and the process. Requests,
+// IntegratorHooks and Watch add the others.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
@@ -42,8 +39,6 @@ func New() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(),
 	)
-	m.quotes = newQuotes(m.registry)
-	m.partners = newPartners(m.registry)
 	return m
 }
 

@@ -8,9 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,15 +15,23 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 var (
-	noon   = time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC)
-	routes = []Route{{"v3", "/v3/swap/quote"}, {"v1", "/v1/quote"}, {"v1", "/swap/v1/quote"}}
+	noon    = time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC)
+	modules = []web.Module{
+		{Name: "v3", Routes: []web.Route{{Path: "/v3/swap/quote"}}},
+		{Name: "v1", Routes: []web.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
+	}
 )
 
 func rate(t testing.TB, text string) cctp.Rate {
@@ -51,48 +56,55 @@ func sources(t testing.TB) Sources {
 		Registries: func() []integrator.Health {
 			return []integrator.Health{{Network: 1, State: integrator.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: integrator.NoEndpoint}}
 		},
-		Limiter: func() Limiter {
-			return Limiter{Backend: "fallback", Allowed: 100, Refused: 7, Uncounted: 2, Clients: 31, Ceiling: 101_856}
+		Limiter: func() limit.Stats {
+			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Uncounted: 2, Clients: 31, Ceiling: 101_856}
 		},
-		Lifecycle: func() Lifecycle {
-			return Lifecycle{PlanRefused: true, Versions: []Life{
-				{Version: "v3", Stage: "active"},
-				{Version: "v1", Stage: "held", Sunset: noon.Add(-36 * time.Hour), Gate: true, GateHolds: true},
-			}}
-		},
-		Usage: func() []Usage {
-			return []Usage{
-				{Version: "v1", Window: "hour", Clients: 1, Calls: 2},
-				{Version: "v1", Window: "day", Clients: 3, Calls: 400},
-				{Version: "v1", Window: "week", Clients: 5, Calls: 9000},
+		Lifecycle: func() lifecycle.Snapshot {
+			return lifecycle.Snapshot{
+				Refused: &lifecycle.Refusal{},
+				Plan:    &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Sunset: noon.Add(-36 * time.Hour)}}},
+				Versions: []lifecycle.Status{
+					{Version: "v3", Stage: lifecycle.Active},
+					{Version: "v1", Stage: lifecycle.Held, Gate: &lifecycle.GateReading{Holds: true}},
+				},
 			}
 		},
-		UsageNotes: func() int { return 1 },
+		Usage: func() []usage.Total {
+			return []usage.Total{
+				{Version: "v1", Window: "hour", Count: usage.Count{Clients: 1, Calls: 2}},
+				{Version: "v1", Window: "day", Count: usage.Count{Clients: 3, Calls: 400}},
+				{Version: "v1", Window: "week", Count: usage.Count{Clients: 5, Calls: 9000}},
+			}
+		},
+		UsageNotes: func() []string { return []string{"the database does not answer"} },
 		Now:        func() time.Time { return noon },
 	}
 }
 
 // whole is a registry with every metric, each of which has a value.
-func whole(t testing.TB) (*Metrics, *Requests) {
+func whole(t testing.TB) (*Metrics, *Requests, integrator.Hooks) {
 	m := New()
-	requests := m.Requests(routes)
+	requests := m.Requests(modules)
 	m.Watch(sources(t))
-	return m, requests
+	return m, requests, m.IntegratorHooks()
+}
+
+func event(version, route string, status int, code fault.Code, took time.Duration) *gateway.Event {
+	return &gateway.Event{Version: version, Route: route, Status: status, Code: code, Took: took}
 }
 
 func TestExposition(t *testing.T) {
-	m, requests := whole(t)
-	requests.Observe("v1", "/v1/quote", 200, "", 80*time.Microsecond)
-	requests.Observe("v1", "/v1/quote", 0, "", 80*time.Microsecond) // nothing written is a 200
-	requests.Observe("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second)
-	requests.Observe("", "", 404, fault.NotFound, time.Millisecond)
-	hooks := m.IntegratorHooks()
+	m, requests, hooks := whole(t)
+	requests.Observe(event("v1", "/v1/quote", 200, "", 80*time.Microsecond))
+	requests.Observe(event("v1", "/v1/quote", 0, "", 80*time.Microsecond)) // nothing written is a 200
+	requests.Observe(event("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second))
+	requests.Observe(event("", "", 404, fault.NotFound, time.Millisecond))
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
 	hooks.Failure(369, integrator.Timeout)
 	hooks.Latency(369, 30*time.Millisecond)
-	m.Quoted(&chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct})
+	requests.Observe(&gateway.Event{Version: "v3", Route: "/v3/swap/quote", Status: 200, Pair: &chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct}})
 
 	got := scrape(t, m)
 	for _, want := range []string{
@@ -174,25 +186,18 @@ func countSeries(text string) (n int) {
 	return n
 }
 
-// TestGarbageMakesNoSeries observes what no client, node or operator should
-// ever cause, and counts.
+// TestGarbageMakesNoSeries observes what no client should ever cause, and counts.
 func TestGarbageMakesNoSeries(t *testing.T) {
-	m, requests := whole(t)
-	hooks := m.IntegratorHooks()
+	m, requests, _ := whole(t)
 	garbage := func(n int) {
 		random := rand.New(rand.NewPCG(1, uint64(n)))
 		for range n {
 			text := fmt.Sprintf("\x00%x\n\"}", random.Uint64())
-			requests.Observe(text, text, random.IntN(1000), fault.Code(text), time.Duration(random.Int64()))
-			requests.Observe("v1", text, int(random.Int64()), fault.Code(text), -1)
-			requests.Observe("v1", "/v1/quote", int(random.Int32()), fault.Code(text), 0)
-			requests.Observe("v1", "/v1/quote", statuses[random.IntN(len(statuses))], fault.Codes()[random.IntN(len(fault.Codes()))], 0)
-			hooks.Hit(chain.ID(random.Uint64()))
-			hooks.Miss(chain.ID(random.Uint64()))
-			hooks.Failure(chain.ID(random.Uint64()), integrator.Reason(text))
-			hooks.Failure(1, integrator.Reason(text))
-			hooks.Latency(chain.ID(random.Uint64()), time.Duration(random.Int64()))
-			m.Quoted(&chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())})
+			requests.Observe(event(text, text, random.IntN(1000), fault.Code(text), time.Duration(random.Int64())))
+			requests.Observe(event("v1", text, int(random.Int64()), fault.Code(text), -1))
+			requests.Observe(event("v1", "/v1/quote", int(random.Int32()), fault.Code(text), 0))
+			requests.Observe(event("v1", "/v1/quote", statuses[random.IntN(len(statuses))], fault.Codes()[random.IntN(len(fault.Codes()))], 0))
+			requests.Observe(&gateway.Event{Pair: &chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())}})
 		}
 	}
 	garbage(20_000) // enough for every lawful combination to come up
@@ -206,58 +211,30 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 		t.Error("garbage has become a label")
 	}
 	// The routes here, and none, each with every status and every code.
-	most := (len(routes) + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
+	most := (3 + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
 	if got := strings.Count(text, "\nquotegate_http_requests_total{"); got > most {
 		t.Errorf("got %d series of requests, want at most %d", got, most)
 	}
 	t.Logf("%d series at most", before)
 }
 
-// TestSourcesThatRepeatThemselves must not cost the operator the whole scrape.
-func TestSourcesThatRepeatThemselves(t *testing.T) {
-	m := New()
-	m.Watch(Sources{
-		Usage: func() []Usage {
-			return []Usage{{"v1", "day", 3, 4}, {"v1", "day", 5, 6}, {"v1", "fortnight", 7, 8}}
-		},
-		Lifecycle: func() Lifecycle {
-			return Lifecycle{Versions: []Life{{Version: "v1", Stage: "unheard of"}, {Version: "v1", Stage: "active"}}}
-		},
-		Limiter: func() Limiter { panic("a mistake") },
-	})
-	got := scrape(t, m)
-	if !strings.Contains(got, `quotegate_usage_clients{version="v1",window="day"} 3`) || strings.Contains(got, "fortnight") || strings.Contains(got, "unheard") {
-		t.Errorf("got\n%s", got)
-	}
-}
-
-func TestObserveDoesNotAllocate(t *testing.T) {
-	m, requests := whole(t)
-	hooks := m.IntegratorHooks()
-	pair := chain.Pairs()[0]
-	requests.Observe("v1", "/v1/quote", 400, fault.InvalidAmount, 0) // the first of its kind makes its series
-	for name, hook := range map[string]func(){
-		"success":    func() { requests.Observe("v3", "/v3/swap/quote", 200, "", time.Millisecond) },
-		"failure":    func() { requests.Observe("v1", "/v1/quote", 400, fault.InvalidAmount, time.Millisecond) },
-		"hit":        func() { hooks.Hit(369) },
-		"rpc":        func() { hooks.Latency(369, time.Millisecond) },
-		"rpc failed": func() { hooks.Failure(369, integrator.Timeout) },
-		"quoted":     func() { m.Quoted(&pair) },
-	} {
-		if got := testing.AllocsPerRun(100, hook); got != 0 {
-			t.Errorf("%s: got %v allocations, want none", name, got)
-		}
+func TestObservingASuccessDoesNotAllocate(t *testing.T) {
+	_, requests, _ := whole(t)
+	quoted := event("v3", "/v3/swap/quote", 200, "", time.Millisecond)
+	quoted.Pair = &chain.Pairs()[0]
+	if got := testing.AllocsPerRun(100, func() { requests.Observe(quoted) }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
 	}
 }
 
 func TestConcurrentUse(t *testing.T) {
-	m, requests := whole(t)
+	m, requests, _ := whole(t)
 	var wg sync.WaitGroup
 	const callers, calls = 8, 500
 	for range callers {
 		wg.Go(func() {
 			for i := range calls {
-				requests.Observe("v1", "/v1/quote", statuses[i%len(statuses)], fault.Codes()[i%len(fault.Codes())], time.Millisecond)
+				requests.Observe(event("v1", "/v1/quote", statuses[i%len(statuses)], fault.Codes()[i%len(fault.Codes())], time.Millisecond))
 				if i%100 == 0 {
 					scrape(t, m)
 				}
@@ -271,7 +248,7 @@ func TestConcurrentUse(t *testing.T) {
 	sum := 0.0
 	for _, s := range statuses {
 		for _, c := range fault.Codes() {
-			sum += testutil.ToFloat64(requests.counter(requests.routes[Route{"v1", "/v1/quote"}], s, c))
+			sum += testutil.ToFloat64(requests.counters.WithLabelValues("v1", "/v1/quote", statusLabel(s), codeLabel(c)))
 		}
 	}
 	if sum != callers*calls {
@@ -280,65 +257,36 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	got := map[kind]int{}
+	got := map[string]int{}
 	for _, p := range chain.Pairs() {
 		k := kindOf(&p)
 		got[k]++
 		wrong := false
 		switch k {
-		case directIn:
+		case "direct_in":
 			wrong = p.Dst != chain.Hub || p.Route != chain.Direct
-		case directOut:
+		case "direct_out":
 			wrong = p.Src != chain.Hub || p.Dst.Private()
-		case burn:
+		case "burn":
 			wrong = p.Route != chain.CCTPInbound
-		case shield:
+		case "shield":
 			wrong = !p.Dst.Private()
-		case unshield:
+		case "unshield":
 			wrong = !p.Src.Private()
 		}
 		if wrong {
 			t.Errorf("%s -> %s is called %v", p.Src, p.Dst, k)
 		}
 	}
-	for k := range kinds {
+	for _, k := range kinds {
 		if got[k] == 0 {
 			t.Errorf("no pair is called %v", k)
 		}
 	}
 }
 
-// TestSetsAreWhole holds the sets of labels to the packages that own them.
-func TestSetsAreWhole(t *testing.T) {
-	registry, err := integrator.New(integrator.Config{CacheSize: 1, CacheTTL: time.Second}, chain.Reference(), integrator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer registry.Close()
-	var chains []chain.ID
-	for _, h := range registry.Health() {
-		chains = append(chains, h.Network)
-	}
-	if !slices.Equal(chains, chain.PoolChains) {
-		t.Errorf("got chains %v, want those with a registry: %v", chain.PoolChains, chains)
-	}
-	source, err := os.ReadFile("../../shared/integrator/failure.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared := regexp.MustCompile(`(?m)^\s+\w+\s+Reason = "(\w+)"`).FindAllSubmatch(source, -1)
-	if len(declared) != len(reasons) {
-		t.Errorf("got %d reasons, want all %d", len(reasons), len(declared))
-	}
-	for _, d := range declared {
-		if !slices.Contains(reasons, integrator.Reason(d[1])) {
-			t.Errorf("reason %s is missing", d[1])
-		}
-	}
-}
-
 func TestLint(t *testing.T) {
-	m, _ := whole(t)
+	m, _, _ := whole(t)
 	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {
 		t.Fatal(err)
@@ -352,25 +300,27 @@ func TestLint(t *testing.T) {
 }
 
 func BenchmarkObserve(b *testing.B) {
-	_, requests := whole(b)
+	_, requests, _ := whole(b)
+	e := event("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
 	b.ReportAllocs()
 	for b.Loop() {
-		requests.Observe("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+		requests.Observe(e)
 	}
 }
 
 func BenchmarkObserveInParallel(b *testing.B) {
-	_, requests := whole(b)
+	_, requests, _ := whole(b)
+	e := event("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			requests.Observe("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+			requests.Observe(e)
 		}
 	})
 }
 
 func BenchmarkScrape(b *testing.B) {
-	m, _ := whole(b)
+	m, _, _ := whole(b)
 	for b.Loop() {
 		scrape(b, m)
 	}

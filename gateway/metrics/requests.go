@@ -3,16 +3,14 @@ package metrics
 import (
 	"slices"
 	"strconv"
-	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/web"
 )
-
-// Route is an endpoint of a version, as it is mounted.
-type Route struct{ Version, Path string }
 
 // buckets spread from a quote out of memory, which takes some 50 µs, to the
 // deadline of a request, 10 s.
@@ -25,107 +23,116 @@ var buckets = []float64{
 // statuses are those the gateway answers with.
 var statuses = []int{200, 204, 304, 400, 403, 404, 405, 410, 429, 500, 503}
 
-// Requests counts and times requests.
+// Requests counts and times answered requests, and the quotes among them. It
+// is a gateway.Observer.
 type Requests struct {
 	counters *prometheus.CounterVec
-	routes   map[Route]*route
+	routes   map[place]*route
 	unrouted *route
-	codes    map[fault.Code]int
+	quotes   map[string]prometheus.Counter
 }
 
-// route is where the requests of one route are counted. Counters are made when
-// they are first needed: most combinations of status and code never are.
+// place is an endpoint of a version, as it is mounted.
+type place struct{ version, path string }
+
+// route is where the requests of one place are counted.
 type route struct {
-	Route
+	place
 	duration prometheus.Observer
-	counters [][]atomic.Pointer[prometheus.Counter] // by status and code
+	ok       prometheus.Counter // the most frequent of its counters, at hand
 }
 
-// Requests adds the metrics of requests to these routes. Requests to any other
-// count as to none.
-func (m *Metrics) Requests(routes []Route) *Requests {
+// Requests adds the metrics of requests to the routes of the modules. Requests
+// to any other count as to none.
+func (m *Metrics) Requests(modules []web.Module) *Requests {
 	r := &Requests{
 		counters: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "http_requests_total",
 			Help: "Requests answered, by version, route as mounted, status and error code.",
 		}, []string{"version", "route", "status", "code"}),
-		routes: make(map[Route]*route),
-		codes:  make(map[fault.Code]int),
+		routes: make(map[place]*route),
+		quotes: make(map[string]prometheus.Counter),
 	}
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: namespace, Name: "http_request_duration_seconds", Buckets: buckets,
 		Help: "Time from the first step of a request to its last, by version and route as mounted.",
 	}, []string{"version", "route"})
-	m.registry.MustRegister(r.counters, durations)
-	for i, code := range fault.Codes() {
-		r.codes[code] = i
+	quotes := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "quotes_total",
+		Help: "Quotes given, by the kind of their pair.",
+	}, []string{"kind"})
+	m.registry.MustRegister(r.counters, durations, quotes)
+	for _, kind := range kinds {
+		r.quotes[kind] = quotes.WithLabelValues(kind)
 	}
-	for _, at := range append([]Route{{none, none}}, routes...) {
-		added := &route{Route: at, duration: durations.WithLabelValues(at.Version, at.Path)}
-		for range len(statuses) + 1 {
-			added.counters = append(added.counters, make([]atomic.Pointer[prometheus.Counter], len(r.codes)+2))
-		}
-		r.routes[at] = added
+	add := func(at place) *route {
 		// A counter that begins at its first failure hides that failure from
 		// rate(): those that alerts look at begin at 0.
-		r.counter(added, 200, "")
-		r.counter(added, 500, fault.Internal)
+		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal))
+		return &route{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none)}
 	}
-	r.unrouted = r.routes[Route{none, none}]
+	r.unrouted = add(place{none, none})
+	for i := range modules {
+		for _, mounted := range modules[i].Routes {
+			at := place{modules[i].Name, mounted.Path}
+			r.routes[at] = add(at)
+		}
+	}
 	return r
 }
 
-// Observe counts a request that has been answered. The code is empty for a
-// success. A status of 0 means that nothing was written, which net/http sends
-// as 200.
-func (r *Requests) Observe(version, path string, status int, code fault.Code, took time.Duration) {
-	at, ok := r.routes[Route{version, path}]
+// Observe implements gateway.Observer.
+func (r *Requests) Observe(e *gateway.Event) {
+	at, ok := r.routes[place{e.Version, e.Route}]
 	if !ok {
 		at = r.unrouted
 	}
-	at.duration.Observe(took.Seconds())
-	r.counter(at, status, code).Inc()
-}
-
-func (r *Requests) counter(at *route, status int, code fault.Code) prometheus.Counter {
-	s, c := placeOf(status), r.placeOf(code)
-	place := &at.counters[s][c]
-	if known := place.Load(); known != nil {
-		return *known
+	at.duration.Observe(e.Took.Seconds())
+	if e.Pair != nil {
+		r.quotes[kindOf(e.Pair)].Inc()
 	}
-	statusLabel, codeLabel := other, other
-	if s < len(statuses) {
-		statusLabel = strconv.Itoa(statuses[s])
-	}
-	if code == "" {
-		codeLabel = none
-	} else if c < len(r.codes) {
-		codeLabel = string(code)
-	}
-	made := r.counters.WithLabelValues(at.Version, at.Path, statusLabel, codeLabel)
-	place.Store(&made) // whoever makes it at the same time makes the same
-	return made
-}
-
-// placeOf gives the place of a status; those not in the list share the last.
-func placeOf(status int) int {
+	status := e.Status
 	if status == 0 {
-		status = 200
+		status = 200 // nothing was written, which net/http sends as 200
 	}
-	if i := slices.Index(statuses, status); i >= 0 {
-		return i
+	if status == 200 && e.Code == "" {
+		at.ok.Inc()
+		return
 	}
-	return len(statuses)
+	r.counters.WithLabelValues(at.version, at.path, statusLabel(status), codeLabel(e.Code)).Inc()
 }
 
-// placeOf gives the place of a code; no code, and those not in the list, have
-// places behind it.
-func (r *Requests) placeOf(code fault.Code) int {
-	if i, ok := r.codes[code]; ok {
-		return i
+func statusLabel(status int) string {
+	if slices.Contains(statuses, status) {
+		return strconv.Itoa(status)
 	}
-	if code == "" {
-		return len(r.codes)
+	return other
+}
+
+func codeLabel(code fault.Code) string {
+	switch {
+	case code == "":
+		return none
+	case slices.Contains(fault.Codes(), code):
+		return string(code)
 	}
-	return len(r.codes) + 1
+	return other
+}
+
+// kinds are the ways in which a pair moves its money: through a pool to the hub
+// or from it, over the issuer's network, into a privacy pool or out of one.
+var kinds = []string{"direct_in", "direct_out", "burn", "shield", "unshield"}
+
+func kindOf(p *chain.Pair) string {
+	switch {
+	case p.Src.Private():
+		return "unshield"
+	case p.Dst.Private():
+		return "shield"
+	case p.Route == chain.CCTPInbound:
+		return "burn"
+	case p.Dst == chain.Hub:
+		return "direct_in"
+	}
+	return "direct_out"
 }

@@ -3,137 +3,174 @@ package metrics
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// Sources are asked at every scrape. One that is nil has no metrics. They must
-// be quick, and safe for concurrent use.
+// Sources are read at every scrape. They must be quick, and safe for concurrent
+// use.
 type Sources struct {
 	IssuerFees func() []cctp.State
 	Registries func() []integrator.Health
-	Limiter    func() Limiter
-	Lifecycle  func() Lifecycle
-	Usage      func() []Usage
-	UsageNotes func() int       // how many things Usage leaves out
+	Limiter    func() limit.Stats
+	Lifecycle  func() lifecycle.Snapshot
+	Usage      func() []usage.Total
+	UsageNotes func() []string  // what Usage leaves out
 	Now        func() time.Time // time.Now if nil
 }
-
-// Limiter is what the rate limiter has done. The counts only grow.
-type Limiter struct {
-	Backend                     string // off, memory, redis or fallback
-	Allowed, Refused, Uncounted uint64
-	Clients, Ceiling            int
-}
-
-// Lifecycle is where the versions stand.
-type Lifecycle struct {
-	PlanRefused bool // the file is not what is in force
-	Versions    []Life
-}
-
-// Life is where one version stands.
-type Life struct {
-	Version   string
-	Stage     string    // active, deprecated, brownout, held or retired
-	Sunset    time.Time // zero: none is planned
-	Gate      bool      // there is one,
-	GateHolds bool      // and the sunset would not take effect now
-}
-
-// Usage is how much a version is used within a window.
-type Usage struct {
-	Version, Window string // of hour, day and week
-	Clients, Calls  uint64
-}
-
-// The sets of the labels whose value is what is the case. Every value has a
-// series, of which one is 1.
-var (
-	origins  = []string{"live", "last_good", "built_in"}
-	backends = []string{"off", "memory", "redis", "fallback"}
-	stages   = []string{"active", "deprecated", "brownout", "held", "retired"}
-	spans    = []string{"hour", "day", "week"}
-)
-
-var originLabels = map[cctp.Origin]string{cctp.Live: "live", cctp.LastGood: "last_good", cctp.BuiltIn: "built_in"}
 
 // Watch adds the metrics of the sources.
 func (m *Metrics) Watch(s Sources) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	if s.IssuerFees != nil {
-		m.registry.MustRegister(newFees(s.IssuerFees))
+	m.registry.MustRegister(watchFees(s.IssuerFees), watchRegistries(s.Registries), watchLimiter(s.Limiter),
+		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes))
+}
+
+func watchFees(fees func() []cctp.State) *collector {
+	c := &collector{}
+	rate := c.desc("issuer_fee_bps", "Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.", "chain")
+	age := c.desc("issuer_fee_age_seconds", "Time since the issuer's service gave the rate. Absent while the built-in table serves.", "chain")
+	origin := c.desc("issuer_fee_origin", "1 for where the rate of a source chain is from: live, last_good or built_in.", "chain", "origin")
+	failing := c.desc("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none. A rate that merely aged, because nobody asked for it, is 0.", "chain")
+	c.collect = func(send send) {
+		for _, f := range fees() {
+			chain := f.Source.String()
+			send(failing, truth(f.Err != nil), chain)
+			bps, _ := strconv.ParseFloat(f.Rate.String(), 64) // a Rate is a decimal number
+			send(rate, bps, chain)
+			if f.Origin != cctp.BuiltIn {
+				send(age, f.Age.Seconds(), chain)
+			}
+			for _, o := range []cctp.Origin{cctp.Live, cctp.LastGood, cctp.BuiltIn} {
+				send(origin, truth(f.Origin == o), chain, asLabel.Replace(string(o)))
+			}
+		}
 	}
-	if s.Registries != nil {
-		m.registry.MustRegister(newRegistries(s.Registries))
+	return c
+}
+
+func watchRegistries(registries func() []integrator.Health) *collector {
+	c := &collector{}
+	endpoints := c.desc("integrator_endpoints", "RPC endpoints configured, by chain.", "chain")
+	resting := c.desc("integrator_endpoints_resting", "RPC endpoints that are skipped after a failure, by chain.", "chain")
+	c.collect = func(send send) {
+		for _, h := range registries() {
+			send(endpoints, float64(h.Endpoints), h.Network.String())
+			send(resting, float64(h.Resting), h.Network.String())
+		}
 	}
-	if s.Limiter != nil {
-		m.registry.MustRegister(newLimiter(s.Limiter))
+	return c
+}
+
+func watchLimiter(stats func() limit.Stats) *collector {
+	c := &collector{}
+	decisions := c.desc("limiter_decisions_total", "Requests the rate limiter let pass (allowed), refused, or let pass without counting them (uncounted).", "decision")
+	backend := c.desc("limiter_backend", "1 for where decisions are made: off, memory, redis, or fallback, which is memory because Redis does not answer.", "backend")
+	clients := c.desc("limiter_clients", "Clients held in memory.")
+	ceiling := c.desc("limiter_clients_ceiling", "Most clients that memory will hold.")
+	c.collect = func(send send) {
+		l := stats()
+		send(decisions, float64(l.Allowed), "allowed")
+		send(decisions, float64(l.Refused), "refused")
+		send(decisions, float64(l.Uncounted), "uncounted")
+		for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {
+			send(backend, truth(l.Backend == b), string(b))
+		}
+		send(clients, float64(l.Clients))
+		send(ceiling, float64(l.Ceiling))
 	}
-	if s.Lifecycle != nil {
-		m.registry.MustRegister(newLifecycle(s.Lifecycle, s.Now))
+	return c
+}
+
+func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *collector {
+	c := &collector{}
+	refused := c.desc("lifecycle_plan_refused", "1 while the plan's file is not what is in force, because it is bad or gone.")
+	stage := c.desc("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.", "version", "stage")
+	sunset := c.desc("version_days_to_sunset", "Days until a version's sunset, negative past it. Absent where none is planned.", "version")
+	gate := c.desc("version_gate_holds", "1 while a version is too much used for its sunset to take effect. Absent where there is no gate.", "version")
+	c.collect = func(send send) {
+		s := snapshot()
+		send(refused, truth(s.Refused != nil))
+		for _, v := range s.Versions {
+			for _, possible := range []lifecycle.Stage{lifecycle.Active, lifecycle.Deprecated, lifecycle.BrowningOut, lifecycle.Held, lifecycle.Retired} {
+				send(stage, truth(v.Stage == possible), v.Version, string(possible))
+			}
+			if schedule := s.Plan.Versions[v.Version]; schedule != nil && !schedule.Sunset.IsZero() {
+				send(sunset, schedule.Sunset.Sub(now()).Hours()/24, v.Version)
+			}
+			if v.Gate != nil {
+				send(gate, truth(v.Gate.Holds), v.Version)
+			}
+		}
 	}
-	if s.Usage != nil {
-		m.registry.MustRegister(newUsage(s.Usage))
+	return c
+}
+
+func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
+	c := &collector{}
+	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, all instances together.", "version", "window")
+	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, all instances together.", "version", "window")
+	left := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
+	c.collect = func(send send) {
+		for _, t := range totals() {
+			send(clients, float64(t.Clients), t.Version, t.Window)
+			send(calls, float64(t.Calls), t.Version, t.Window)
+		}
+		send(left, float64(len(notes())))
 	}
-	if s.UsageNotes != nil {
-		m.registry.MustRegister(newUsageNotes(s.UsageNotes))
-	}
+	return c
 }
 
 // collector makes a prometheus.Collector of a function that is asked at every
 // scrape.
 type collector struct {
 	descs   []*prometheus.Desc
+	totals  []*prometheus.Desc // those that only grow
 	collect func(send)
 }
 
-// send reports one series. The same series twice would fail the whole scrape,
-// so the first one counts.
-type send func(d *prometheus.Desc, t prometheus.ValueType, value float64, labels ...string)
+// send reports the value of one series.
+type send func(d *prometheus.Desc, value float64, labels ...string)
 
+func (c *collector) desc(name, help string, labels ...string) *prometheus.Desc {
+	d := prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
+	c.descs = append(c.descs, d)
+	if strings.HasSuffix(name, "_total") {
+		c.totals = append(c.totals, d)
+	}
+	return d
+}
+
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		to <- d
 	}
 }
 
+// Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	type series struct {
-		desc   *prometheus.Desc
-		labels string
-	}
-	seen := make(map[series]bool)
-	c.collect(func(d *prometheus.Desc, t prometheus.ValueType, value float64, labels ...string) {
-		key := series{d, ""}
-		for _, l := range labels {
-			key.labels += strconv.Quote(l)
+	c.collect(func(d *prometheus.Desc, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if slices.Contains(c.totals, d) {
+			kind = prometheus.CounterValue
 		}
-		if !seen[key] {
-			seen[key] = true
-			to <- prometheus.MustNewConstMetric(d, t, value, labels...)
-		}
+		to <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	})
 }
 
-// oneOf sends a series for every value of a set, of which the case is 1.
-func (s send) oneOf(d *prometheus.Desc, set []string, value string, labels ...string) {
-	for _, candidate := range set {
-		s(d, prometheus.GaugeValue, truth(candidate == value), append(slices.Clone(labels), candidate)...)
-	}
-}
-
-func (c *collector) desc(name, help string, labels ...string) *prometheus.Desc {
-	d := prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
-	c.descs = append(c.descs, d)
-	return d
-}
+// asLabel makes a label's value of a text for people.
+var asLabel = strings.NewReplacer(" ", "_", "-", "_")
 
 func truth(b bool) float64 {
 	if b {

@@ -1,77 +1,66 @@
 package usage
 
 import (
-	"strconv"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway"
 )
 
-func BenchmarkRecord(b *testing.B) {
-	for _, clients := range []int{1, 100, 2000, 100_000} {
-		b.Run("clients="+strconv.Itoa(clients), func(b *testing.B) {
-			r := start(b, Config{}, "", &clock{t: noon})
-			ids := make([]caller.Identity, clients)
-			for i := range ids {
-				ids[i] = caller.Identity{Kind: caller.Agent, Text: "okhttp 10." + strconv.Itoa(i>>8) + "." + strconv.Itoa(i&255) + ".0/24"}
-			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				r.Record("v1", ids[i%clients], noon.Add(time.Duration(i)*time.Millisecond))
-				i++
-			}
-		})
+func BenchmarkObserve(b *testing.B) {
+	r := begin(b, Config{}, &clock{t: noon})
+	e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://wallet.example", Pair: pair, Finding: same}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Observe(e)
 	}
 }
 
-func BenchmarkRecordInParallel(b *testing.B) {
-	r := start(b, Config{}, "", &clock{t: noon})
+func BenchmarkObserveInParallel(b *testing.B) {
+	r := begin(b, Config{}, &clock{t: noon})
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
-		id := origin(1)
+		e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://" + b.Name() + ".example", Pair: pair}
 		for p.Next() {
-			r.Record("v1", id, noon)
+			r.Observe(e)
 		}
 	})
 }
 
-func full(b *testing.B) *rig {
-	r := start(b, Config{}, "", &clock{t: noon})
-	for n := range uint64(100_000) {
-		r.clock.pass(7 * time.Second)
-		r.Record("v1", longOrigin(n), r.clock.now())
-	}
-	return r
-}
-
-func BenchmarkLastDay(b *testing.B) {
-	r := full(b)
-	for b.Loop() {
-		r.LastDay("v1")
-	}
-}
-
-func BenchmarkReport(b *testing.B) {
-	r := full(b)
-	for b.Loop() {
-		r.Report()
-	}
-}
-
-func BenchmarkEncode(b *testing.B) {
-	r := full(b)
-	for b.Loop() {
-		if _, err := r.snapshot().encode(); err != nil {
+// lived is a database of 10,000 clients that each called once a day for 90 days.
+func lived(b *testing.B) *rig {
+	r := begin(b, Config{DB: filepath.Join(b.TempDir(), "usage.db")}, &clock{t: noon})
+	for _, statement := range []string{
+		`insert into usage_calls with recursive
+			day(d) as (select 0 union all select d + 1 from day where d < 89),
+			client(c) as (select 0 union all select c + 1 from client where c < 9999)
+			select $1 - d * 86400 - c % 24 * 3600, 'v1', 'origin https://wallet-' || c || '.example', 'served', case c % 10 when 0 then 'refused' else 'same' end, '', '', 1 + c % 7
+			from day, client`,
+		`insert into usage_totals select began, version, outcome, sum(calls) from usage_calls where began <= $1 group by began, version, outcome`,
+		`insert into usage_clients select version, client, outcome, min(began), $1 from usage_calls group by version, client, outcome`,
+	} {
+		if _, err := r.db.Exec(statement, noon.Truncate(time.Hour).Unix()); err != nil {
 			b.Fatal(err)
 		}
 	}
+	b.ResetTimer()
+	return r
 }
 
-func BenchmarkSnapshot(b *testing.B) {
-	r := full(b)
+func BenchmarkReport(b *testing.B) {
+	r := lived(b)
 	for b.Loop() {
-		r.snapshot()
+		r.report(b)
+	}
+}
+
+// What is read every few seconds.
+func BenchmarkRefresh(b *testing.B) {
+	r := lived(b)
+	for b.Loop() {
+		if err := r.refresh(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -1,130 +1,95 @@
 package usage
 
 import (
-	"cmp"
-	"fmt"
+	"context"
+	"database/sql"
 	"math"
-	"slices"
 	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Report is who calls what, as far as known.
+// Report is who calls what, and what would become of it on the current version.
 type Report struct {
 	At        time.Time `json:"at"`
-	Since     time.Time `json:"since"`     // calls before this are not known
-	Instances int       `json:"instances"` // that run now and are counted, this one among them
+	Since     time.Time `json:"since"`     // from when on the counts are whole
+	Instances int       `json:"instances"` // that run now, this one among them
 	Notes     []string  `json:"notes"`     // what these numbers do not show
 	Versions  []Version `json:"versions"`
 }
 
-// Version is the use of one version.
+// Version is the use of one version. Hour, day and week are of served calls.
 type Version struct {
-	Version string   `json:"version"`
-	Hour    Count    `json:"hour"`
-	Day     Count    `json:"day"`
-	Week    Count    `json:"week"`
-	Clients []Client `json:"clients"` // the heaviest of the week, in order
-}
-
-// Count is how many calls how many clients made.
-type Count struct {
-	Calls   uint64 `json:"calls"`
-	Clients uint64 `json:"clients"`
+	Version  string           `json:"version"`
+	Hour     Count            `json:"hour"`
+	Day      Count            `json:"day"`
+	Week     Count            `json:"week"`
+	Unserved map[string]Count `json:"unserved"`           // of the week: refused, rehearsed, failed
+	Clients  []Client         `json:"clients"`            // the heaviest of the week, in order
+	Findings *Findings        `json:"findings,omitempty"` // of an old version
 }
 
 // Client is one of the heaviest.
 type Client struct {
-	Client    string    `json:"client"` // as Name gives it
-	FirstSeen time.Time `json:"firstSeen"`
-	LastSeen  time.Time `json:"lastSeen"`
-	Day       uint64    `json:"day"` // calls
-	Week      uint64    `json:"week"`
-	Share     float64   `json:"share"` // of the version's calls of the week, to four decimals
+	Client    string         `json:"client"` // as Name gives it
+	FirstSeen time.Time      `json:"firstSeen"`
+	LastSeen  time.Time      `json:"lastSeen"`
+	Day       uint64         `json:"day"` // calls
+	Week      uint64         `json:"week"`
+	Share     float64        `json:"share"`    // of the version's calls of the week, to four decimals
+	Findings  []FindingCount `json:"findings"` // of the last two days, the most frequent first
 }
 
-// heaviest is how many clients of a version a report names.
-const heaviest = 50
-
-// Report gives what is known now. It asks nobody.
-func (c *Census) Report() Report {
-	now := c.now()
-	others := c.others()
-	own := c.snapshot()
-	r := Report{At: now.UTC(), Since: c.Since(), Instances: 1, Notes: c.Notes(), Versions: make([]Version, 0, len(c.versions))}
-	if others != nil {
-		r.Instances += others.alive
-	}
-	for _, version := range c.versions {
-		b := own.books[version]
-		if others != nil {
-			b.rows.most += mostOthers
-			b.merge(others.books[version], now.Unix())
-		}
-		r.Versions = append(r.Versions, b.report(version, now.Unix()))
-	}
-	return r
+// FindingCount is what the current version makes of how many calls.
+type FindingCount struct {
+	Outcome gateway.Outcome `json:"outcome"`
+	Code    fault.Code      `json:"code,omitempty"`
+	Param   string          `json:"param,omitempty"`
+	Calls   uint64          `json:"calls"`
 }
 
-// Notes says what a reader of the numbers has to know. There are none while
-// all is well.
-func (c *Census) Notes() []string {
-	notes, others := []string{}, c.others()
-	if failure := c.unsaved.Load(); failure != nil {
-		notes = append(notes, *failure)
+const (
+	heaviest = 50 // clients of a version that a report names
+	// compared is how far back findings are looked at: a client that was mended
+	// is soon forgotten.
+	compared = 48 * time.Hour
+)
+
+// Report writes what waits, and reads what is known.
+func (r *Recorder) Report(ctx context.Context) (Report, error) {
+	if err := r.write(ctx); err != nil {
+		return Report{}, err
 	}
-	if c.shared == nil {
-		return notes
+	now := r.now()
+	f := r.figures.Load()
+	report := Report{At: now.UTC(), Since: r.Since(), Instances: max(1, f.instances), Notes: r.Notes(), Versions: []Version{}}
+	clients, err := r.heaviest(ctx, now)
+	if err != nil {
+		return Report{}, err
 	}
-	if down := c.shared.down.Load(); down != nil {
-		known := "and the other instances are not counted"
-		if others != nil {
-			known = fmt.Sprintf("and the other instances are counted up to %s", others.collected.UTC().Format(time.RFC3339))
+	findings, err := r.findings(ctx, now, clients)
+	if err != nil {
+		return Report{}, err
+	}
+	for _, version := range r.versions {
+		count := f.served(version)
+		v := Version{Version: version, Hour: count[0], Day: count[1], Week: count[2], Unserved: map[string]Count{}, Clients: []Client{}, Findings: findings[version]}
+		for _, what := range []string{refused, rehearsed, failed} {
+			v.Unserved[what] = f.counts[use{version, what}][2]
 		}
-		notes = append(notes, fmt.Sprintf("Redis does not answer since %s, %s", down.Format(time.RFC3339), known))
+		for _, c := range clients {
+			if c.version == version {
+				c.Share = share(c.Week, v.Week.Calls)
+				v.Clients = append(v.Clients, c.Client)
+			}
+		}
+		report.Versions = append(report.Versions, v)
 	}
-	if others == nil {
-		return notes
-	}
-	if others.foreign > 0 {
-		notes = append(notes, fmt.Sprintf("%d other instances hash with another key, so that their clients may count twice: give all the same USAGE_KEY, or none", others.foreign))
-	}
-	if others.unusable > 0 {
-		notes = append(notes, fmt.Sprintf("%d other instances left counts that cannot be read: do they run another release?", others.unusable))
-	}
-	if others.leftOut {
-		notes = append(notes, fmt.Sprintf("only the %d instances that wrote last are counted", maxInstances))
-	}
-	return notes
+	return report, nil
 }
 
-func (b *book) report(version string, now int64) Version {
-	v := Version{
-		Version: version,
-		Hour:    b.rings[hour].count(now),
-		Day:     b.rings[day].count(now),
-		Week:    b.rings[week].count(now),
-		Clients: make([]Client, 0, len(b.rows.heap)),
-	}
-	for _, r := range b.rows.heap {
-		c := Client{
-			Client:    r.name.String(),
-			FirstSeen: time.Unix(r.first, 0).UTC(), LastSeen: time.Unix(r.last, 0).UTC(),
-			Day: total(r.day[:], &b.rings[day], now), Week: total(r.week[:], &b.rings[week], now),
-		}
-		if c.Week == 0 {
-			continue
-		}
-		c.Share = share(c.Week, v.Week.Calls)
-		v.Clients = append(v.Clients, c)
-	}
-	slices.SortFunc(v.Clients, func(a, b Client) int {
-		return cmp.Or(cmp.Compare(b.Week, a.Week), cmp.Compare(a.Client, b.Client))
-	})
-	v.Clients = slices.Clip(v.Clients[:min(len(v.Clients), heaviest)])
-	return v
-}
-
-// share is at most 1, whatever other instances claim.
+// share is at most 1, though other instances may write between two questions.
 func share(part, whole uint64) float64 {
 	if part >= whole {
 		return 1
@@ -132,12 +97,24 @@ func share(part, whole uint64) float64 {
 	return math.Round(float64(part)/float64(whole)*10_000) / 10_000
 }
 
-// total adds up the counts of the places that the window covers.
-func total(counts []uint64, r *ring, now int64) (sum uint64) {
-	for i, n := range counts {
-		if r.covers(&r.slots[i], now) {
-			sum += n
-		}
-	}
-	return sum
+type clientOf struct {
+	version string
+	Client
+}
+
+// heaviest gives the clients with the most calls served in a week, of each
+// version.
+func (r *Recorder) heaviest(ctx context.Context, now time.Time) ([]clientOf, error) {
+	return collect(ctx, r.db, func(rows *sql.Rows, c *clientOf) error {
+		var first, last int64
+		err := rows.Scan(&c.version, &c.Client.Client, &c.Day, &c.Week, &first, &last)
+		c.FirstSeen, c.LastSeen, c.Findings = time.Unix(first, 0).UTC(), time.Unix(last, 0).UTC(), []FindingCount{}
+		return err
+	}, `select h.version, h.client, cast(day as bigint), cast(week as bigint), first_seen, last_seen from (
+			select version, client, sum(calls) as week, sum(case when began >= $1 then calls else 0 end) as day,
+				row_number() over (partition by version order by sum(calls) desc, client) as place
+			from usage_calls where outcome = 'served' and began >= $2 and began <= $3 group by version, client
+		) as h join usage_clients as c on c.version = h.version and c.client = h.client and c.outcome = 'served'
+		where place <= $4 order by h.version, place`,
+		windowStart(now, windows[1].span), windowStart(now, windows[2].span), now.Unix(), heaviest)
 }

@@ -34,6 +34,11 @@ const (
 	Closed        Reason = "closed"        // the service is shutting down
 )
 
+// Reasons lists every reason.
+func Reasons() []Reason {
+	return []Reason{Unconfigured, Busy, Resting, Timeout, Unreachable, Refused, WrongChain, Undecodable, Reverted, Misconfigured, Closed}
+}
+
 // blamesEndpoint tells whether an endpoint that failed for r should be skipped
 // for a while. What the registry says about one ID is not the endpoint's fault:
 // if it were, asking for that ID would take the endpoint from everyone.

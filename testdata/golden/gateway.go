@@ -2,7 +2,6 @@ package golden
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 	"time"
@@ -10,12 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/gateway/access"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/gateway/metrics"
-	"github.com/quotegate/quotegate/gateway/survey"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -78,22 +74,19 @@ func Gateway(t testing.TB) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { limiter.Close() })
-	findings := survey.New(survey.Options{})
-	t.Cleanup(func() { findings.Close(context.Background()) })
 	modules := gateway.Modules(Core())
-	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Caller: gateway.Caller, Usage: unused{}, Log: log})
+	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Usage: unused{}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Life: life, Survey: findings, Usage: unused{}, Metrics: metrics.New().Requests(nil),
-		Limiter: limiter, Access: access.New(io.Discard, "json", slog.LevelError), Log: log,
+		Modules: modules, Life: life, Limiter: limiter, Names: unused{}, Log: log,
 	})
 }
 
 // unused counts no calls.
 type unused struct{}
 
-func (unused) Record(string, caller.Identity, time.Time) {}
-func (unused) Name(who caller.Identity) string           { return who.String() }
-func (unused) LastDay(string) (clients, calls int)       { return 0, 0 }
+func (unused) Name(who caller.Identity) string     { return who.String() }
+func (unused) LastDay(string) (clients, calls int) { return 0, 0 }
+func (unused) Since() time.Time                    { return time.Time{} }

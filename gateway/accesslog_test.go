@@ -1,4 +1,4 @@
-package access_test
+package gateway_test
 
 import (
 	"bytes"
@@ -11,29 +11,29 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/gateway/access"
+	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // slogged is the line as slog writes it.
-func slogged(t interface{ Fatal(...any) }, handler slog.Handler, l *access.Line) {
-	record := slog.NewRecord(l.Time, slog.LevelInfo, "request", 0)
+func slogged(t interface{ Fatal(...any) }, handler slog.Handler, e *gateway.Event) {
+	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
-		slog.String("requestId", l.RequestID), slog.String("version", l.Version), slog.String("route", l.Route),
-		slog.String("method", l.Method), slog.Int("status", l.Status), slog.String("code", string(l.Code)),
-		slog.Float64("durationMs", float64(l.Took.Microseconds())/1000), slog.String("client", l.Client))
+		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
+		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
+		slog.Float64("durationMs", float64(e.Took.Microseconds())/1000), slog.String("client", e.Client))
 	if err := handler.Handle(context.Background(), record); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestAsSlogWritesIt holds both formats to slog's, whatever a method and a
+// TestAccessLogIsWhatSlogWrites holds both formats to slog's, whatever a method and a
 // client's name are made of: a method is an HTTP token, and all texts are
 // printable ASCII by the time they come here.
-func TestAsSlogWritesIt(t *testing.T) {
+func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 	printable := rapid.StringMatching(`[ -~]{0,40}`)
 	rapid.Check(t, func(t *rapid.T) {
-		line := &access.Line{
+		line := &gateway.Event{
 			Time: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).
 				In(time.FixedZone("", rapid.IntRange(-12, 14).Draw(t, "zone")*3600)),
 			RequestID: printable.Draw(t, "id"),
@@ -50,7 +50,7 @@ func TestAsSlogWritesIt(t *testing.T) {
 			"text": func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
 		} {
 			var got, want bytes.Buffer
-			access.New(&got, format, slog.LevelInfo).Write(line)
+			gateway.NewAccessLog(&got, format, slog.LevelInfo).Observe(line)
 			slogged(t, handler(&want), line)
 			if got.String() != want.String() {
 				t.Fatalf("%s: got\n%swant\n%s", format, &got, &want)
@@ -59,44 +59,44 @@ func TestAsSlogWritesIt(t *testing.T) {
 	})
 }
 
-// TestUnprintable keeps a text that should never come here from breaking a line.
-func TestUnprintable(t *testing.T) {
+// TestAccessLogKeepsUnprintableTextInItsLine keeps a text that should never come here from breaking a line.
+func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 	for format, want := range map[string]string{"json": `"client":"a\nb\ufffd"}`, "text": `client="a\nb\xff"`} {
 		var out bytes.Buffer
-		access.New(&out, format, slog.LevelInfo).Write(&access.Line{Client: "a\nb\xff"})
+		gateway.NewAccessLog(&out, format, slog.LevelInfo).Observe(&gateway.Event{Client: "a\nb\xff"})
 		if got := out.String(); !strings.HasSuffix(got, want+"\n") || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want it to end in %s", format, got, want)
 		}
 	}
 }
 
-func TestLevel(t *testing.T) {
+func TestAccessLogLevel(t *testing.T) {
 	var out bytes.Buffer
 	level := new(slog.LevelVar)
-	log := access.New(&out, "json", level)
+	log := gateway.NewAccessLog(&out, "json", level)
 	for _, tt := range []struct {
 		level slog.Level
 		lines int
 	}{{slog.LevelInfo, 1}, {slog.LevelWarn, 1}, {slog.LevelDebug, 2}} {
 		level.Set(tt.level)
-		log.Write(&access.Line{})
+		log.Observe(&gateway.Event{})
 		if got := strings.Count(out.String(), "\n"); got != tt.lines {
 			t.Errorf("at %s: got %d lines in all, want %d", tt.level, got, tt.lines)
 		}
 	}
 }
 
-// BenchmarkWrite is a line of ours beside the same by slog.
-func BenchmarkWrite(b *testing.B) {
-	line := &access.Line{
+// BenchmarkAccessLog is a line of ours beside the same by slog.
+func BenchmarkAccessLog(b *testing.B) {
+	line := &gateway.Event{
 		Time: time.Now(), RequestID: "1f2e3d4c5b6a7988-123456", Version: "v3", Route: "/v3/swap/quote", Method: "GET",
 		Status: 200, Took: 123456, Client: "agent wallet #0123456789abcdef",
 	}
-	b.Run("access", func(b *testing.B) {
+	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
-		log := access.New(io.Discard, "json", slog.LevelInfo)
+		log := gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo)
 		for b.Loop() {
-			log.Write(line)
+			log.Observe(line)
 		}
 	})
 	b.Run("slog", func(b *testing.B) {

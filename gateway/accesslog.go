@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// AccessLog writes one line for every answered request, at level info. The JSON
+// is written by hand, byte for byte as slog writes it, because slog takes four
+// to five times as long (BenchmarkAccessLog): more than pricing and encoding a
+// quote does. The text format, for people, is slog's own.
+type AccessLog struct {
+	out   io.Writer
+	level slog.Leveler
+	text  slog.Handler // nil: JSON
+}
+
+// NewAccessLog makes a log that writes each line whole in one call, from many
+// goroutines at once.
+func NewAccessLog(out io.Writer, format string, level slog.Leveler) *AccessLog {
+	l := &AccessLog{out: out, level: level}
+	if format == "text" {
+		l.text = slog.NewTextHandler(out, nil)
+	}
+	return l
+}
+
+// Observe implements Observer.
+func (l *AccessLog) Observe(e *Event) {
+	switch {
+	case l.level.Level() > slog.LevelInfo:
+	case l.text != nil:
+		_ = l.text.Handle(context.Background(), e.record()) // nowhere left to report a failed log write
+	default:
+		line := lines.Get().(*[]byte)
+		*line = e.appendJSON((*line)[:0])
+		_, _ = l.out.Write(*line) // here neither
+		lines.Put(line)
+	}
+}
+
+var lines = sync.Pool{New: func() any {
+	line := make([]byte, 0, 512)
+	return &line
+}}
+
+// record is the line as slog has it.
+func (e *Event) record() slog.Record {
+	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
+	record.AddAttrs(
+		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
+		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
+		slog.Float64("durationMs", e.millis()), slog.String("client", e.Client))
+	return record
+}
+
+// millis is the duration to a thousandth of a millisecond.
+func (e *Event) millis() float64 { return float64(e.Took.Microseconds()) / 1000 }
+
+func (e *Event) appendJSON(b []byte) []byte {
+	b = append(b, `{"time":"`...)
+	b = e.Time.AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","level":"INFO","msg":"request","requestId":`...)
+	b = appendQuoted(b, e.RequestID)
+	b = append(b, `,"version":`...)
+	b = appendQuoted(b, e.Version)
+	b = append(b, `,"route":`...)
+	b = appendQuoted(b, e.Route)
+	b = append(b, `,"method":`...)
+	b = appendQuoted(b, e.Method)
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(e.Status), 10)
+	b = append(b, `,"code":`...)
+	b = appendQuoted(b, string(e.Code))
+	b = append(b, `,"durationMs":`...)
+	b = strconv.AppendFloat(b, e.millis(), 'f', -1, 64)
+	b = append(b, `,"client":`...)
+	b = appendQuoted(b, e.Client)
+	return append(b, "}\n"...)
+}
+
+// appendQuoted quotes a text for JSON. Hardly any needs escapes.
+func appendQuoted(b []byte, text string) []byte {
+	escapes := false
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c > '~' {
+			quoted, _ := json.Marshal(text) // a string always has a JSON form
+			return append(b, quoted...)
+		}
+		escapes = escapes || c == '"' || c == '\\'
+	}
+	if escapes {
+		return strconv.AppendQuote(b, text) // for printable ASCII the same as JSON's
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}

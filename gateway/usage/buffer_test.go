@@ -1,0 +1,140 @@
+package usage
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
+)
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A million clients with the longest of names take no more memory than the bound
+// says, every call counts, and none of it reaches the database but what fits.
+func TestAMillionClients(t *testing.T) {
+	const million = 1_000_000
+	r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
+	r.call("origin https://early.example", 1)
+	long := "origin https://" + strings.Repeat("x", caller.MaxText-20)
+	before := heap()
+	r.turn.Lock() // nothing is written meanwhile
+	for i := range million {
+		r.call(fmt.Sprintf("%s%07d", long, i), 1)
+	}
+	if grown := heap() - before; grown > 24<<20 {
+		t.Errorf("got %d bytes for a million clients, want at most 24 MiB", grown)
+	}
+	r.call("origin https://early.example", 1)
+	r.turn.Unlock()
+	report := r.report(t)
+	if got := report.Versions[1].Day; got.Calls != million+2 || got.Clients > shards*shardEntries+1 || got.Clients < shards*shardEntries {
+		t.Errorf("got %+v, want every call and at most %d clients", got, shards*shardEntries+1)
+	}
+	heavy := report.Versions[1].Clients
+	if heavy[0].Client != otherClients || heavy[1].Client != "origin https://early.example" {
+		t.Errorf("got %q and %q first, want the other clients and the one with two calls", heavy[0].Client, heavy[1].Client)
+	}
+	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], `count under "(other clients)"`) {
+		t.Errorf("got notes %q, want one about the other clients", report.Notes)
+	}
+	r.clock.pass(time.Hour)
+	r.flush(t)
+	r.call("origin https://late.example", 1)
+	r.flush(t)
+	if got := r.buffer.shards[0].entries; len(got) > 1 {
+		t.Errorf("got %d entries in a shard in the next hour, want room", len(got))
+	}
+}
+
+// What finds no room while the database is away is a gap when it is back.
+func TestNoRoomLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.buffer = newBuffer(1, 2)
+		r.turn.Lock() // nothing is written meanwhile
+		for range 5 {
+			for i := range 1000 {
+				r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+			}
+			r.clock.pass(time.Hour)
+		}
+		r.turn.Unlock()
+		lost := r.buffer.lost.calls
+		if lost == 0 {
+			t.Fatal("everything found room")
+		}
+		report := r.report(t)
+		if got := report.Versions[1].Day.Calls; int64(got)+lost != 5000 {
+			t.Errorf("got %d calls and %d lost, want 5000 together", got, lost)
+		}
+		want := fmt.Sprintf("%d calls between 2027-03-10T14:32:10Z and 2027-03-10T16:32:10Z are missing: the database was away", lost)
+		if len(report.Notes) != 2 || !strings.HasPrefix(report.Notes[1], want) {
+			t.Errorf("got notes %q, want %q", report.Notes, want)
+		}
+		if want := noon.Add(4 * time.Hour); !report.Since.Equal(want) {
+			t.Errorf("got whole counts since %s, want since %s", report.Since, want)
+		}
+	})
+}
+
+// A database in memory is bounded as well: it gives up its oldest counts.
+func TestMemoryIsFull(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	var pages int
+	if err := r.db.QueryRow("pragma max_page_count").Scan(&pages); err != nil || pages != memoryPages {
+		t.Errorf("got %d pages at most, %v, want %d", pages, err, memoryPages)
+	}
+	r.exec(t, "pragma max_page_count = 100")
+	for h := range 8 {
+		for i := range 300 {
+			r.call(fmt.Sprintf("origin https://wallet-%d-%d.example", h, i), 1)
+		}
+		for attempts := 0; r.write(t.Context()) != nil; attempts++ {
+			if attempts == 5 {
+				t.Fatal("there is no room")
+			}
+		}
+		r.clock.pass(time.Hour)
+	}
+	report := r.report(t)
+	if got := report.Versions[1].Hour; got != (Count{300, 300}) {
+		t.Errorf("got %+v, want the last hour whole", got)
+	}
+	if got := report.Versions[1].Day.Calls; got >= 8*300 || !report.Since.After(noon) || !strings.Contains(strings.Join(report.Notes, " "), "set USAGE_DB") {
+		t.Errorf("got %d calls since %s with notes %q, want to be told that some were given up", got, report.Since, report.Notes)
+	}
+}
+
+// What a database would refuse reaches none.
+func TestNamesThatNoDatabaseTakes(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		for _, bad := range []string{"a\x00b", "\xff\xfe", "line\nline", strings.Repeat("x", maxClientText+1)} {
+			r.call(bad, 1)
+			r.found("origin https://a.example", 1, gateway.Finding{Outcome: gateway.Refused, Code: "MISSING_PARAMETER", Param: bad})
+		}
+		if got := r.report(t).Versions[1]; got.Day != (Count{8, 1}) || got.Clients[0].Client != otherClients {
+			t.Errorf("got %+v, want 8 calls of other clients", got)
+		}
+	})
+}
+
+func TestKnownClientsAllocateNothing(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: gateway.Finding{Outcome: gateway.SameMoney}}
+	r.Observe(e)
+	r.flush(t)
+	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {
+		t.Errorf("got %v allocations a call, want none", got)
+	}
+}

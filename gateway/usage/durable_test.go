@@ -1,0 +1,252 @@
+package usage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+)
+
+func TestRestartKeepsCounts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		if cfg.DB == "" {
+			t.Skip("a restart loses what is in memory")
+		}
+		at := &clock{t: noon}
+		first := begin(t, cfg, at)
+		name := first.Name(agent("203.0.113.77"))
+		first.call(name, 5)
+		first.close()
+		at.pass(time.Hour)
+		second := begin(t, cfg, at)
+		if got := second.Name(agent("203.0.113.77")); got != name {
+			t.Errorf("got name %q, want %q as before", got, name)
+		}
+		if clients, calls := second.LastDay("v1"); clients != 1 || calls != 5 {
+			t.Errorf("got %d clients and %d calls, want 1 and 5", clients, calls)
+		}
+		second.call(name, 1)
+		report := second.report(t)
+		if got := report.Versions[1]; got.Day != (Count{6, 1}) || got.Clients[0].Week != 6 {
+			t.Errorf("got %+v, want 6 calls of one client", got)
+		}
+		if !report.Since.Equal(noon) || report.Instances != 1 || len(report.Notes) != 0 {
+			t.Errorf("got %+v, want whole counts of one instance since the first start", report)
+		}
+	})
+}
+
+// No address is written, and no one but the owner reads the file.
+func TestNoAddressIsStored(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		if cfg.DB == "" {
+			t.Skip("nothing to read")
+		}
+		r := begin(t, cfg, &clock{t: noon})
+		for _, id := range []string{"203.0.113.77", "2001:db8:1:2::3"} {
+			r.Observe(&gateway.Event{Time: noon, Version: "v1", Client: r.Name(agent(id)), Pair: pair})
+		}
+		r.flush(t)
+		var stored []byte
+		if cfg.postgres() {
+			stored = postgres(t).dump(t, cfg.DB)
+		} else {
+			files, err := filepath.Glob(filepath.Dir(cfg.DB) + "/*")
+			if err != nil || len(files) < 2 {
+				t.Fatalf("got files %q, %v, want the database and its log", files, err)
+			}
+			for _, file := range files {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored = append(stored, data...)
+				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: got mode %v, %v, want 0600", file, info.Mode(), err)
+				}
+			}
+		}
+		if !bytes.Contains(stored, []byte("agent curl #")) {
+			t.Fatal("the clients are not there at all")
+		}
+		for _, address := range []string{"203.0.113", "2001:db8", "\xcb\x00\x71"} {
+			if bytes.Contains(stored, []byte(address)) {
+				t.Errorf("%q is in the database", address)
+			}
+		}
+	})
+}
+
+// countUntilKilled writes five calls, counts another five, says so, and waits.
+func countUntilKilled(file string) {
+	r, err := New(context.Background(), Config{DB: file}, Options{Versions: []string{"v1"}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for i := range 10 {
+		r.Observe(&gateway.Event{Time: time.Now(), Version: "v1", Client: "origin https://a.example", Pair: pair})
+		if i == 4 {
+			if err := r.write(context.Background()); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+		}
+	}
+	fmt.Println("counted")
+	select {}
+}
+
+// A process that is killed loses what it has not written, and the next one says
+// so.
+func TestKilledProcess(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		if cfg.DB == "" {
+			t.Skip("a restart loses what is in memory")
+		}
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), "USAGE_TEST_CHILD="+cfg.DB)
+		out, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := make([]byte, 100)
+		n, err := out.Read(said)
+		if err != nil || string(said[:n]) != "counted\n" {
+			t.Fatalf("got %q, %v", said[:n], err)
+		}
+		killedAt := time.Now()
+		_ = child.Process.Kill()
+		_ = child.Wait() // it was killed, which is an error
+		at := &clock{t: killedAt.Add(2 * alive)}
+		r := begin(t, cfg, at)
+		if _, calls := r.LastDay("v1"); calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
+			t.Errorf("got %d calls, want those that were written", calls)
+		}
+		if got := r.Since(); !got.Equal(at.now().Truncate(time.Second)) {
+			t.Errorf("got whole counts since %s, want since the start", got)
+		}
+		if got := r.Notes(); len(got) != 1 || !strings.Contains(got[0], killed) {
+			t.Errorf("got notes %q, want one that calls are missing", got)
+		}
+		at.pass(25 * time.Hour)
+		r.flush(t)
+		if got := r.Notes(); len(got) != 0 {
+			t.Errorf("got notes %q a day later, want none", got)
+		}
+	})
+}
+
+// A file that is no database of ours stays as it is.
+func TestFileThatIsNoDatabase(t *testing.T) {
+	for name, content := range map[string]string{
+		"old counts":  "\x1f\x8b\x08 what an earlier release wrote",
+		"damaged":     "SQLite format 3\x00" + strings.Repeat("\xff", 5000),
+		"a few bytes": "x",
+	} {
+		file := filepath.Join(t.TempDir(), "usage")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := New(t.Context(), Config{DB: file}, Options{Log: begin(t, Config{}, &clock{t: noon}).Recorder.log})
+		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
+			t.Errorf("%s: got %v, want an error that names the variable", name, err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("%s: the file was changed: %q, %v", name, got, err)
+		}
+	}
+	if _, err := New(t.Context(), Config{DB: t.TempDir()}, Options{}); err == nil {
+		t.Error("a directory was taken")
+	}
+	if _, err := New(t.Context(), Config{DB: filepath.Join(t.TempDir(), "none", "usage")}, Options{}); err == nil {
+		t.Error("a file in no directory was taken")
+	}
+}
+
+// A disk without room, or a file that cannot be written, stops no service.
+func TestDiskIsFull(t *testing.T) {
+	for name, block := range map[string]struct{ on, off string }{
+		"full":       {"pragma max_page_count = 1", "pragma max_page_count = 100000"},
+		"unwritable": {"pragma query_only = 1", "pragma query_only = 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
+			r.db.SetMaxOpenConns(1) // the one that the pragmas are for
+			r.exec(t, block.on)
+			const clients = 2000
+			for i := range clients {
+				r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+			}
+			for range 2 {
+				if err := r.write(t.Context()); err == nil {
+					t.Fatal("there was room")
+				}
+			}
+			if got := r.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "counts are not written since 2027-03-10T12:32:10Z, and wait in memory: ") {
+				t.Errorf("got notes %q, want since when nothing is written", got)
+			}
+			if got := r.log.Count("takes no counts"); got != 1 {
+				t.Errorf("got %d lines about it, want 1:\n%s", got, r.log)
+			}
+			r.exec(t, block.off)
+			r.call("origin https://wallet-0.example", 1)
+			if got := r.report(t).Versions[1].Day; got != (Count{clients + 1, clients}) {
+				t.Errorf("got %+v, want every call", got)
+			}
+			if got := r.Notes(); len(got) != 0 {
+				t.Errorf("got notes %q, want none", got)
+			}
+		})
+	}
+}
+
+func (r *rig) exec(t *testing.T, statement string) {
+	t.Helper()
+	if _, err := r.db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A commit whose answer is lost is not repeated.
+func TestNoBatchIsWrittenTwice(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://a.example", 3)
+		r.flush(t)
+		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, gateway.Finding{}}, tally{3, 0, 0}}}, true
+		r.call("origin https://a.example", 4)
+		if got := r.report(t).Versions[1].Day.Calls; got != 7 {
+			t.Errorf("got %d calls, want 7", got)
+		}
+	})
+}
+
+// A report that nobody waits for any more loses nothing.
+func TestReportBrokenOff(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://a.example", 3)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Report(gone); err == nil {
+			t.Error("a report was given to nobody")
+		}
+		if got := r.Notes(); len(got) != 0 {
+			t.Errorf("got notes %q, want none", got)
+		}
+		if got := r.report(t).Versions[1].Day.Calls; got != 3 {
+			t.Errorf("got %d calls, want 3", got)
+		}
+	})
+}

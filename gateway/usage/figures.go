@@ -1,0 +1,112 @@
+package usage
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// windows are what calls are added up over.
+var windows = [3]struct {
+	name string
+	span time.Duration
+}{{"hour", time.Hour}, {"day", 24 * time.Hour}, {"week", 7 * 24 * time.Hour}}
+
+// windowStart is the beginning of the first hour that a window from now covers.
+func windowStart(now time.Time, span time.Duration) int64 {
+	return now.Add(-span).Truncate(time.Hour).Unix()
+}
+
+// Count is how many calls how many clients made.
+type Count struct {
+	Calls   uint64 `json:"calls"`
+	Clients uint64 `json:"clients"`
+}
+
+// figures is what is asked for too often to ask the database.
+type figures struct {
+	since     time.Time
+	instances int
+	notes     []string
+	counts    map[use][len(windows)]Count
+}
+
+type use struct{ version, outcome string }
+
+func (f *figures) served(version string) [len(windows)]Count { return f.counts[use{version, served}] }
+
+// refresh reads the figures from the database. A client is within a window if its
+// last call is.
+func (r *Recorder) refresh(ctx context.Context) error {
+	now := r.now()
+	hour, day, week := windowStart(now, windows[0].span), windowStart(now, windows[1].span), windowStart(now, windows[2].span)
+	type counted struct {
+		use
+		in [len(windows)]Count
+	}
+	counts, err := collect(ctx, r.db, func(rows *sql.Rows, c *counted) error {
+		hour, day, week := &c.in[0], &c.in[1], &c.in[2]
+		return rows.Scan(&c.version, &c.outcome, &hour.Calls, &day.Calls, &week.Calls, &hour.Clients, &day.Clients, &week.Clients)
+	}, `select version, outcome,
+			cast(sum(case when at >= $1 then calls else 0 end) as bigint), cast(sum(case when at >= $2 then calls else 0 end) as bigint), cast(sum(calls) as bigint),
+			sum(case when at >= $1 then clients else 0 end), sum(case when at >= $2 then clients else 0 end), sum(clients)
+		from (
+			select version, outcome, began as at, calls, 0 as clients from usage_totals where began >= $3 and began <= $4
+			union all select version, outcome, last_seen as at, 0, 1 from usage_clients where last_seen >= $3 and first_seen <= $4
+		) as uses group by version, outcome`, hour, day, week, now.Unix())
+	if err != nil {
+		return err
+	}
+	f := &figures{counts: map[use][len(windows)]Count{}}
+	for _, c := range counts {
+		f.counts[c.use] = c.in
+	}
+	var began, gapEnd int64
+	var keys, crowded int
+	err = r.db.QueryRowContext(ctx, `select cast(value as bigint),
+		(select coalesce(max(ended), 0) from usage_gaps),
+		(select count(*) from usage_instances where stopped = 0 and written >= $1),
+		(select count(*) from usage_clients where client = $2 and last_seen >= $3),
+		(select count(*) from usage_keys where used >= $4)
+		from usage_meta where name = 'since'`,
+		now.Add(-alive).Unix(), otherClients, day, week).Scan(&began, &gapEnd, &f.instances, &crowded, &keys)
+	if err != nil {
+		return err
+	}
+	f.since = time.Unix(max(began, gapEnd), 0)
+	if crowded > 0 {
+		f.notes = append(f.notes, fmt.Sprintf("calls of the last day count under %q, because there were more clients than are counted apart", otherClients))
+	}
+	if keys > 1 {
+		f.notes = append(f.notes, fmt.Sprintf("names of the last week are hashed under %d keys, so that clients known by their address may count twice: give all instances the same USAGE_KEY, or none", keys))
+	}
+	gaps, err := r.gaps(ctx, day)
+	f.notes = append(f.notes, gaps...)
+	r.figures.Store(f)
+	return err
+}
+
+// gaps describes the gaps of the last day; Since tells of those before.
+func (r *Recorder) gaps(ctx context.Context, day int64) ([]string, error) {
+	const most = 3
+	notes, err := collect(ctx, r.db, func(rows *sql.Rows, note *string) error {
+		var began, ended, calls int64
+		var reason string
+		if err := rows.Scan(&began, &ended, &calls, &reason); err != nil {
+			return err
+		}
+		missing := "calls"
+		if calls > 0 {
+			missing = plural(calls, "call", "calls")
+		}
+		*note = fmt.Sprintf("%s between %s and %s are missing: %s", missing, stamp(began), stamp(ended), reason)
+		return nil
+	}, "select began, ended, calls, reason from usage_gaps where ended >= $1 order by ended desc, began desc", day)
+	if len(notes) > most {
+		notes = append(notes[:most], fmt.Sprintf("calls are missing in %s before", plural(int64(len(notes)-most), "gap", "gaps")))
+	}
+	return notes, err
+}
+
+func stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }

@@ -1,0 +1,192 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// Findings is what the current version makes of the calls that an old version
+// served within the last two days.
+type Findings struct {
+	Successor  string    `json:"successor"`
+	Summary    string    `json:"summary"`
+	Since      time.Time `json:"since"`
+	Same       uint64    `json:"same"`
+	Different  uint64    `json:"different"`
+	Refused    uint64    `json:"refused"`
+	Uncompared uint64    `json:"uncompared"` // served, but not compared
+	Reasons    []Reason  `json:"reasons"`    // of different and refused calls, the most frequent first
+}
+
+// Reason is why the current version does not give calls the same money.
+type Reason struct {
+	FindingCount
+	Clients uint64 `json:"clients"`
+
+	heaviest []string // clients, as many as a sentence can hold
+}
+
+// How much of the findings a sentence can hold.
+const (
+	summaryReasons = 3
+	summaryClients = 5
+)
+
+// findings reads them for every version but the current one, and adds to the
+// clients what concerns them.
+func (r *Recorder) findings(ctx context.Context, now time.Time, clients []clientOf) (map[string]*Findings, error) {
+	all := map[string]*Findings{}
+	since := time.Unix(max(windowStart(now, compared), r.Since().Unix()), 0).UTC()
+	for _, version := range r.versions {
+		if r.current != "" && version != r.current {
+			all[version] = &Findings{Successor: r.current, Since: since, Reasons: []Reason{}}
+		}
+	}
+	args := []any{windowStart(now, compared), now.Unix(), summaryClients}
+	named := "''"
+	for _, c := range clients {
+		args = append(args, c.Client.Client)
+		named += fmt.Sprintf(", $%d", len(args))
+	}
+	type found struct {
+		version, client string
+		calls           uint64 // of the client alone
+		place           int    // of the client among those with the same reason
+		Reason
+	}
+	rows, err := collect(ctx, r.db, func(rows *sql.Rows, f *found) error {
+		return rows.Scan(&f.version, &f.client, &f.Outcome, &f.Code, &f.Param, &f.calls, &f.Calls, &f.Clients, &f.place)
+	}, `select version, client, finding, code, param, cast(calls as bigint), cast(total as bigint), clients, place from (
+			select version, client, finding, code, param, sum(calls) as calls,
+				sum(sum(calls)) over (partition by version, finding, code, param) as total,
+				count(*) over (partition by version, finding, code, param) as clients,
+				row_number() over (partition by version, finding, code, param order by sum(calls) desc, client) as place
+			from usage_calls where outcome = 'served' and began >= $1 and began <= $2
+			group by version, client, finding, code, param
+		) as reasons where place <= $3 or client in (`+named+`) order by calls desc, finding, code, param, client`, args...)
+	for _, row := range rows {
+		f := all[row.version]
+		if f == nil {
+			continue
+		}
+		if row.place <= summaryClients {
+			f.add(row.Reason, row.client)
+		}
+		for i := range clients {
+			if c := &clients[i]; row.Outcome != "" && c.version == row.version && c.Client.Client == row.client {
+				c.Findings = append(c.Findings, FindingCount{row.Outcome, row.Code, row.Param, row.calls})
+			}
+		}
+	}
+	for version, f := range all {
+		f.addUp()
+		f.Summary = f.summary(version)
+	}
+	return all, err
+}
+
+// add takes a reason with one of its clients.
+func (f *Findings) add(reason Reason, client string) {
+	i := slices.IndexFunc(f.Reasons, func(r Reason) bool { return r.FindingCount == reason.FindingCount })
+	if i < 0 {
+		i = len(f.Reasons)
+		f.Reasons = append(f.Reasons, reason)
+	}
+	f.Reasons[i].heaviest = append(f.Reasons[i].heaviest, client)
+}
+
+// addUp counts calls by outcome, and leaves those reasons that stop a client.
+func (f *Findings) addUp() {
+	for _, r := range f.Reasons {
+		switch r.Outcome {
+		case gateway.SameMoney:
+			f.Same += r.Calls
+		case gateway.DifferentMoney:
+			f.Different += r.Calls
+		case gateway.Refused:
+			f.Refused += r.Calls
+		default:
+			f.Uncompared += r.Calls
+		}
+	}
+	f.Reasons = slices.DeleteFunc(f.Reasons, func(r Reason) bool { return r.Outcome != gateway.DifferentMoney && r.Outcome != gateway.Refused })
+	slices.SortFunc(f.Reasons, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
+	})
+}
+
+// summary says in a sentence what an operator wants to know first.
+func (f *Findings) summary(version string) string {
+	caveat := ""
+	if f.Uncompared > 0 {
+		caveat = " (" + plural(f.Uncompared, "call was not compared", "calls were not compared") + ")"
+	}
+	whole := f.Same + f.Different + f.Refused
+	if whole == 0 {
+		return fmt.Sprintf("no %s call of the last two days was compared with %s%s", version, f.Successor, caveat)
+	}
+	parts := []string{fmt.Sprintf("%s of %s calls get the same money from %s in a new shape", proportion(f.Same, whole), version, f.Successor)}
+	for i, reason := range f.Reasons {
+		if i == summaryReasons {
+			parts = append(parts, "besides "+plural(len(f.Reasons)-i, "other reason", "other reasons"))
+			break
+		}
+		parts = append(parts, reason.sentence(version, f.Successor))
+	}
+	return strings.Join(parts, "; ") + caveat
+}
+
+// sentence says who is stopped by a reason, and how.
+func (r *Reason) sentence(version, successor string) string {
+	either := func(one, many string) string {
+		if r.Clients == 1 {
+			return one
+		}
+		return many
+	}
+	var what string
+	switch {
+	case r.Outcome == gateway.DifferentMoney && r.Param != "":
+		what = fmt.Sprintf("%s different money because %s ignores %s %s", either("gets", "get"), version, either("its", "their"), r.Param)
+	case r.Outcome == gateway.DifferentMoney:
+		what = either("gets", "get") + " different money"
+	case r.Code == fault.MissingParameter && r.Param != "":
+		what = either("omits ", "omit ") + r.Param
+	case r.Param != "":
+		what = fmt.Sprintf("%s a value of %s that %s refuses (%s)", either("sends", "send"), r.Param, successor, r.Code)
+	default:
+		what = either("gets ", "get ") + string(r.Code)
+	}
+	who := plural(r.Clients, "client", "clients")
+	if slices.Contains(r.heaviest, otherClients) {
+		who = "at least " + who
+	}
+	names := strings.Join(r.heaviest, ", ")
+	if more := int(r.Clients) - len(r.heaviest); more > 0 {
+		names += fmt.Sprintf(", and %d more", more)
+	}
+	return who + " " + what + ": " + names
+}
+
+// proportion rounds down: what is not everything never reads as 100 %.
+func proportion(part, whole uint64) string {
+	if percent := part * 100 / whole; percent > 0 || part == 0 {
+		return fmt.Sprintf("%d %%", percent)
+	}
+	return "less than 1 %"
+}
+
+func plural[N int | int64 | uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

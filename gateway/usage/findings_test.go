@@ -1,0 +1,162 @@
+package usage
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+var (
+	same     = gateway.Finding{Outcome: gateway.SameMoney}
+	omits    = gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}
+	ignored  = gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}
+	zero     = gateway.Finding{Outcome: gateway.Refused, Code: fault.InvalidAmount, Param: "amount"}
+	noPair   = gateway.Finding{Outcome: gateway.Refused, Code: fault.UnsupportedPair}
+	otherPay = gateway.Finding{Outcome: gateway.DifferentMoney}
+)
+
+// The sentence an operator decides by.
+func TestSummary(t *testing.T) {
+	late := func(n int) string { return fmt.Sprintf("origin https://late%d.example", n) }
+	onEach(t, func(t *testing.T, cfg Config) {
+		for _, test := range []struct {
+			name  string
+			calls func(*rig)
+			want  string
+		}{
+			{"nothing", func(r *rig) {}, "no v1 call of the last two days was compared with v3"},
+			{"nothing compared", func(r *rig) { r.call(late(1), 1) }, "no v1 call of the last two days was compared with v3 (1 call was not compared)"},
+			{"all the same", func(r *rig) { r.found(late(1), 7, same) }, "100 % of v1 calls get the same money from v3 in a new shape"},
+			{"as the README has it", func(r *rig) {
+				r.found("origin https://fine.example", 94, same)
+				for i := range 3 {
+					r.found(late(i), 1, omits)
+				}
+				r.found("integrator 0xab", 2, ignored)
+			}, "94 % of v1 calls get the same money from v3 in a new shape; 3 clients omit recipient: origin https://late0.example, origin https://late1.example, origin https://late2.example; " +
+				"1 client gets different money because v1 ignores its integratorId: integrator 0xab"},
+			{"one of each, and more than a sentence holds", func(r *rig) {
+				r.found(late(1), 1, same)
+				r.found(late(1), 400, omits)
+				r.found(late(1), 300, zero)
+				r.found(late(1), 200, noPair)
+				r.found(late(1), 100, otherPay)
+				r.found(late(1), 50, ignored)
+				r.call(late(1), 2)
+			}, "less than 1 % of v1 calls get the same money from v3 in a new shape; 1 client omits recipient: origin https://late1.example; " +
+				"1 client sends a value of amount that v3 refuses (INVALID_AMOUNT): origin https://late1.example; " +
+				"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons (2 calls were not compared)"},
+			{"more clients than a sentence holds", func(r *rig) {
+				for i := range 7 {
+					r.found(late(i), 10-i, ignored)
+				}
+				r.found(late(1), 1, otherPay)
+				r.found(late(2), 1, otherPay)
+			}, "0 % of v1 calls get the same money from v3 in a new shape; 7 clients get different money because v1 ignores their integratorId: " +
+				"origin https://late0.example, origin https://late1.example, origin https://late2.example, origin https://late3.example, origin https://late4.example, and 2 more; " +
+				"2 clients get different money: origin https://late1.example, origin https://late2.example"},
+		} {
+			r := begin(t, cfg, &clock{t: noon})
+			r.exec(t, "delete from usage_calls")
+			test.calls(r)
+			got := r.report(t).Versions
+			if got[1].Findings.Summary != test.want {
+				t.Errorf("%s:\ngot  %s\nwant %s", test.name, got[1].Findings.Summary, test.want)
+			}
+			if got[0].Findings != nil {
+				t.Errorf("%s: the current version has findings", test.name)
+			}
+			r.close()
+		}
+	})
+}
+
+func TestFindings(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon.Add(-49 * time.Hour)})
+		r.found("origin https://mended.example", 3, omits)
+		r.flush(t)
+		r.clock.pass(49 * time.Hour)
+		r.found("origin https://a.example", 5, omits)
+		r.found("origin https://a.example", 2, same)
+		r.found("origin https://b.example", 4, same)
+		r.found("origin https://b.example", 1, ignored)
+		r.Observe(&gateway.Event{Time: noon, Version: "v3", Client: "origin https://c.example", Pair: pair, Finding: omits}) // of the current version
+		v1 := r.report(t).Versions[1]
+		got, err := json.MarshalIndent(struct {
+			*Findings
+			Clients [][]FindingCount `json:"clients"`
+		}{v1.Findings, [][]FindingCount{v1.Clients[0].Findings, v1.Clients[1].Findings, v1.Clients[2].Findings}}, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{
+ "successor": "v3",
+ "summary": "50 % of v1 calls get the same money from v3 in a new shape; 1 client omits recipient: origin https://a.example; 1 client gets different money because v1 ignores its integratorId: origin https://b.example",
+ "since": "2027-03-08T12:00:00Z",
+ "same": 6,
+ "different": 1,
+ "refused": 5,
+ "uncompared": 0,
+ "reasons": [
+  {
+   "outcome": "refused",
+   "code": "MISSING_PARAMETER",
+   "param": "recipient",
+   "calls": 5,
+   "clients": 1
+  },
+  {
+   "outcome": "different",
+   "param": "integratorId",
+   "calls": 1,
+   "clients": 1
+  }
+ ],
+ "clients": [
+  [
+   {
+    "outcome": "refused",
+    "code": "MISSING_PARAMETER",
+    "param": "recipient",
+    "calls": 5
+   },
+   {
+    "outcome": "same",
+    "calls": 2
+   }
+  ],
+  [
+   {
+    "outcome": "same",
+    "calls": 4
+   },
+   {
+    "outcome": "different",
+    "param": "integratorId",
+    "calls": 1
+   }
+  ],
+  []
+ ]
+}`
+		if string(got) != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func TestProportionNeverFlatters(t *testing.T) {
+	for _, test := range []struct {
+		part, whole uint64
+		want        string
+	}{{0, 5, "0 %"}, {1, 1000, "less than 1 %"}, {94, 100, "94 %"}, {9_999, 10_000, "99 %"}, {7, 7, "100 %"}} {
+		if got := proportion(test.part, test.whole); got != test.want {
+			t.Errorf("%d of %d: got %q, want %q", test.part, test.whole, got, test.want)
+		}
+	}
+}

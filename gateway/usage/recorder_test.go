@@ -1,0 +1,377 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/journal"
+)
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv("USAGE_TEST_CHILD"); file != "" {
+		countUntilKilled(file)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		stopCluster()
+		os.Exit(code)
+	}))
+}
+
+// clock is a time that moves when told to.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+// noon is in the middle of an hour.
+var noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// rig is a recorder under test.
+type rig struct {
+	*Recorder
+	clock *clock
+	log   *journal.Journal
+}
+
+func begin(t testing.TB, cfg Config, at *clock) *rig {
+	t.Helper()
+	r := &rig{clock: at, log: &journal.Journal{}}
+	var err error
+	r.Recorder, err = New(t.Context(), cfg, Options{Versions: []string{"v3", "v1"}, Current: "v3", Now: at.now, Log: slog.New(slog.NewTextHandler(r.log, nil))})
+	if err != nil {
+		t.Error(err)
+		t.FailNow()
+	}
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *rig) close() { r.Close(context.Background()) }
+
+func (r *rig) flush(t testing.TB) {
+	t.Helper()
+	if err := r.write(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func (r *rig) report(t testing.TB) Report {
+	t.Helper()
+	report, err := r.Report(context.Background())
+	if err != nil {
+		t.Error(err)
+		t.FailNow()
+	}
+	return report
+}
+
+var pair = &chain.Pair{}
+
+// call has v1 serve calls of a client now.
+func (r *rig) call(client string, times int) {
+	for range times {
+		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair})
+	}
+}
+
+// found has v1 serve calls of which the current version makes something.
+func (r *rig) found(client string, times int, what gateway.Finding) {
+	for range times {
+		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair, Finding: what})
+	}
+}
+
+// agent is the identity of a caller without integrator and Origin.
+func agent(addr string) caller.Identity {
+	return caller.Caller{Agent: "curl", Addr: netip.MustParseAddr(addr)}.Identity()
+}
+
+// onEach runs a test on an empty database of every kind.
+func onEach(t *testing.T, test func(*testing.T, Config)) {
+	t.Run("memory", func(t *testing.T) { test(t, Config{}) })
+	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+}
+
+func TestCountsByWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://a.example", 2)
+		r.call("origin https://b.example", 1)
+		for _, step := range []struct {
+			name            string
+			pass            time.Duration
+			hour, day, week uint64 // calls; there are two clients
+		}{
+			{"at once", 0, 3, 3, 3},
+			{"an hour later", time.Hour, 3, 3, 3},
+			{"when the next hour begins", 28 * time.Minute, 0, 3, 3},
+			{"a day after the calls", 22*time.Hour + 32*time.Minute, 0, 3, 3},
+			{"an hour more", time.Hour, 0, 0, 3},
+			{"a week after the calls", 6*24*time.Hour - time.Hour, 0, 0, 3},
+			{"an hour more, too", time.Hour, 0, 0, 0},
+		} {
+			r.clock.pass(step.pass)
+			got := r.report(t).Versions[1]
+			for _, window := range []struct {
+				name  string
+				got   Count
+				calls uint64
+			}{{"hour", got.Hour, step.hour}, {"day", got.Day, step.day}, {"week", got.Week, step.week}} {
+				if want := (Count{window.calls, min(window.calls, 2)}); window.got != want {
+					t.Errorf("%s: got %s %+v, want %+v", step.name, window.name, window.got, want)
+				}
+			}
+			if clients, calls := r.LastDay("v1"); uint64(clients) != got.Day.Clients || uint64(calls) != got.Day.Calls {
+				t.Errorf("%s: got last day %d, %d, want what the report says: %+v", step.name, clients, calls, got.Day)
+			}
+		}
+		totals := r.Totals()
+		if len(totals) != 6 || totals[3].Version != "v1" || totals[3].Window != "hour" || totals[5].Window != "week" {
+			t.Errorf("got totals %+v, want v3 and v1 by hour, day and week", totals)
+		}
+	})
+}
+
+func TestWhatCounts(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	for _, e := range []gateway.Event{
+		{Version: "v1", Pair: pair},
+		{Version: "v1", Pair: pair},
+		{Version: "v3", Pair: pair},
+		{Version: "v1"},                                                     // a list of routers
+		{Version: "v9", Pair: pair},                                         // not served here
+		{Pair: pair},                                                        // of no version
+		{Code: fault.NotFound},                                              // of no version
+		{Version: "v1", Code: fault.VersionBrownout},                        // refused
+		{Version: "v1", Code: fault.VersionRetired},                         // refused
+		{Version: "v1", Code: fault.VersionRetired, Rehearsal: true},        // rehearsed
+		{Version: "v1", Code: fault.RateLimited},                            // failed
+		{Version: "v1", Code: fault.UnsupportedPair, Time: time.Unix(0, 0)}, // failed, long ago
+	} {
+		if e.Time.IsZero() {
+			e.Time = noon
+		}
+		e.Client = "origin https://a.example"
+		r.Observe(&e)
+	}
+	report := r.report(t)
+	if got := report.Versions[0].Week; got != (Count{1, 1}) {
+		t.Errorf("v3: got %+v, want one call", got)
+	}
+	v1 := report.Versions[1]
+	if v1.Week != (Count{2, 1}) {
+		t.Errorf("v1: got %+v, want two calls", v1.Week)
+	}
+	want := map[string]Count{refused: {2, 1}, rehearsed: {1, 1}, failed: {1, 1}}
+	for what, count := range want {
+		if v1.Unserved[what] != count {
+			t.Errorf("v1 %s: got %+v, want %+v", what, v1.Unserved[what], count)
+		}
+	}
+}
+
+func TestHeaviestClients(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("integrator 0xab", 6)
+		for i := range 60 {
+			r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+		}
+		r.flush(t)
+		r.clock.pass(25 * time.Hour)
+		r.call("integrator 0xab", 4)
+		name := r.Name(agent("203.0.113.77"))
+		r.call(name, 30)
+		got := r.report(t).Versions[1].Clients
+		if len(got) != heaviest {
+			t.Fatalf("got %d clients, want the heaviest %d", len(got), heaviest)
+		}
+		if got[0].Client != name || got[0].Week != 30 || got[0].Share != 0.3 {
+			t.Errorf("got %+v first, want %s with 30 calls and a share of 0.3", got[0], name)
+		}
+		second := got[1]
+		if second.Client != "integrator 0xab" || !second.FirstSeen.Equal(noon) || !second.LastSeen.Equal(noon.Add(25*time.Hour)) || second.Day != 4 || second.Week != 10 || second.Share != 0.1 {
+			t.Errorf("got %+v second", second)
+		}
+	})
+}
+
+func TestNamesHoldNoAddress(t *testing.T) {
+	r := begin(t, Config{Key: "sixteen and more"}, &clock{t: noon})
+	for _, test := range []struct {
+		name string
+		id   caller.Identity
+		want string
+	}{
+		{"integrator", caller.Identity{Kind: caller.Integrator, Text: "0xab"}, "integrator 0xab"},
+		{"origin", caller.Identity{Kind: caller.Origin, Text: "https://a.example"}, "origin https://a.example"},
+		{"IPv4", agent("198.51.100.7"), "agent curl #0000000000000000"},
+		{"IPv6", agent("2001:db8:1:2::3"), "agent curl #0000000000000000"},
+		{"no address", caller.Identity{Kind: caller.Agent, Text: "- -"}, "agent - -"},
+	} {
+		got := r.Name(test.id)
+		if prefix, _, hashed := strings.Cut(test.want, "#"); len(got) != len(test.want) || !strings.HasPrefix(got, prefix) || !hashed && got != test.want {
+			t.Errorf("%s: got %q, want something like %q", test.name, got, test.want)
+		}
+	}
+	if a, b := r.Name(agent("198.51.100.7")), r.Name(agent("198.51.100.200")); a != b {
+		t.Errorf("got %q and %q for one network, want one name", a, b)
+	}
+	other := begin(t, Config{}, &clock{t: noon})
+	if r.Name(agent("198.51.100.7")) == other.Name(agent("198.51.100.7")) {
+		t.Error("two keys give an address the same name")
+	}
+}
+
+// Hours become days after two weeks, and days are forgotten after 400. Nothing
+// is counted twice on the way.
+func TestOldHoursAreFolded(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		if cfg.DB == "" {
+			t.Skip("a database in memory keeps eight days")
+		}
+		r := begin(t, cfg, &clock{t: noon.Truncate(24 * time.Hour)})
+		for range 48 { // two days
+			r.call("origin https://a.example", 2)
+			r.clock.pass(time.Hour)
+		}
+		r.flush(t)
+		stored := func() (rows, calls int, first int64) {
+			if err := r.db.QueryRow("select count(*), coalesce(sum(calls), 0), coalesce(min(first_seen), 0) from usage_clients left join usage_calls on true").Scan(&rows, &calls, &first); err != nil {
+				t.Fatal(err)
+			}
+			return rows, calls, first
+		}
+		for _, step := range []struct {
+			pass        time.Duration
+			rows, calls int
+		}{
+			{11 * 24 * time.Hour, 48, 96},
+			{2 * 24 * time.Hour, 1 + 24, 96}, // the first day is older than two weeks
+			{0, 1 + 24, 96},
+			{24 * time.Hour, 2, 96},
+			{383 * 24 * time.Hour, 2, 96},
+			{2 * 24 * time.Hour, 1, 48},
+		} {
+			r.clock.pass(step.pass)
+			r.flush(t)
+			if rows, calls, first := stored(); rows != step.rows || calls != step.calls || first != noon.Truncate(24*time.Hour).Unix() {
+				t.Errorf("on %s: got %d calls in %d rows, seen since %d; want %d in %d", r.clock.now(), calls, rows, first, step.calls, step.rows)
+			}
+		}
+	})
+}
+
+func TestClockThatJumps(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	r.call("origin https://a.example", 1)
+	r.clock.pass(3 * 24 * time.Hour)
+	r.call("origin https://b.example", 1)
+	r.clock.pass(-3 * 24 * time.Hour)
+	r.call("origin https://a.example", 1)
+	r.Observe(&gateway.Event{Time: time.Time{}, Version: "v1", Client: "origin https://a.example", Pair: pair})
+	if got := r.report(t).Versions[1]; got.Hour != (Count{2, 1}) || got.Week != (Count{2, 1}) {
+		t.Errorf("got %+v, want what is not in the future, nor long ago", got)
+	}
+}
+
+func TestReportIsJSONWithoutNulls(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	got, err := json.Marshal(r.report(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"at":"2027-03-10T12:32:10Z","since":"2027-03-10T12:32:10Z","instances":1,"notes":[],"versions":[` +
+		`{"version":"v3","hour":{"calls":0,"clients":0},"day":{"calls":0,"clients":0},"week":{"calls":0,"clients":0},` +
+		`"unserved":{"failed":{"calls":0,"clients":0},"refused":{"calls":0,"clients":0},"rehearsed":{"calls":0,"clients":0}},"clients":[]},` +
+		`{"version":"v1","hour":{"calls":0,"clients":0},"day":{"calls":0,"clients":0},"week":{"calls":0,"clients":0},` +
+		`"unserved":{"failed":{"calls":0,"clients":0},"refused":{"calls":0,"clients":0},"rehearsed":{"calls":0,"clients":0}},"clients":[],` +
+		`"findings":{"successor":"v3","summary":"no v1 call of the last two days was compared with v3","since":"2027-03-10T12:32:10Z","same":0,"different":0,"refused":0,"uncompared":0,"reasons":[]}}]}`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
+	const callers, calls = 8, 2000
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n := range calls {
+				r.call(fmt.Sprintf("origin https://wallet-%d.example", i*calls+n%50), 1)
+				if n%500 == 0 {
+					r.clock.pass(time.Minute)
+					r.report(t)
+					r.LastDay("v1")
+					r.Totals()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := r.report(t).Versions[1].Day.Calls; got != callers*calls {
+		t.Errorf("got %d calls, want %d", got, callers*calls)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		cfg  Config
+		want []string // how the lines begin
+	}{
+		"zero":       {Config{}, nil},
+		"file":       {Config{DB: "/var/lib/quotegate/usage.db", Key: "0123456789abcdef"}, nil},
+		"PostgreSQL": {Config{DB: "postgresql://gate:hunter2@db.example:5433/usage?sslmode=require"}, nil},
+		"everything": {Config{DB: "postgres://gate:hunter2@db.example:port/usage", Key: "hunter2", File: "/hunter2"}, []string{"USAGE_DB: ", "USAGE_KEY: ", "USAGE_FILE: counts are kept in USAGE_DB now"}},
+		"MySQL":      {Config{DB: "mysql://gate:hunter2@db.example/usage"}, []string{"USAGE_DB: "}},
+	} {
+		err := test.cfg.Validate()
+		var got []string
+		if err != nil {
+			got = strings.Split(err.Error(), "\n")
+		}
+		if len(got) != len(test.want) || strings.Contains(fmt.Sprint(err), "hunter2") {
+			t.Errorf("%s: got %q, want %q and no secret", name, got, test.want)
+			continue
+		}
+		for i, line := range got {
+			if !strings.HasPrefix(line, test.want[i]) {
+				t.Errorf("%s: got %q, want %q", name, line, test.want[i])
+			}
+		}
+		if err != nil {
+			if _, err := New(t.Context(), test.cfg, Options{}); err == nil {
+				t.Errorf("%s: New took it", name)
+			}
+		}
+	}
+}

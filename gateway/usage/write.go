@@ -1,0 +1,244 @@
+package usage
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// alive is how long after its last write an instance is taken to run.
+const alive = time.Minute
+
+// Why calls are missing.
+const (
+	killed     = "an instance ended without writing its last counts"
+	noRoom     = "the database was away until there was no room left for waiting counts"
+	memoryFull = "the memory for counts was full, and the oldest were given up; set USAGE_DB to keep them"
+)
+
+// batch is what one transaction writes. It is kept until the database confirms
+// it, and its number keeps it from being written twice.
+type batch struct {
+	number  int64
+	waiting bool
+	rows    []row
+	lost    tally
+}
+
+// write brings the database up to date, and the figures that are read from it.
+func (r *Recorder) write(ctx context.Context) error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	err := r.writeAll(ctx)
+	failing := r.failing.Load()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled): // we broke it off ourselves
+	case err != nil && failing == nil:
+		r.failing.Store(&failure{r.now(), err})
+		r.log.Error("usage: the database takes no counts; they wait in memory", "error", err)
+	case err == nil && failing != nil:
+		r.failing.Store(nil)
+		r.log.Info("usage: the database takes counts again", "since", failing.since.UTC().Format(time.RFC3339))
+	}
+	return err
+}
+
+func (r *Recorder) writeAll(ctx context.Context) error {
+	if !r.prepared {
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		r.prepared = true
+	}
+	for late := true; late; {
+		if late = r.batch.waiting; !late {
+			r.batch = batch{number: r.batch.number + 1, waiting: true}
+			r.batch.rows, r.batch.lost = r.buffer.take(r.now().Unix())
+		}
+		err := r.db.within(ctx, r.insertBatch)
+		if r.db.memory && full(err) {
+			err = errors.Join(err, r.db.within(ctx, r.makeRoom)) // for the next attempt
+		}
+		if err != nil {
+			return err
+		}
+		r.batch.waiting, r.batch.rows, r.keys = false, nil, nil
+	}
+	if err := r.buryDead(ctx, alive); err != nil {
+		return err
+	}
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	return r.fold(ctx)
+}
+
+// prepare gets the database ready: the schema, the key that all instances share,
+// and what runs before this one left open.
+func (r *Recorder) prepare(ctx context.Context) error {
+	if err := r.db.migrate(ctx); err != nil {
+		return err
+	}
+	secret := r.secret
+	err := r.db.within(ctx, func(tx *transaction) {
+		const add = "insert into usage_meta (name, value) values ($1, $2) on conflict (name) do nothing"
+		tx.exec(add, "since", strconv.FormatInt(r.started.Unix(), 10))
+		tx.exec(add, "folded", "")
+		if secret == "" {
+			tx.exec(add, "secret", rand.Text())
+			tx.get(&secret, "select value from usage_meta where name = 'secret'")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	k := keyFrom(secret)
+	if ours := *r.key.Load(); ours != k && r.failing.Load() != nil {
+		r.keys = append(r.keys, ours) // calls that came while the database was away bear names under it
+	}
+	r.key.Store(&k)
+	if r.db.shared {
+		return r.buryDead(ctx, alive)
+	}
+	return r.buryDead(ctx, 0) // a file is used by one process at a time
+}
+
+// insertBatch writes the waiting batch. Rows are in order, so that instances
+// which write at once wait for one another and never in a circle.
+func (r *Recorder) insertBatch(tx *transaction) {
+	now := r.now().Unix()
+	if tx.exec(`insert into usage_instances (instance, written, stopped, batch) values ($1, $2, 0, $3)
+		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch
+		where usage_instances.batch < excluded.batch`, r.instance, now, r.batch.number) == 0 {
+		return // the batch was committed before, and the answer lost
+	}
+	var calls, totals, clients, keys [][]any
+	for _, row := range merge(r.batch.rows, func(*entry) {}) {
+		calls = append(calls, []any{row.began, row.version, row.client, row.outcome,
+			string(row.finding.Outcome), string(row.finding.Code), row.finding.Param, row.calls})
+	}
+	for _, row := range merge(r.batch.rows, func(e *entry) { *e = entry{began: e.began, version: e.version, outcome: e.outcome} }) {
+		totals = append(totals, []any{row.began, row.version, row.outcome, row.calls})
+	}
+	for _, row := range merge(r.batch.rows, func(e *entry) { *e = entry{version: e.version, client: e.client, outcome: e.outcome} }) {
+		clients = append(clients, []any{row.version, row.client, row.outcome, row.first, row.last})
+	}
+	for _, k := range append(r.keys, *r.key.Load()) {
+		keys = append(keys, []any{k.fingerprint(), now})
+	}
+	tx.insert("usage_calls (began, version, client, outcome, finding, code, param, calls)", calls,
+		"on conflict (began, version, client, outcome, finding, code, param) do update set calls = usage_calls.calls + excluded.calls")
+	tx.insert("usage_totals (began, version, outcome, calls)", totals,
+		"on conflict (began, version, outcome) do update set calls = usage_totals.calls + excluded.calls")
+	tx.insert("usage_clients (version, client, outcome, first_seen, last_seen)", clients,
+		`on conflict (version, client, outcome) do update set
+		first_seen = case when excluded.first_seen < usage_clients.first_seen then excluded.first_seen else usage_clients.first_seen end,
+		last_seen = case when excluded.last_seen > usage_clients.last_seen then excluded.last_seen else usage_clients.last_seen end`)
+	tx.insert("usage_keys (fingerprint, used)", keys, "on conflict (fingerprint) do update set used = excluded.used")
+	if r.failing.Load() != nil { // others may have taken this instance for dead
+		tx.exec("delete from usage_gaps where instance = $1 and reason = $2", r.instance, killed)
+	}
+	if r.batch.lost.calls > 0 {
+		tx.gap(r.instance, r.batch.lost, noRoom)
+	}
+}
+
+// merge adds up rows by a part of what they are counted by, in order.
+func merge(rows []row, keep func(*entry)) []row {
+	sums := map[entry]tally{}
+	for _, row := range rows {
+		keep(&row.entry)
+		if sum, ok := sums[row.entry]; ok {
+			row.tally = tally{row.calls + sum.calls, min(row.first, sum.first), max(row.last, sum.last)}
+		}
+		sums[row.entry] = row.tally
+	}
+	merged := make([]row, 0, len(sums))
+	for e, sum := range sums {
+		merged = append(merged, row{e, sum})
+	}
+	slices.SortFunc(merged, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.version, b.version), cmp.Compare(a.client, b.client),
+			cmp.Compare(a.outcome, b.outcome), cmp.Compare(a.finding.Outcome, b.finding.Outcome),
+			cmp.Compare(a.finding.Code, b.finding.Code), cmp.Compare(a.finding.Param, b.finding.Param))
+	})
+	return merged
+}
+
+func (t *transaction) gap(instance string, lost tally, reason string) {
+	t.exec("insert into usage_gaps (instance, began, ended, calls, reason) values ($1, $2, $3, $4, $5)",
+		instance, lost.first, lost.last, lost.calls, reason)
+}
+
+// buryDead records a gap for every instance that has been silent for longer than
+// that and has not said that it stops. Whoever finds it first records it.
+func (r *Recorder) buryDead(ctx context.Context, silence time.Duration) error {
+	type run struct {
+		instance string
+		written  int64
+	}
+	now := r.now()
+	dead, err := collect(ctx, r.db, func(rows *sql.Rows, d *run) error { return rows.Scan(&d.instance, &d.written) },
+		"select instance, written from usage_instances where stopped = 0 and instance <> $1 and written <= $2", r.instance, now.Add(-silence).Unix())
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	return r.db.within(ctx, func(tx *transaction) {
+		for _, d := range dead {
+			if tx.exec("update usage_instances set stopped = $1 where instance = $2 and stopped = 0 and written = $3", now.Unix(), d.instance, d.written) == 1 {
+				tx.gap(d.instance, tally{first: d.written, last: now.Unix()}, killed)
+			}
+		}
+	})
+}
+
+// fold turns old hours into days and forgets what is older still, once a day.
+// Of several instances the first does it.
+func (r *Recorder) fold(ctx context.Context) error {
+	now := r.now().UTC()
+	today := now.Format(time.DateOnly)
+	if r.folded == today {
+		return nil
+	}
+	err := r.db.within(ctx, func(tx *transaction) {
+		if tx.exec("update usage_meta set value = $1 where name = 'folded' and value < $1", today) == 0 {
+			return
+		}
+		before := now.Add(-twoWeeks).Truncate(24 * time.Hour).Unix()
+		tx.exec(`insert into usage_calls (began, version, client, outcome, finding, code, param, calls)
+			select began - began % 86400 as day, version, client, outcome, finding, code, param, sum(calls)
+			from usage_calls where began < $1 and began % 86400 <> 0
+			group by day, version, client, outcome, finding, code, param
+			on conflict (began, version, client, outcome, finding, code, param) do update set calls = usage_calls.calls + excluded.calls`, before)
+		tx.exec("delete from usage_calls where began < $1 and began % 86400 <> 0", before)
+		tx.exec("delete from usage_instances where stopped <> 0 and written < $1", before)
+		tx.forget(now.Add(-r.db.keep).Unix())
+	})
+	if err == nil {
+		r.folded = today
+	}
+	return err
+}
+
+func (t *transaction) forget(before int64) {
+	t.exec("delete from usage_calls where began < $1", before)
+	t.exec("delete from usage_totals where began < $1", before)
+	t.exec("delete from usage_clients where last_seen < $1", before)
+	t.exec("delete from usage_keys where used < $1", before)
+	t.exec("delete from usage_gaps where ended < $1", before)
+}
+
+// makeRoom gives up the older half of the counts of a database in memory.
+func (r *Recorder) makeRoom(tx *transaction) {
+	var oldest int64
+	tx.get(&oldest, "select coalesce(min(began), 0) from usage_calls")
+	now := r.now().Unix()
+	before := min((oldest+now)/2/hour*hour+hour, now)
+	tx.forget(before)
+	tx.gap(r.instance, tally{first: oldest, last: before}, memoryFull)
+}

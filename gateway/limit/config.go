@@ -38,7 +38,7 @@ func (c Config) Validate() error {
 			"with special characters in the password percent-encoded"))
 	}
 	if len(c.RedisPrefix) > maxPrefix || strings.ContainsFunc(c.RedisPrefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		problems = append(problems, fmt.Errorf("REDIS_PREFIX: %.80q is not at most %d characters, all of them printable ASCII and none a space, such as quotegate:", c.RedisPrefix, maxPrefix))
+		problems = append(problems, fmt.Errorf("REDIS_PREFIX: %.80q must be at most %d characters, all of them printable ASCII and none a space", c.RedisPrefix, maxPrefix))
 	}
 	return errors.Join(problems...)
 }

@@ -85,7 +85,7 @@ func TestMemoryTakesALateClock(t *testing.T) {
 	m := newMemory(2)
 	m.take(1, 1000)
 	if v := m.take(1, 500); !v.allowed || v.at != 1000 {
-		t.Errorf("got %+v, want it booked at 1000", v)
+		t.Errorf("got %+v, want it counted at 1000", v)
 	}
 	if v := m.take(1, 700); v.allowed || v.wait != window {
 		t.Errorf("got %+v, want a refusal for a minute", v)

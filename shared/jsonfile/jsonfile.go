@@ -1,6 +1,6 @@
 // Package jsonfile reads a configuration file strictly and reports every
 // fault of its shape at once, with the path to each: unknown fields, repeated
-// keys, wrong types. An operator mends a file once, not once per start.
+// keys, wrong types. So an operator can correct a file in one go.
 package jsonfile
 
 import (

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -20,40 +19,53 @@ func heap() int64 {
 }
 
 // A million clients with the longest of names take no more memory than the bound
-// says, every call counts, and none of it reaches the database but what fits.
+// says, and every call counts.
 func TestAMillionClients(t *testing.T) {
 	const million = 1_000_000
-	r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
-	r.call("origin https://early.example", 1)
 	long := "origin https://" + strings.Repeat("x", caller.MaxText-20)
 	before := heap()
-	r.turn.Lock() // nothing is written meanwhile
+	b := newBuffer(shardEntries, otherEntries)
 	for i := range million {
-		r.call(fmt.Sprintf("%s%07d", long, i), 1)
+		b.add(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour))
 	}
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for a million clients, want at most 24 MiB", grown)
 	}
-	r.call("origin https://early.example", 1)
-	r.turn.Unlock()
-	report := r.report(t)
-	if got := report.Versions[1].Day; got.Calls != million+2 || got.Clients > shards*shardEntries+1 || got.Clients < shards*shardEntries {
-		t.Errorf("got %+v, want every call and at most %d clients", got, shards*shardEntries+1)
+	rows, lost := b.take(0)
+	calls := lost.calls
+	for _, row := range rows {
+		calls += row.calls
 	}
-	heavy := report.Versions[1].Clients
-	if heavy[0].Client != otherClients || heavy[1].Client != "origin https://early.example" {
-		t.Errorf("got %q and %q first, want the other clients and the one with two calls", heavy[0].Client, heavy[1].Client)
+	if len(rows) != shards*shardEntries+1 || calls != million || lost.calls != 0 {
+		t.Errorf("got %d calls in %d rows and %d lost, want a million in %d", calls, len(rows), lost.calls, shards*shardEntries+1)
 	}
-	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], `count under "(other clients)"`) {
-		t.Errorf("got notes %q, want one about the other clients", report.Notes)
+	b.take(hour)
+	if got, _ := b.take(hour); len(got) != 0 || len(b.shards[0].entries) != 0 {
+		t.Errorf("got %d rows and %d entries in the next hour, want room", len(got), len(b.shards[0].entries))
 	}
-	r.clock.pass(time.Hour)
-	r.flush(t)
-	r.call("origin https://late.example", 1)
-	r.flush(t)
-	if got := r.buffer.shards[0].entries; len(got) > 1 {
-		t.Errorf("got %d entries in a shard in the next hour, want room", len(got))
-	}
+}
+
+// Calls of clients beyond the bound count under one name, and a note says so.
+func TestOtherClients(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.buffer = newBuffer(1, 10)
+		r.call("origin https://early.example", 2)
+		for i := range 1000 {
+			r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+		}
+		report := r.report(t)
+		if got := report.Versions[1].Day; got.Calls != 1002 || got.Clients != shards+1 {
+			t.Errorf("got %+v, want every call and %d clients", got, shards+1)
+		}
+		heavy := report.Versions[1].Clients
+		if heavy[0].Client != otherClients || heavy[1].Client != "origin https://early.example" {
+			t.Errorf("got %q and %q first, want the other clients and the one with two calls", heavy[0].Client, heavy[1].Client)
+		}
+		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], `count under "(other clients)"`) {
+			t.Errorf("got notes %q, want one about the other clients", report.Notes)
+		}
+	})
 }
 
 // What finds no room while the database is away is a gap when it is back.

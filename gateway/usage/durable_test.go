@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/journal"
 )
 
 func TestRestartKeepsCounts(t *testing.T) {
@@ -158,9 +160,10 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := New(t.Context(), Config{DB: file}, Options{Log: begin(t, Config{}, &clock{t: noon}).Recorder.log})
-		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
-			t.Errorf("%s: got %v, want an error that names the variable", name, err)
+		var log journal.Journal
+		_, err := New(t.Context(), Config{DB: file}, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") || log.String() != "" {
+			t.Errorf("%s: got %v and log %s, want an error that names the variable, and nothing twice", name, err, log.String())
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != content {
 			t.Errorf("%s: the file was changed: %q, %v", name, got, err)

@@ -375,3 +375,21 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// A server that never answers is no error either, and its password stays secret.
+func TestServerIsAway(t *testing.T) {
+	r := begin(t, Config{DB: "postgres://gate:hunter2@127.0.0.1:1/usage"}, &clock{t: noon})
+	r.call("origin https://a.example", 1)
+	if clients, calls := r.LastDay("v1"); clients != 0 || calls != 0 || !r.Since().Equal(noon) || len(r.Totals()) != 6 {
+		t.Errorf("got %d clients, %d calls since %s, want none since the start", clients, calls, r.Since())
+	}
+	_, err := r.Report(t.Context())
+	r.close()
+	notes := r.Notes()
+	if err == nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "counts are not written since 2027-03-10T12:32:10Z") {
+		t.Errorf("got error %v and notes %q, want to be told", err, notes)
+	}
+	if log := r.log.String(); strings.Contains(log+notes[0]+err.Error(), "hunter2") || r.log.Count("takes no counts") != 1 || r.log.Count("are lost") != 1 {
+		t.Errorf("got log %s, notes %q and error %v, want one line at the start, one at the end, and no password", log, notes, err)
+	}
+}

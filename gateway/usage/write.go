@@ -38,6 +38,7 @@ func (r *Recorder) write(ctx context.Context) error {
 	failing := r.failing.Load()
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled): // we broke it off ourselves
+	case damaged(err) && !r.prepared: // New gives it to its caller
 	case err != nil && failing == nil:
 		r.failing.Store(&failure{r.now(), err})
 		r.log.Error("usage: the database takes no counts; they wait in memory", "error", err)

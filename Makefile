@@ -1,4 +1,4 @@
-.PHONY: run help build devnet test check unit redis bench soak vectors contracts interop
+.PHONY: run help build devnet test check unit deletable redis postgres bench soak vectors contracts interop
 
 run: ## serve the gateway on :8080
 	go run ./cmd/gateway
@@ -12,7 +12,7 @@ build: ## build bin/gateway and bin/quote, static and without machine paths
 devnet: ## run local chains with the contracts, a gateway, and one swap to show; Ctrl-C stops it
 	go run ./cmd/devnet
 
-test: check unit ## install what the tests need and check everything CI checks
+test: check unit deletable ## install what the tests need and check everything CI checks
 
 # The Go code under testdata has to be named: ./... leaves it out.
 packages := ./... $(addprefix ./testdata/,contracts golden journal referee steps)
@@ -27,11 +27,17 @@ check: ## check formatting, go.mod, vet and staticcheck
 	$(race) go vet $(packages)
 	tool=$$(go tool -n staticcheck) && $(race) $$tool $(packages)
 
-unit: redis ## run the tests with the race detector
+unit: redis postgres ## run the tests with the race detector
 	$(race) go test -shuffle=on $(packages)
+
+deletable: ## delete each older version in a copy, and test what is left
+	$(race) .ci/deletable
 
 redis: ## install redis-server for the tests, if run as root
 	.ci/redis
+
+postgres: ## install PostgreSQL for the tests, if run as root
+	.ci/postgres
 
 bench: ## measure the parts, then the served gateway beside alternatives: minutes, on a quiet machine, npm for some
 	go test -run '^$$' -bench . -benchmem ./...

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 // TestMeasure runs the whole comparison for a moment, against the real gateway,
 // which must answer every mix as the referee says.
 func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and loads it for seconds")
+	}
 	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -92,6 +92,9 @@ func (p *process) interrupt(t *testing.T) {
 // TestDevnet runs the command as a person does: it demonstrates a swap, settles another one that a wallet makes, and
 // takes everything with it when it is stopped.
 func TestDevnet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and starts every chain")
+	}
 	p := startDevnet(t, "-from", "USDC@59144")
 	p.until(t, "Ctrl-C stops everything")
 	for _, words := range []string{
@@ -154,6 +157,9 @@ func swapOn(t *testing.T, gateway wallet.Gateway, node string) {
 
 // TestInterruptedStart stops a devnet that is not up yet.
 func TestInterruptedStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway")
+	}
 	p := startDevnet(t)
 	p.until(t, "Building the gateway")
 	p.interrupt(t)

@@ -35,7 +35,7 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 		return err
 	}
 	if w.redis == nil {
-		tell("NOT TESTED: there is no redis-server on this machine")
+		tell("NOT TESTED: Redis; install the package redis-server")
 	}
 	if !w.planned {
 		tell("NOT TESTED: this gateway follows no plan: GET /versions is not 200")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -44,8 +45,12 @@ func raced() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
+// setUp gives what every test of this package needs.
 func setUp(t *testing.T) (root, binary string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and loads it for seconds")
+	}
 	root, err := child.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +73,12 @@ func startWorld(t *testing.T) *world {
 	return w
 }
 
-// TestSoak is the short form of the command.
+// TestSoak is the short form of the command. Without a redis-server it tests the rest, except on CI.
 func TestSoak(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("redis-server"); err != nil && os.Getenv("CI") != "" {
+		t.Fatal("CI is set, and there is no redis-server: install the package redis-server")
+	}
 	root, binary := setUp(t)
 	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), t.Output()); err != nil {
 		t.Error(err)

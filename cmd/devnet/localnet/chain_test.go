@@ -132,6 +132,9 @@ func TestMethodsServed(t *testing.T) {
 
 // Send finds the nonce itself, so that it may be called from anywhere.
 func TestSendAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it sends to a chain from many goroutines")
+	}
 	const each = 5
 	chain := startHTTP(t, 1)
 	var group sync.WaitGroup
@@ -150,6 +153,9 @@ func TestSendAtOnce(t *testing.T) {
 }
 
 func TestWalletsAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it sends to a chain from many goroutines")
+	}
 	const each = 10
 	chain := startHTTP(t, 1)
 	var group sync.WaitGroup
@@ -210,6 +216,9 @@ func TestStartRefuses(t *testing.T) {
 }
 
 func TestManyChains(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it starts twenty chains")
+	}
 	const many = 20
 	warm := startHTTP(t, 1) // starts what the node's packages keep for the life of the process
 	if _, err := warm.Send(t.Context(), userKey, recipient, big.NewInt(1), nil); err != nil {

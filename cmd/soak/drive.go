@@ -127,7 +127,7 @@ func (w *world) overdraw(ctx context.Context) {
 	for ctx.Err() == nil {
 		swap := w.judge.RandomSwap(rng, pair)
 		sent := time.Now()
-		q := question{"greedy", "GET", swap.Target("v3"), func(a load.Answer) error {
+		q := question{"over the limit", "GET", swap.Target("v3"), func(a load.Answer) error {
 			if a.Status == http.StatusTooManyRequests {
 				if a.Header("Retry-After") == "" {
 					return fmt.Errorf("a 429 does not say when to come back: %s", a.Head)
@@ -143,7 +143,7 @@ func (w *world) overdraw(ctx context.Context) {
 			}
 			return w.isQuote(a, "v3", swap, 0)
 		}}
-		if !w.askAlone(q, load.ClientAddress(greedy)) {
+		if !w.askAlone(q, load.ClientAddress(overLimit)) {
 			return
 		}
 		select {

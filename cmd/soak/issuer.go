@@ -75,7 +75,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // lie tells one lie after the other.
 func lie(w http.ResponseWriter, r *http.Request, n int) {
 	switch n %= len(lies) + 3; n {
-	case len(lies): // no end
+	case len(lies): // an answer without end
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
 				return
@@ -86,7 +86,7 @@ func lie(w http.ResponseWriter, r *http.Request, n int) {
 		case <-r.Context().Done():
 		case <-time.After(10 * time.Second):
 		}
-	case len(lies) + 2: // somebody else's word
+	case len(lies) + 2: // a redirect to another server
 		http.Redirect(w, r, "http://127.0.0.1:9/"+secret, http.StatusFound)
 	default:
 		io.WriteString(w, lies[n])

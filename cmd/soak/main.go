@@ -1,5 +1,5 @@
 // Command soak keeps a real gateway process busy while everything it depends on
-// fails: nodes hang and babble, Redis dies, the fee service lies, the plan is
+// fails: nodes hang and send HTML, Redis dies, the fee service lies, the plan is
 // rewritten, and in the end it is told to stop under load. Every answer is
 // compared with one worked out independently. It exits 0 only if there was not
 // one wrong answer, not one that was no JSON, none missing, and nothing left

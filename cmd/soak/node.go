@@ -33,24 +33,24 @@ func randomIntegrator(rng *rand.Rand, standing byte) common.Address {
 
 func feeBPS(integrator common.Address) int64 { return 1 + int64(integrator[len(integrator)-1]) }
 
-// mood is how a node answers.
-type mood int32
+// mode is how a node answers.
+type mode int32
 
 const (
-	well        mood = iota // the truth
-	hung                    // nothing, until the mood changes
-	failing                 // HTTP 500
-	babbling                // a page of HTML
-	elsewhere               // as a node of another chain
-	cutting                 // half an answer
-	lying                   // another wallet, and a fee beyond reason
-	unbelieving             // a JSON-RPC error that names a secret
+	working      mode = iota // the truth
+	hung                     // nothing, until the mode changes
+	failing                  // HTTP 500
+	sendingHTML              // a page of HTML
+	onWrongChain             // as a node of another chain
+	truncating               // half an answer
+	lying                    // another wallet, and a fee beyond reason
+	refusing                 // a JSON-RPC error that names a secret
 )
 
-var badMoods = []mood{hung, failing, babbling, elsewhere, cutting, lying, unbelieving}
+var badModes = []mode{hung, failing, sendingHTML, onWrongChain, truncating, lying, refusing}
 
-func (m mood) String() string {
-	return [...]string{"well", "hung", "failing", "babbling", "elsewhere", "cutting", "lying", "unbelieving"}[m]
+func (m mode) String() string {
+	return [...]string{"working", "hung", "failing", "sending HTML", "on the wrong chain", "truncating answers", "lying", "refusing"}[m]
 }
 
 // node is a JSON-RPC node of the hub. It is not a real one, since a real one
@@ -58,12 +58,13 @@ func (m mood) String() string {
 type node struct {
 	url     string
 	server  *http.Server
-	mood    atomic.Int32
-	changed atomic.Pointer[chan struct{}] // closed when the mood changes
+	mode    atomic.Int32
+	changed atomic.Pointer[chan struct{}] // closed when the mode changes
 	asked   sync.Map                      // of common.Address: integrators asked about
 }
 
-// secret is in the words of nodes, and must be in nobody else's.
+// secret is in what nodes say, and must never be in an answer or in the log of
+// the gateway.
 const secret = "hunter2"
 
 func startNode() (*node, error) {
@@ -82,12 +83,12 @@ func startNode() (*node, error) {
 }
 
 func (n *node) close() {
-	n.become(well)
+	n.set(working)
 	n.server.Close()
 }
 
-func (n *node) become(m mood) {
-	n.mood.Store(int32(m))
+func (n *node) set(m mode) {
+	n.mode.Store(int32(m))
 	changed := make(chan struct{})
 	close(*n.changed.Swap(&changed))
 }
@@ -104,7 +105,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	wallet, isCall := integratorIn(call.Params)
 	changed := *n.changed.Load()
-	for mood(n.mood.Load()) == hung {
+	for mode(n.mode.Load()) == hung {
 		if isCall {
 			n.asked.Store(wallet, nil)
 		}
@@ -134,26 +135,26 @@ func integratorIn(params []json.RawMessage) (wallet common.Address, ok bool) {
 }
 
 func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, wallet common.Address) {
-	m := mood(n.mood.Load())
+	m := mode(n.mode.Load())
 	result := "0x171"
 	switch {
 	case m == failing:
 		http.Error(w, secret, http.StatusInternalServerError)
 		return
-	case m == babbling:
+	case m == sendingHTML:
 		io.WriteString(w, "<html>"+secret+"</html>")
 		return
-	case m == unbelieving:
+	case m == refusing:
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}`, id, secret)
 		return
-	case m == elsewhere:
+	case m == onWrongChain:
 		result = "0x1"
 	case method == "eth_call":
 		result = registryAnswer(wallet, m == lying)
 	}
 	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"%s"}`, id, result)
 	w.Header().Set("Content-Type", "application/json")
-	if m == cutting {
+	if m == truncating {
 		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 		io.WriteString(w, text[:len(text)/2])
 		return // net/http notices, and closes the connection

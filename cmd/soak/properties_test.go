@@ -49,7 +49,7 @@ func newAsker(t *testing.T) asker {
 // quote asks a version, each time as another client.
 func (a asker) quote(t *rapid.T, version string, s *referee.Swap) quote {
 	t.Helper()
-	client := load.ClientAddress(firstOfMany + int(a.strangers.Add(1)))
+	client := load.ClientAddress(firstOfMany + int(a.newClients.Add(1)))
 	answer, err := a.conn.Ask(load.AppendRequest(nil, a.gateway.Addr, s.Target(version), client), askTimeout)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (w *world) integratorQuestion(rng *rand.Rand) question {
 		}
 	}
 	swap := w.judge.RandomSwap(rng, towardsHub[rng.IntN(len(towardsHub))])
-	// Known ones come again; of strangers there is no end.
+	// Most integrators come again, so that caches are used; some are new each time.
 	standing, source := byte(active), rand.New(rand.NewPCG(1, uint64(rng.IntN(20))))
 	switch rng.IntN(10) {
 	case 0:

@@ -22,7 +22,8 @@ import (
 // memoryLimit is what a gateway may come to.
 const memoryLimit = 64 << 20
 
-// soak runs a world through its bad weather and ends its gateway under load.
+// soak breaks what the gateway depends on, one thing at a time, and stops the
+// gateway under load.
 // Progress and figures go to out. The error lists all that went wrong.
 func soak(ctx context.Context, root, binary string, duration time.Duration, raced bool, out io.Writer) error {
 	start := time.Now()
@@ -48,7 +49,7 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	if err == nil {
 		err = w.verdict()
 	} else {
-		err = fmt.Errorf("%w\nlast words of the gateway:\n%s", err, w.log.Tail())
+		err = fmt.Errorf("%w\nthe log of the gateway ends with:\n%s", err, w.log.Tail())
 	}
 	return errors.Join(append([]error{err}, w.tally.errors()...)...)
 }
@@ -69,7 +70,7 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 	var load sync.WaitGroup
 	load.Go(func() { w.drive(loaded) })
 	load.Go(func() { w.overdraw(loaded) })
-	err = w.weather(ctx, duration, func(name string) { tell("%s", name) })
+	err = w.breakThings(ctx, duration, func(name string) { tell("%s", name) })
 	if err == nil {
 		err = w.recovered(ctx)
 	}
@@ -126,14 +127,14 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 	var asking sync.WaitGroup
 	asking.Go(func() { w.drive(ctx) })
 	for _, n := range w.nodes {
-		n.become(hung)
+		n.set(hung)
 	}
 	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
 	all := make([]held, 8)
 	for i := range all {
 		q, integrator := w.heldQuestion(rng)
 		all[i].integrator = integrator
-		client := load.ClientAddress(firstOfMany + int(w.strangers.Add(1)))
+		client := load.ClientAddress(firstOfMany + int(w.newClients.Add(1)))
 		asking.Go(func() { all[i].answered.Store(w.askAlone(q, client)) })
 	}
 	var waiting []*held
@@ -151,7 +152,7 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 		return fmt.Errorf("new connections are still accepted: %w", err)
 	}
 	for _, n := range w.nodes {
-		n.become(well)
+		n.set(working)
 	}
 	asking.Wait()
 	select {

@@ -28,10 +28,10 @@ type world struct {
 	log     *child.Log
 	tally   tally
 
-	versions  []string // those served
-	strangers atomic.Int64
-	stopping  atomic.Bool // the gateway was told to stop
-	dir       string
+	versions   []string // those served
+	newClients atomic.Int64
+	stopping   atomic.Bool // the gateway was told to stop
+	dir        string
 }
 
 const (
@@ -41,7 +41,7 @@ const (
 	// Client numbers: a crowd that stays within its budget, one that does not,
 	// and those who ask once.
 	crowdSize   = 1 << 16
-	greedy      = crowdSize
+	overLimit   = crowdSize
 	firstOfMany = crowdSize + 1
 )
 
@@ -134,7 +134,7 @@ func (w *world) askOnce(target string) (load.Answer, error) {
 		return load.Answer{}, err
 	}
 	defer conn.Close()
-	client := load.ClientAddress(firstOfMany + int(w.strangers.Add(1)))
+	client := load.ClientAddress(firstOfMany + int(w.newClients.Add(1)))
 	answer, err := conn.Ask(load.AppendRequest(nil, w.gateway.Addr, target, client), askTimeout)
 	if err == nil && quotes(target) {
 		w.tally.quoting.Add(1)

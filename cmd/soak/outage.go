@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// outage is one way in which something fails for a while.
+type outage struct {
+	name       string
+	begin, end func() error
+}
+
+// outages are all of them.
+func (w *world) outages(ctx context.Context) []outage {
+	nothing := func() error { return nil }
+	set := func(first, second mode) func() error {
+		return func() error {
+			w.nodes[0].set(first)
+			w.nodes[1].set(second)
+			return nil
+		}
+	}
+	all := []outage{{"one node hangs", set(hung, working), set(working, working)}}
+	for _, m := range badModes {
+		all = append(all, outage{fmt.Sprintf("all nodes are %s", m), set(m, m), set(working, working)})
+	}
+	if w.redis != nil {
+		all = append(all,
+			outage{"Redis is dead", func() error { w.redis.kill(); return nil }, func() error { return w.redis.start(ctx) }},
+			outage{"Redis is frozen", w.redis.freeze, w.redis.thaw})
+	}
+	if w.planned {
+		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, nothing})
+	}
+	return all
+}
+
+// breakThings goes through the outages, one at a time, for so long, and through
+// each of them at least once.
+func (w *world) breakThings(ctx context.Context, duration time.Duration, tell func(string)) error {
+	const longest = 5 * time.Second
+	outages := w.outages(ctx)
+	length := min(duration/time.Duration(len(outages)), longest)
+	start := time.Now()
+	for i := 0; i < len(outages) || time.Since(start) < duration; i++ {
+		o := outages[i%len(outages)]
+		tell(o.name)
+		if err := o.begin(); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(length):
+		}
+		if err := o.end(); err != nil {
+			return fmt.Errorf("after %q: %w", o.name, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -63,12 +63,3 @@ func BenchmarkMaxFee(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkParseRate(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := cctp.ParseRate("1.3"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

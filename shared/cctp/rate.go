@@ -3,6 +3,8 @@ package cctp
 import (
 	"errors"
 	"fmt"
+	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,18 +21,20 @@ type Rate struct {
 
 const (
 	nanoPerBPS = 1_000_000_000
-	// absurdBPS is above every fee the issuer has charged, by far. What goes
-	// beyond it is a mistake and not a fee.
+	// absurdBPS is far above every fee the issuer has charged. A fee beyond
+	// it is a mistake.
 	absurdBPS = 100
-	// longest is the longest number that is read. Nothing sensible needs it.
+	// longest is the longest number that is read.
 	longest = 64
 )
 
 var (
 	highest = Rate{absurdBPS * nanoPerBPS}
-	one     = uint256.NewInt(1)
 	// whole is 100 %, in the unit of Rate.
 	whole = uint256.NewInt(10_000 * nanoPerBPS)
+	// decimal is a number as JSON writes it. Three digits bound the exponent,
+	// and so the work of reading it.
+	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 )
 
 var (
@@ -50,92 +54,31 @@ func FromMilliBPS(milli uint32) (Rate, error) {
 }
 
 // ParseRate reads basis points, written as JSON writes a number; an exponent
-// is understood. Digits beyond a billionth of a basis point round up. The
-// error is a sentence without a subject, for the caller to complete.
+// of up to three digits is understood. Digits beyond a billionth of a basis
+// point round up. The error is a sentence without a subject, for the caller to
+// complete.
 func ParseRate(text string) (Rate, error) {
-	if len(text) > longest {
+	switch {
+	case len(text) > longest:
 		return Rate{}, errLong
-	}
-	rest, negative := strings.CutPrefix(text, "-")
-	integer, rest := cutDigits(rest)
-	if integer == "" || len(integer) > 1 && integer[0] == '0' {
+	case !decimal.MatchString(text):
 		return Rate{}, errSyntax
+	case text[0] == '-':
+		return Rate{}, errNegative
 	}
-	var fraction string
-	if after, ok := strings.CutPrefix(rest, "."); ok {
-		if fraction, rest = cutDigits(after); fraction == "" {
-			return Rate{}, errSyntax
-		}
-	}
-	exponent, ok := parseExponent(rest)
+	exact, ok := new(big.Rat).SetString(text)
 	if !ok {
 		return Rate{}, errSyntax
 	}
-	if negative {
-		return Rate{}, errNegative
+	exact.Mul(exact, big.NewRat(nanoPerBPS, 1))
+	nano, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		nano.Add(nano, big.NewInt(1))
 	}
-	return scale(integer+fraction, len(integer)+exponent)
-}
-
-// scale is the rate of 0.digits × 10^point basis points.
-func scale(digits string, point int) (Rate, error) {
-	significant := strings.TrimLeft(digits, "0")
-	if significant == "" {
-		return Rate{}, nil
-	}
-	point -= len(digits) - len(significant)
-	places := max(0, point+9) // so many digits are whole billionths
-	if places > 12 {          // 10^12 or more, where the highest rate is 10^11
+	if !nano.IsUint64() || nano.Uint64() > highest.nano {
 		return Rate{}, errHigh
 	}
-	var r Rate
-	for i := range places {
-		r.nano *= 10
-		if i < len(significant) {
-			r.nano += uint64(significant[i] - '0')
-		}
-	}
-	if places < len(significant) && strings.Trim(significant[places:], "0") != "" {
-		r.nano++
-	}
-	if r.nano > highest.nano {
-		return Rate{}, errHigh
-	}
-	return r, nil
-}
-
-// parseExponent reads the exponent of a number, or none. Beyond ±1000 all
-// exponents have the same effect on a number of limited length.
-func parseExponent(text string) (exponent int, ok bool) {
-	if text == "" {
-		return 0, true
-	}
-	if text[0] != 'e' && text[0] != 'E' {
-		return 0, false
-	}
-	text, negative := strings.CutPrefix(text[1:], "-")
-	if !negative {
-		text = strings.TrimPrefix(text, "+")
-	}
-	digits, rest := cutDigits(text)
-	if digits == "" || rest != "" {
-		return 0, false
-	}
-	for i := range len(digits) {
-		exponent = min(1000, exponent*10+int(digits[i]-'0'))
-	}
-	if negative {
-		exponent = -exponent
-	}
-	return exponent, true
-}
-
-func cutDigits(text string) (digits, rest string) {
-	i := 0
-	for i < len(text) && '0' <= text[i] && text[i] <= '9' {
-		i++
-	}
-	return text[:i], text[i:]
+	return Rate{nano.Uint64()}, nil
 }
 
 // String is the rate in basis points, as the shortest decimal: "1.3".
@@ -150,15 +93,7 @@ func (r Rate) String() string {
 // Estimate is the issuer's fee on amount, rounded up. It is exact for every
 // amount there is.
 func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
-	// The amount is taken apart so that no product needs more than 256 bits.
-	rate := uint256.NewInt(r.nano)
-	var fee, rest uint256.Int
-	fee.DivMod(amount, whole, &rest)
-	fee.Mul(&fee, rate)
-	rest.Mul(&rest, rate)
-	divideUp(&rest, whole)
-	fee.Add(&fee, &rest)
-	return fee
+	return mulDivUp(amount, uint256.NewInt(r.nano), whole)
 }
 
 // MaxFee is what a burn of amount may cost at most: the estimate and a fifth
@@ -166,9 +101,8 @@ func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
 // not less than its amount, so there is no maxFee for such an amount but an
 // error for the caller.
 func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
-	fee := r.Estimate(amount)
-	fee.Mul(&fee, uint256.NewInt(6))
-	divideUp(&fee, uint256.NewInt(5))
+	estimate := r.Estimate(amount)
+	fee := mulDivUp(&estimate, uint256.NewInt(6), uint256.NewInt(5))
 	if fee.Lt(amount) {
 		return fee, nil
 	}
@@ -183,11 +117,13 @@ func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	return uint256.Int{}, err
 }
 
-// divideUp divides n by d, rounding up.
-func divideUp(n, d *uint256.Int) {
-	var remainder uint256.Int
-	n.DivMod(n, d, &remainder)
-	if !remainder.IsZero() {
-		n.Add(n, one)
+// mulDivUp is x × y / d, rounded up. The result must fit 256 bits, which it
+// does for every amount and every rate.
+func mulDivUp(x, y, d *uint256.Int) uint256.Int {
+	var quotient, rest uint256.Int
+	quotient.MulDivOverflow(x, y, d)
+	if !rest.MulMod(x, y, d).IsZero() {
+		quotient.AddUint64(&quotient, 1)
 	}
+	return quotient
 }

@@ -16,7 +16,7 @@ func TestParseRate(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"0", "0"},
 		{"0.0", "0"},
-		{"0e999999999999999999999999", "0"},
+		{"0e999", "0"},
 		{"1", "1"},
 		{"1.3", "1.3"},
 		{"1.30", "1.3"},
@@ -38,7 +38,7 @@ func TestParseRate(t *testing.T) {
 		{"1.0000000010", "1.000000001"},
 		{"1.3000000000000000444", "1.300000001"},
 		{"0." + strings.Repeat("0", 61) + "1", "0.000000001"},
-		{"1e-999999999999999999999999999", "0.000000001"},
+		{"1e-999", "0.000000001"},
 		{"99.9999999999", "100"},
 		{"1." + strings.Repeat("0", 62), "1"},
 	}
@@ -52,9 +52,9 @@ func TestParseRate(t *testing.T) {
 
 func TestParseRateRefuses(t *testing.T) {
 	tests := []struct{ says, texts string }{
-		{"is not a decimal number", "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ 1e1.5 e1 1e-+1 ١ -x --1 1\u00a0"},
+		{"is not a decimal number", "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ 1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0"},
 		{"is negative", "-1 -0.5 -0 -1e400 -1e-400"},
-		{"is above 100 basis points", "100.1 101 1000 1e3 100.00000000000000000001 1e400 1e99999999999999999999 18446744073709551616 " + strings.Repeat("9", 64)},
+		{"is above 100 basis points", "100.1 101 1000 1e3 100.00000000000000000001 1e400 1e999 18446744073709551616 " + strings.Repeat("9", 64)},
 		{"is longer than 64 characters", strings.Repeat("0", 65) + " 1." + strings.Repeat("0", 63) + " " + strings.Repeat("9", 1<<20)},
 	}
 	for _, tt := range tests {
@@ -249,11 +249,7 @@ func FuzzParseRate(f *testing.F) {
 			return
 		}
 		if !ok {
-			// The one thing it takes that math/big does not is a vast exponent.
-			if !strings.ContainsAny(text, "eE") {
-				t.Fatalf("got %s for %q, which is no number", got, text)
-			}
-			return
+			t.Fatalf("got %s for %q, which is no number", got, text)
 		}
 		unit := big.NewRat(1, 1e9)
 		want := new(big.Rat).SetInt(ceil(new(big.Rat).Quo(exact, unit)))

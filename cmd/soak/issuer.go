@@ -34,7 +34,7 @@ var lies = []string{
 	`[{"finalityThreshold":1000,"minimumFee":-1}]`,
 	`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`,
 	`[{"finalityThreshold":1000,"minimumFee":null}]`,
-	`[{"finalityThreshold":2000,"minimumFee":77}]`,
+	`[{"finalityThreshold":3000,"minimumFee":77}]`,
 	`{"finalityThreshold":1000,"minimumFee":77}`,
 	`<html>` + secret + `</html>`,
 	`[{"finalityThreshold":1000,"minimumFee":77`,
@@ -68,8 +68,8 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	i.stated[domain] = true
 	i.mu.Unlock()
-	// The row that counts is not the first.
-	fmt.Fprintf(w, `[{"finalityThreshold":2000,"minimumFee":77},{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
+	// The row that counts is the higher of 1000 and 2000, and not the first.
+	fmt.Fprintf(w, `[{"finalityThreshold":3000,"minimumFee":77},{"finalityThreshold":2000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
 }
 
 // lie tells one lie after the other.

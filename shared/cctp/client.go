@@ -16,7 +16,6 @@ import (
 const (
 	requestTimeout = 5 * time.Second
 	bodyLimit      = 64 << 10
-	fastThreshold  = "1000" // the row of fast transfers
 
 	// The service blocks a caller that went past its rate limit for five
 	// minutes. It may ask for more, within reason.
@@ -66,7 +65,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	}
 }
 
-// rate looks the fast fee of one route up. It takes requestTimeout at most,
+// rate looks the fee of one route up. It takes requestTimeout at most,
 // and every error is a *failure.
 func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -127,9 +126,11 @@ func retryAfter(header string) time.Duration {
 	return min(max(asked, shortestHold), longestHold)
 }
 
-// decode finds the fast fee in an answer: a bare array with a row for each
-// finality threshold, in any order. Should there be several rows for fast
-// transfers, the highest counts, since a maxFee that is too low is what hurts.
+// decode finds the fee in an answer: a bare array with a row for each finality
+// threshold, in any order. The higher of the rows for 1000 (fast) and 2000
+// (final) counts, and one of them is enough: a source without fast transfers
+// is attested at 2000, and its messenger reverts a burn whose maxFee is below
+// the fee for that.
 func decode(body []byte) (Rate, error) {
 	var rows []struct {
 		FinalityThreshold scalar `json:"finalityThreshold"`
@@ -139,23 +140,21 @@ func decode(body []byte) (Rate, error) {
 		return Rate{}, &failure{reason: "the answer is not the expected JSON", cause: err}
 	}
 	var found bool
-	var fast Rate
+	var fee Rate
 	for _, row := range rows {
-		if row.FinalityThreshold != fastThreshold {
+		if row.FinalityThreshold != "1000" && row.FinalityThreshold != "2000" {
 			continue
 		}
 		rate, err := ParseRate(string(row.MinimumFee))
 		if err != nil {
 			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err)}
 		}
-		if !found || rate.nano > fast.nano {
-			found, fast = true, rate
-		}
+		found, fee.nano = true, max(fee.nano, rate.nano)
 	}
 	if !found {
-		return Rate{}, &failure{reason: "no row for fast transfers"}
+		return Rate{}, &failure{reason: "no row for threshold 1000 or 2000"}
 	}
-	return fast, nil
+	return fee, nil
 }
 
 // scalar is the text of a JSON number, or of a string that may hold one.

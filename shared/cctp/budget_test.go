@@ -2,7 +2,7 @@ package cctp_test
 
 import (
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,8 +10,8 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 )
 
-// TestTheServiceIsSparedWhateverHappens asks for every route again and again
-// for two hours, and counts the requests that come of it.
+// TestTheServiceIsSparedWhateverHappens asks for every source again and again
+// for half an hour, and counts the requests that the service sees.
 func TestTheServiceIsSparedWhateverHappens(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -34,65 +34,39 @@ func TestTheServiceIsSparedWhateverHappens(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, tt.behave)
 				f, log := s.fees(t)
-				for start := time.Now(); time.Since(start) < 2*time.Hour; time.Sleep(5 * time.Second) {
+				for start := time.Now(); time.Since(start) < 30*time.Minute; time.Sleep(5 * time.Second) {
+					now := time.Now()
 					for _, source := range sources() {
 						f.Rate(t.Context(), source)
 					}
-				}
-				times := s.requests()
-				const most = 6
-				for i := most; i < len(times); i++ {
-					if apart := times[i].Sub(times[i-most]); apart < time.Minute {
-						t.Fatalf("%d requests within %s, want at most %d a minute", most+1, apart, most)
+					if waited := time.Since(now); waited != 0 {
+						t.Fatalf("waited %s for a rate", waited)
 					}
 				}
-				if len(times) < 2 {
-					t.Errorf("got %d requests in two hours: the service was forgotten", len(times))
+				times := s.requests()
+				const each = 16 // one for each source
+				for i := each; i < len(times); i++ {
+					if apart := times[i].Sub(times[i-each]); apart < time.Minute {
+						t.Fatalf("%d requests within %s, want at most %d a minute", each+1, apart, each)
+					}
 				}
-				if lines := len(log.levels()); lines > len(sources())*len("WARN ") {
-					t.Errorf("got more than a line a route:\n%s", log)
+				if last := time.Since(times[len(times)-1]); last > 8*time.Minute {
+					t.Errorf("the last request was %s ago: the service was forgotten", last)
+				}
+				if _, most := s.asked(); most > 4 {
+					t.Errorf("got %d requests at once, want at most 4", most)
+				}
+				for _, source := range sources() {
+					if got := log.levels(source); got != "" && got != "WARN" {
+						t.Errorf("chain %s: got %q in the log, want a line at most", source, got)
+					}
 				}
 			})
 		})
 	}
 }
 
-// TestAColdStart asks for all routes at once: as many as the budget has are
-// looked up, and nobody waits for the others, which follow in their turn.
-func TestAColdStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, delay(100*time.Millisecond, charge("7")))
-		f, log := s.fees(t)
-		start := time.Now()
-		var callers sync.WaitGroup
-		for _, source := range sources() {
-			callers.Go(func() { f.Rate(t.Context(), source) })
-		}
-		callers.Wait()
-		if got := time.Since(start); got != 600*time.Millisecond {
-			t.Errorf("all were answered after %s, want the 600 ms of six look-ups", got)
-		}
-		live := func() (n int) {
-			for _, s := range f.State() {
-				if s.Origin == cctp.Live && s.Rate == bps(t, "7") {
-					n++
-				}
-			}
-			return n
-		}
-		for _, want := range []int{6, 12, 16} {
-			if got := live(); got != want {
-				t.Errorf("got %d live routes after %s, want %d", got, time.Since(start), want)
-			}
-			time.Sleep(61 * time.Second)
-		}
-		if log.String() != "" {
-			t.Errorf("got log %s, want none: waiting for one's turn is no failure", log)
-		}
-	})
-}
-
-// TestABlockIsWaitedOut makes sure that no route is looked up while the
+// TestABlockIsWaitedOut makes sure that no source is looked up while the
 // service blocks us, also one that was never looked up before.
 func TestABlockIsWaitedOut(t *testing.T) {
 	tests := []struct {
@@ -111,30 +85,22 @@ func TestABlockIsWaitedOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, tt.behave)
 				f, _ := s.fees(t)
-				start := time.Now()
-				wantRate(t, f, linea, "13")
+				before := len(s.requests())
+				if before > 4 {
+					t.Errorf("got %d requests before the block was noticed, want at most 4", before)
+				}
 				s.become(charge("7"))
-				for time.Since(start) < tt.pause {
-					now := time.Now()
-					for _, source := range sources() {
-						f.Rate(t.Context(), source)
-					}
-					if waited := time.Since(now); waited != 0 {
-						t.Fatalf("waited %s while blocked", waited)
-					}
-					if got := len(s.requests()); got != 1 {
-						t.Fatalf("got a request after %s, want none for %s", time.Since(start), tt.pause)
-					}
-					if got := state(t, f, optimism).Err; got == nil {
-						t.Fatal("a route that is not looked up for the block does not say so")
-					}
-					time.Sleep(time.Second)
+				time.Sleep(tt.pause - time.Nanosecond)
+				if got := len(s.requests()); got != before {
+					t.Errorf("got %d requests while blocked for %s", got-before, tt.pause)
 				}
+				for _, s := range f.State() {
+					if s.Err == nil {
+						t.Errorf("chain %s does not say that it is not looked up", s.Source)
+					}
+				}
+				time.Sleep(time.Minute)
 				synctest.Wait()
-				for range 3 {
-					time.Sleep(time.Minute)
-					synctest.Wait()
-				}
 				for _, source := range sources() {
 					wantRate(t, f, source, "7")
 				}
@@ -143,32 +109,53 @@ func TestABlockIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestOneRouteFailsAlone gives nonsense for one route, which must not keep the
-// others from being live.
-func TestOneRouteFailsAlone(t *testing.T) {
+// TestTheLongestBlockCounts refuses four requests that are under way at once,
+// the one with the longest block first.
+func TestTheLongestBlockCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
 		s := startService(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/hidden/v2/burn/USDC/fees/11/6" {
-				charge("-1")(w, r)
-				return
+			n := time.Duration(asked.Add(1))
+			time.Sleep(time.Second + n*time.Millisecond)
+			header := "Retry-After: 300"
+			if n == 1 {
+				header = "Retry-After: 900"
 			}
-			charge("7")(w, r)
+			fail(429, header)(w, r)
 		})
 		f, _ := s.fees(t)
-		for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(time.Second) {
-			for _, source := range sources() {
-				f.Rate(t.Context(), source)
-				if age := state(t, f, source).Age; age >= 5*time.Minute {
-					t.Fatalf("chain %s was not refreshed for %s", source, age)
-				}
-			}
+		before := len(s.requests())
+		time.Sleep(14 * time.Minute)
+		if got := len(s.requests()); got != before {
+			t.Errorf("got %d requests within 14 minutes, want none for 15", got-before)
 		}
-		for _, source := range sources() {
-			want := "7"
-			if source == linea {
-				want = "13"
-			}
-			wantRate(t, f, source, want)
-		}
+		wantOrigin(t, f, linea, cctp.BuiltIn, "status 429: staying away for 15m0s")
 	})
+}
+
+// TestOneSourceFailsAlone gives nonsense for one source, which must not keep
+// the others from being live.
+func TestOneSourceFailsAlone(t *testing.T) {
+	for name, failing := range map[string]http.HandlerFunc{"nonsense": charge("-1"), "no answer": hang} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/hidden/v2/burn/USDC/fees/11/6" {
+						failing(w, r)
+						return
+					}
+					charge("7")(w, r)
+				})
+				f, _ := s.fees(t)
+				for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(time.Second) {
+					for _, s := range f.State() {
+						if s.Source != linea && (s.Origin != cctp.Live || s.Age > time.Minute) {
+							t.Fatalf("got %+v, want a live rate of the last minute", s)
+						}
+					}
+				}
+				wantRate(t, f, linea, "13")
+			})
+		})
+	}
 }

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 )
 
 const (
 	requestTimeout = 5 * time.Second
 	bodyLimit      = 64 << 10
+	mostAtOnce     = 4
 
 	// The service blocks a caller that went past its rate limit for five
 	// minutes. It may ask for more, within reason.
@@ -29,17 +31,22 @@ const (
 type failure struct {
 	reason string
 	cause  error
-	hold   time.Duration // the service wants no request of any route for so long
 }
 
 func (f *failure) Error() string { return f.reason }
 func (f *failure) Unwrap() error { return f.cause }
 
-// client asks the fee service.
+// client asks the fee service. It makes mostAtOnce requests at a time, and none
+// while the service blocks us.
 type client struct {
-	http *http.Client
-	base *url.URL
-	dest uint32
+	http  *http.Client
+	base  *url.URL
+	dest  uint32
+	slots chan struct{} // one for each request under way
+
+	mu      sync.Mutex
+	blocked time.Time // until then
+	refusal error     // how the service said so
 }
 
 func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client {
@@ -60,17 +67,27 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 			// The fee of a redirected request would be somebody else's word.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		base: base,
-		dest: dest,
+		base:  base,
+		dest:  dest,
+		slots: make(chan struct{}, mostAtOnce),
 	}
 }
 
-// rate looks the fee of one route up. It takes requestTimeout at most,
-// and every error is a *failure.
+// rate looks the fee of one source up. It waits for a free slot, and from then
+// on takes requestTimeout at most. Every error is a *failure.
 func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return Rate{}, unanswered(ctx.Err())
+	}
+	if err := c.block(); err != nil {
+		return Rate{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	address := c.base.JoinPath("v2/burn/USDC/fees", formatDomain(source), formatDomain(c.dest))
+	address := c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return Rate{}, unanswered(err)
@@ -85,8 +102,7 @@ func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusTooManyRequests:
-		hold := retryAfter(response.Header.Get("Retry-After"))
-		return Rate{}, &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold), hold: hold}
+		return Rate{}, c.stayAway(retryAfter(response.Header.Get("Retry-After")))
 	default:
 		return Rate{}, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
 	}
@@ -100,7 +116,27 @@ func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
 	return decode(body)
 }
 
-func formatDomain(domain uint32) string { return strconv.FormatUint(uint64(domain), 10) }
+// block is why no request may be made now, or nil.
+func (c *client) block() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Now().Before(c.blocked) {
+		return c.refusal
+	}
+	return nil
+}
+
+// stayAway sees to it that no request is made for so long, or for longer if
+// another of those under way was told so, and gives the reason.
+func (c *client) stayAway(hold time.Duration) error {
+	refusal := &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until := time.Now().Add(hold); until.After(c.blocked) {
+		c.blocked, c.refusal = until, refusal
+	}
+	return refusal
+}
 
 // unanswered is the failure of a request that got no answer, or half of one.
 func unanswered(err error) *failure {

@@ -1,22 +1,23 @@
-// Package cctp knows what a fast transfer over the issuer's network costs: the
-// rate of each source chain, and the fee and maxFee of an amount.
+// Package cctp knows what a burn over the issuer's network costs: the rate of
+// each source chain, and the fee and maxFee of an amount.
 //
-// A rate is always given, and soon. It comes from the issuer's fee service
-// while that answers, and is good for five minutes. When the service is down,
-// slow, blocking us or talking nonsense, the last good rate serves. Once that
-// is a day old, so is all we know, and the higher of it and the built-in table
+// A rate is always given, at once, from memory. All sources are looked up at
+// the issuer's fee service at the start, and then each of them once a minute,
+// whether anybody asks for it or not. An answer is live for five minutes. When
+// the service is down, slow, blocking us or talking nonsense, the last good
+// rate serves. Once that is a day old, the higher of it and the built-in table
 // serves: a burn whose maxFee is too low is refused, or held back until the
 // source chain is final, while one that is too high still pays only the fee of
 // the day. Where there is no last good rate, or no service configured, the
 // built-in table serves.
 //
-// The service sees one request at a time, each bounded in time, and no more
-// than six in any minute, whatever the number of callers and however it fails.
-// A route is looked up again ahead of its expiry if anybody asked for it since
-// the last time.
+// The service sees at most one request a minute for each source, and four at
+// once, each bounded in time, whatever the number of callers and however it
+// fails. While it blocks us for too many requests, it sees none.
 package cctp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,43 +31,32 @@ import (
 )
 
 const (
-	fresh   = 5 * time.Minute // so long a rate is given out before it is thought about again
-	refresh = 4 * time.Minute // so old a live rate is looked up again
-	keep    = 24 * time.Hour  // so long the last good rate counts alone
-
-	// patience is how long callers are held up by a look-up, counted from the
-	// first of them.
-	patience = time.Second
+	renewal  = time.Minute     // between two look-ups of a source
+	patience = 5 * time.Second // how long Warm waits
 )
 
-// Fees gives the rates of all routes into one settlement chain. It is safe for
+// Fees gives the rates of all sources of one settlement chain. It is safe for
 // concurrent use.
 type Fees struct {
-	client *client // nil: the built-in table only
-	log    *slog.Logger
-	routes []*route // by chain
-	bySrc  map[chain.ID]*route
+	client  *client // nil: the built-in table only
+	log     *slog.Logger
+	sources []*source // by chain
+	byChain map[chain.ID]*source
 
-	ctx  context.Context // of the background work
+	ctx  context.Context // of the look-ups
 	stop context.CancelFunc
 	work sync.WaitGroup
-	wake chan struct{}
-
-	mu     sync.Mutex // guards what follows, and the routes where they say so
-	budget budget
-	hold   time.Time // the service asked for no request before this
-	held   error     // and this is how it said so
 }
 
-// New starts to give rates for burns that are minted on the settlement chain.
-// Requests go through transport, or through one of its own if that is nil.
-// Close ends the background work.
+// New gives rates for burns that are minted on the settlement chain, and
+// starts to look them up. Requests go through transport, or through one of its
+// own if that is nil. Close ends the look-ups.
 func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.RoundTripper) (*Fees, error) {
 	base, err := cfg.base()
 	if err != nil {
 		return nil, err
 	}
-	f := &Fees{log: log, bySrc: make(map[chain.ID]*route), wake: make(chan struct{}, 1)}
+	f := &Fees{log: log, byChain: make(map[chain.ID]*source)}
 	for _, pair := range chain.Pairs() {
 		if pair.Route != chain.CCTPInbound {
 			continue
@@ -76,21 +66,23 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 		if err != nil {
 			return nil, fmt.Errorf("built-in fee of chain %s %w", pair.Src, err)
 		}
-		r := &route{source: pair.Src, domain: network.CCTP.Domain, builtIn: builtIn, told: Live}
-		f.routes = append(f.routes, r)
-		f.bySrc[pair.Src] = r
+		s := newSource(pair.Src, network.CCTP.Domain, builtIn)
+		f.sources = append(f.sources, s)
+		f.byChain[s.chain] = s
 	}
-	slices.SortFunc(f.routes, bySource)
+	slices.SortFunc(f.sources, func(a, b *source) int { return cmp.Compare(a.chain, b.chain) })
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if base != nil {
 		f.client = newClient(base, to.Domain, transport)
-		f.work.Go(f.run)
+		for _, s := range f.sources {
+			f.work.Go(func() { f.keepUp(s) })
+		}
 	}
 	return f, nil
 }
 
-// Close ends the background work and waits until it has. Rates are given as
-// before, but nothing is looked up any more.
+// Close ends the look-ups and waits until they have ended. Rates are given as
+// before.
 func (f *Fees) Close() {
 	f.stop()
 	f.work.Wait()
@@ -99,106 +91,79 @@ func (f *Fees) Close() {
 	}
 }
 
-// Rate is the fast-transfer fee of burns on source. It takes a second at most,
-// and that only when nothing is known that is fresh and the service can be
-// asked right now; ctx can cut the wait short. For a chain that is not the
-// source of a burn it is the highest rate there is, which is safe.
-func (f *Fees) Rate(ctx context.Context, source chain.ID) Rate {
-	r := f.bySrc[source]
-	switch {
-	case r == nil:
-		return highest
-	case f.client == nil:
-		return r.builtIn
-	}
-	if a := r.answer.Load(); a != nil && time.Now().Before(a.until) {
-		if !r.asked.Load() {
-			f.ask(r)
-		}
-		return a.rate
-	}
-	return f.miss(ctx, r)
-}
-
-// ask has the route looked up when that is due.
-func (f *Fees) ask(r *route) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.want(r)
-}
-
-// want is ask with the lock held.
-func (f *Fees) want(r *route) {
-	if r.asked.Load() {
+// Warm waits until every source was looked up once, with success or without,
+// but five seconds at most. Called before the first quote, it keeps quotes of a
+// healthy service off the built-in table.
+func (f *Fees) Warm(ctx context.Context) {
+	if f.client == nil {
 		return
 	}
-	r.asked.Store(true)
-	select {
-	case f.wake <- struct{}{}:
-	default: // already about to look
-	}
-}
-
-// miss gives the rate of a route for which no fresh answer is at hand.
-func (f *Fees) miss(ctx context.Context, r *route) Rate {
-	f.mu.Lock()
-	now := time.Now()
-	f.want(r)
-	if !r.busy && f.earliest(r).After(now) {
-		if r.err == nil && now.Before(f.hold) {
-			r.err, r.errAt = f.held, now
-		}
-		rate, change := r.settle(now)
-		f.mu.Unlock()
-		f.report(change)
-		return rate
-	}
-	if r.waiting == nil {
-		r.waiting, r.since = make(chan struct{}), now
-	}
-	waiting, left := r.waiting, r.since.Add(patience).Sub(now)
-	f.mu.Unlock()
-
-	if left > 0 {
-		timer := time.NewTimer(left)
-		defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, s := range f.sources {
 		select {
-		case <-waiting:
-		case <-timer.C:
+		case <-s.tried:
 		case <-ctx.Done():
-		case <-f.ctx.Done():
+			return
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	rate, _ := r.best(time.Now())
-	return rate
 }
 
-// State is what each route serves now, by chain.
+// Rate is the fee of burns on a source chain. For a chain that is not the
+// source of a burn it is the highest rate there is, which is safe.
+func (f *Fees) Rate(_ context.Context, source chain.ID) Rate {
+	s := f.byChain[source]
+	if s == nil {
+		return highest
+	}
+	return s.state(time.Now()).Rate
+}
+
+// State is what each source serves now, by chain.
 func (f *Fees) State() []State {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	now := time.Now()
-	states := make([]State, len(f.routes))
-	for i, r := range f.routes {
-		states[i] = r.state(now)
+	states := make([]State, len(f.sources))
+	for i, s := range f.sources {
+		states[i] = s.state(now)
 	}
 	return states
 }
 
-// report logs that a route serves from another origin than before.
-func (f *Fees) report(change *State) {
-	if change == nil {
+// keepUp looks a source up now, and again and again until Close.
+func (f *Fees) keepUp(s *source) {
+	f.renew(s)
+	close(s.tried)
+	for {
+		select {
+		case <-time.After(renewal):
+			f.renew(s)
+		case <-f.ctx.Done():
+			return
+		}
+	}
+}
+
+// renew looks a source up, and logs when it begins to serve from another
+// origin.
+func (f *Fees) renew(s *source) {
+	rate, err := f.client.rate(f.ctx, s.domain)
+	if f.ctx.Err() != nil {
+		return // closing is no failure
+	}
+	now := time.Now()
+	s.learn(rate, err, now)
+	state := s.state(now)
+	if state.Origin == s.logged {
 		return
 	}
-	log := f.log.With("source", change.Source.String(), "bps", change.Rate.String())
-	if change.Origin == Live {
+	s.logged = state.Origin
+	log := f.log.With("source", state.Source.String(), "bps", state.Rate.String())
+	if state.Origin == Live {
 		log.Info("issuer fee is live again")
 		return
 	}
-	log = log.With("origin", string(change.Origin), "age", change.Age.String(), "reason", change.Err.Error())
-	if cause := errors.Unwrap(change.Err); cause != nil {
+	log = log.With("origin", string(state.Origin), "age", state.Age.String(), "reason", err.Error())
+	if cause := errors.Unwrap(err); cause != nil {
 		log = log.With("cause", cause.Error())
 	}
 	log.Warn("issuer fee is not live")

@@ -2,10 +2,12 @@ package cctp_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,8 +16,8 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// state is that of one route.
-func state(t *testing.T, f *cctp.Fees, source chain.ID) cctp.State {
+// state is that of one source.
+func state(t testing.TB, f *cctp.Fees, source chain.ID) cctp.State {
 	t.Helper()
 	for _, s := range f.State() {
 		if s.Source == source {
@@ -51,11 +53,12 @@ func TestTheBuiltInTableServesWithoutAService(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	f.Warm(t.Context())
 	want := map[chain.ID]string{43114: "0", 42161: "1.4", 10: "1.3", 137: "0", 130: "2", 59144: "13", 480: "1.3", 98866: "2",
 		2818: "4", 57073: "2", 143: "0", 146: "0", 1329: "0", 999: "0", 1672: "0", 25: "0"}
 	states := f.State()
 	if len(states) != len(want) {
-		t.Fatalf("got %d routes, want %d", len(states), len(want))
+		t.Fatalf("got %d sources, want %d", len(states), len(want))
 	}
 	for i, s := range states {
 		wantRate(t, f, s.Source, want[s.Source])
@@ -72,24 +75,31 @@ func TestTheBuiltInTableServesWithoutAService(t *testing.T) {
 	}
 }
 
-func TestALiveRateIsAskedForOnceAndKept(t *testing.T) {
+// TestAllSourcesAreLiveFromTheStart makes the service charge its own fee for
+// each domain.
+func TestAllSourcesAreLiveFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, charge("1.25"))
-		f, log := s.fees(t)
+		s := startService(t, delay(100*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
+			domain, dest := path.Split(strings.TrimPrefix(r.URL.Path, "/hidden/v2/burn/USDC/fees/"))
+			if dest != "6" {
+				t.Errorf("got a request for %s, want one for the settlement chain's domain 6", r.URL.Path)
+			}
+			charge(strings.TrimSuffix(domain, "/")+".25")(w, r)
+		}))
 		start := time.Now()
-		const kept = 4*time.Minute - time.Second // a second before it is asked for again
-		for time.Since(start) < kept {
-			wantRate(t, f, polygon, "1.25")
-			time.Sleep(time.Second)
+		f, log := s.fees(t)
+		if got := time.Since(start); got != 400*time.Millisecond {
+			t.Errorf("was warm after %s, want the 400 ms of sixteen look-ups, four at once", got)
 		}
-		if got := s.asked(); len(got) != 1 || got[0] != "GET /hidden/v2/burn/USDC/fees/7/6" {
-			t.Errorf("got requests %q, want one for the route of domain 7 to domain 6", got)
+		for _, source := range sources() {
+			network, _ := chain.FindNetwork(source)
+			wantRate(t, f, source, fmt.Sprintf("%d.25", network.CCTP.Domain))
+			wantOrigin(t, f, source, cctp.Live, "")
 		}
-		if got := state(t, f, polygon); got.Rate != bps(t, "1.25") || got.Origin != cctp.Live || got.Age != kept || got.Err != nil {
-			t.Errorf("got %+v, want a live 1.25 bps of %s ago", got, kept)
-		}
-		if got := state(t, f, linea); got.Rate != bps(t, "13") || got.Origin != cctp.BuiltIn || got.Err != nil {
-			t.Errorf("got %+v for a route nobody asked for", got)
+		paths, most := s.asked()
+		slices.Sort(paths)
+		if once := slices.Compact(slices.Clone(paths)); len(once) != 16 || len(paths) != 16 || most != 4 {
+			t.Errorf("got %d at once of requests %q, want 4 at once and each source once", most, paths)
 		}
 		if log.String() != "" {
 			t.Errorf("got log %s, want none", log)
@@ -97,142 +107,112 @@ func TestALiveRateIsAskedForOnceAndKept(t *testing.T) {
 	})
 }
 
-func TestConcurrentCallersShareOneRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, delay(500*time.Millisecond, charge("7")))
-		f, _ := s.fees(t)
-		var callers sync.WaitGroup
-		for range 1000 {
-			callers.Go(func() { wantRate(t, f, linea, "7") })
-		}
-		callers.Wait()
-		if got := len(s.requests()); got != 1 {
-			t.Errorf("got %d requests for 1000 callers, want 1", got)
-		}
-	})
+// TestWarmIsBounded starts with services that are not well.
+func TestWarmIsBounded(t *testing.T) {
+	tests := []struct {
+		name   string
+		behave http.HandlerFunc
+		wait   time.Duration
+		live   int
+	}{
+		{"down", nil, 0, 0},
+		{"broken", fail(500), 0, 0},
+		{"rate limiting", fail(429), 0, 0},
+		{"hanging", hang, 5 * time.Second, 0},
+		{"trickling", trickle, 5 * time.Second, 0},
+		{"slow", delay(2*time.Second, charge("7")), 5 * time.Second, 8},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, tt.behave)
+				start := time.Now()
+				f, _ := s.fees(t)
+				if got := time.Since(start); got != tt.wait {
+					t.Errorf("waited %s, want %s", got, tt.wait)
+				}
+				live := 0
+				for _, s := range f.State() {
+					if s.Origin == cctp.Live {
+						live++
+					}
+				}
+				if live != tt.live {
+					t.Errorf("got %d live rates, want %d", live, tt.live)
+				}
+			})
+		})
+	}
 }
 
-func TestACallerWhoLeavesTakesNobodyAlong(t *testing.T) {
+func TestWarmEndsWithItsContextAndWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, delay(500*time.Millisecond, charge("7")))
-		f, _ := s.fees(t)
+		f, _ := startService(t, hang).fees(t) // has waited for the first four
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
 		start := time.Now()
-		ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer leave()
-		var other sync.WaitGroup
-		other.Go(func() { wantRate(t, f, linea, "7") })
-		if got := f.Rate(ctx, linea); got != bps(t, "13") || time.Since(start) != 100*time.Millisecond {
-			t.Errorf("got %s bps after %s, want the built-in 13 when the context ended", got, time.Since(start))
+		f.Warm(ctx)
+		if got := time.Since(start); got != time.Second {
+			t.Errorf("waited %s, want the second of the context", got)
 		}
-		other.Wait()
+		f.Close()
+		f.Warm(t.Context())
+		if got := time.Since(start); got != time.Second {
+			t.Errorf("waited %s after Close", got-time.Second)
+		}
 	})
 }
 
-func TestASlowServiceHoldsNobodyUpForMoreThanASecond(t *testing.T) {
+// TestRatesAreRenewedThoughNobodyAsks looks at the tenth minute.
+func TestRatesAreRenewedThoughNobodyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, delay(3*time.Second, charge("7")))
-		f, _ := s.fees(t)
-		ask := func(want string, wait time.Duration) {
-			t.Helper()
-			start := time.Now()
-			wantRate(t, f, linea, want)
-			if got := time.Since(start); got != wait {
-				t.Errorf("waited %s, want %s", got, wait)
+		s := startService(t, charge("7"))
+		f, log := s.fees(t)
+		time.Sleep(9 * time.Minute)
+		s.become(charge("8"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for _, source := range sources() {
+			wantRate(t, f, source, "8")
+			if got := state(t, f, source); got.Origin != cctp.Live || got.Age != 0 {
+				t.Errorf("got %+v, want a live rate of this moment", got)
 			}
 		}
-		ask("13", time.Second)
-		ask("13", 0) // the second is counted from the first caller on
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		ask("7", 0)
-		if got := len(s.requests()); got != 1 {
-			t.Errorf("got %d requests, want 1", got)
+		if got := len(s.requests()); got != 11*16 {
+			t.Errorf("got %d requests in ten minutes, want 176", got)
 		}
-	})
-}
-
-func TestARouteInUseIsRefreshedBeforeItExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, charge("7"))
-		f, _ := s.fees(t)
-		start := time.Now()
-		wantRate(t, f, linea, "7")
-		wantRate(t, f, linea, "7") // asks for more than the first look-up
-		s.become(delay(2*time.Second, charge("8")))
-
-		time.Sleep(4*time.Minute + 3*time.Second)
-		if got := s.requests(); len(got) != 2 || got[1].Sub(start) != 4*time.Minute {
-			t.Fatalf("got requests at %v, want the second 4 minutes after the first", got)
-		}
-		now := time.Now()
-		wantRate(t, f, linea, "8")
-		if waited := time.Since(now); waited != 0 {
-			t.Errorf("waited %s for a rate that was refreshed", waited)
-		}
-	})
-}
-
-func TestARouteOutOfUseIsLeftAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, charge("7"))
-		f, log := s.fees(t)
-		wantRate(t, f, linea, "7")
-		s.become(charge("8"))
-		time.Sleep(time.Hour)
-		if got := len(s.requests()); got != 1 {
-			t.Errorf("got %d requests, want 1", got)
-		}
-		wantOrigin(t, f, linea, cctp.LastGood, "") // idle, which is no failure
-		wantRate(t, f, linea, "8")                 // the caller waits for the new rate rather than getting the old
-		wantOrigin(t, f, linea, cctp.Live, "")
 		if log.String() != "" {
 			t.Errorf("got log %s, want none", log)
 		}
-	})
-}
-
-func TestARouteAskedForLateIsRefreshedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, charge("7"))
-		f, _ := s.fees(t)
-		wantRate(t, f, linea, "7")
-		s.become(charge("8"))
-		time.Sleep(4*time.Minute + 30*time.Second)
-		wantRate(t, f, linea, "7") // still fresh: nobody waits
-		synctest.Wait()
-		wantRate(t, f, linea, "8")
 	})
 }
 
 // TestAnOldRateGivesWayToAHigherTable lets the service be down for days.
 func TestAnOldRateGivesWayToAHigherTable(t *testing.T) {
 	tests := []struct {
-		name, live, day, later string
-		origin                 cctp.Origin
-		levels                 string
+		name, live, later string
+		origin            cctp.Origin
+		levels            string
 	}{
-		{"the table is higher", "7", "7", "13", cctp.BuiltIn, "WARN WARN"},
-		{"the last good rate is higher", "20", "20", "20", cctp.LastGood, "WARN"},
+		{"the table is higher", "7", "13", cctp.BuiltIn, "WARN WARN"},
+		{"the last good rate is higher", "20", "20", cctp.LastGood, "WARN"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, charge(tt.live))
 				f, log := s.fees(t)
-				start := time.Now()
 				wantRate(t, f, linea, tt.live)
 				s.become(nil)
-				for time.Since(start) < 24*time.Hour {
-					wantRate(t, f, linea, tt.day)
-					time.Sleep(time.Minute)
-				}
+				time.Sleep(24*time.Hour - time.Second)
+				wantRate(t, f, linea, tt.live)
+				wantOrigin(t, f, linea, cctp.LastGood, "unreachable")
+				time.Sleep(time.Second)
+				wantRate(t, f, linea, tt.later)
+				time.Sleep(time.Hour)
+				wantRate(t, f, linea, tt.later)
 				wantOrigin(t, f, linea, tt.origin, "unreachable")
-				time.Sleep(5 * time.Minute)
-				for range 1000 {
-					wantRate(t, f, linea, tt.later)
-					time.Sleep(time.Minute)
-				}
-				if got := log.levels(); got != tt.levels {
+				if got := log.levels(linea); got != tt.levels {
 					t.Errorf("got %q in the log, want %q:\n%s", got, tt.levels, log)
 				}
 			})
@@ -244,26 +224,20 @@ func TestCloseEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
 		s := startService(t, charge("7"))
 		f, log := s.fees(t)
-		wantRate(t, f, linea, "7")
 		s.become(hang)
-		var waiting sync.WaitGroup
-		waiting.Go(func() { wantRate(t, f, optimism, "1.3") })
-		synctest.Wait()
+		time.Sleep(time.Minute + time.Second) // four requests hang, twelve sources wait for their turn
 		start := time.Now()
 		f.Close()
 		f.Close()
-		waiting.Wait()
-
-		wantRate(t, f, linea, "7")
-		wantRate(t, f, optimism, "1.3")
-		wantRate(t, f, polygon, "0")
 		if waited := time.Since(start); waited != 0 {
-			t.Errorf("waited %s after the end", waited)
+			t.Errorf("waited %s for the end", waited)
 		}
+		wantOrigin(t, f, linea, cctp.Live, "")
 		time.Sleep(time.Hour)
 		wantRate(t, f, linea, "7")
-		if got := len(s.requests()); got != 2 {
-			t.Errorf("got %d requests, want 2", got)
+		wantOrigin(t, f, linea, cctp.LastGood, "")
+		if got := len(s.requests()); got != 16+4 {
+			t.Errorf("got %d requests, want 20", got)
 		}
 		if log.String() != "" {
 			t.Errorf("got log %s, want none: closing is no failure", log)

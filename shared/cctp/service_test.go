@@ -56,6 +56,9 @@ type service struct {
 	deaf   bool             // do not even refuse it
 	paths  []string
 	times  []time.Time
+
+	waiting int // requests without an answer yet
+	most    int // of them at once
 }
 
 func startService(t *testing.T, behave http.HandlerFunc) *service {
@@ -81,11 +84,12 @@ func (s *service) requests() []time.Time {
 	return append([]time.Time(nil), s.times...)
 }
 
-// asked are the requests that reached the service.
-func (s *service) asked() []string {
+// asked are the requests that reached the service, and how many waited for an
+// answer at once.
+func (s *service) asked() (paths []string, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.paths...)
+	return append([]string(nil), s.paths...), s.most
 }
 
 func (s *service) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -120,6 +124,26 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	behave(w, r)
 }
 
+// transport is the way to the service. It counts the requests that wait for an
+// answer.
+type transport struct {
+	*http.Transport
+	s *service
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.count(1)
+	defer t.count(-1)
+	return t.Transport.RoundTrip(r)
+}
+
+func (t *transport) count(more int) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.waiting += more
+	t.s.most = max(t.s.most, t.s.waiting)
+}
+
 // Accept, Close and Addr make the service its own listener.
 func (s *service) Accept() (net.Conn, error) {
 	select {
@@ -133,14 +157,14 @@ func (s *service) Accept() (net.Conn, error) {
 func (s *service) Close() error   { close(s.closed); return nil }
 func (s *service) Addr() net.Addr { return &net.UnixAddr{Name: "service"} }
 
-// fees are rates looked up at the service. The base address has a secret in
-// each place where one can be.
+// fees are rates looked up at the service, already warm. The base address has
+// a secret in each place where one can be.
 func (s *service) fees(t *testing.T) (*cctp.Fees, *logged) {
 	t.Helper()
 	log := &logged{}
 	f, err := cctp.New(cctp.Config{FeeURL: "https://hidden:hidden@hidden.example/hidden/"}, chain.Reference().Settlement,
 		slog.New(slog.NewTextHandler(log, nil)),
-		&http.Transport{DialTLSContext: s.dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10})
+		&transport{&http.Transport{DialTLSContext: s.dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}, s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +179,20 @@ func (s *service) fees(t *testing.T) (*cctp.Fees, *logged) {
 			}
 		}
 	})
+	f.Warm(t.Context())
 	return f, log
 }
 
 // logged keeps what was logged.
 type logged struct{ journal.Journal }
 
-// levels are the level of each line.
-func (l *logged) levels() string {
+// levels are the level of each line about a source.
+func (l *logged) levels(source chain.ID) string {
 	var levels []string
 	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, " source="+source.String()+" ") {
+			continue
+		}
 		_, rest, _ := strings.Cut(line, "level=")
 		level, _, _ := strings.Cut(rest, " ")
 		levels = append(levels, level)
@@ -174,7 +202,7 @@ func (l *logged) levels() string {
 
 // Ways to behave.
 
-// charge answers as the issuer does; fee is the JSON of the fast fee.
+// charge answers as the issuer does; fee is the JSON of the fee at 1000.
 func charge(fee string) http.HandlerFunc {
 	return say(`[{"finalityThreshold":1000,"minimumFee":` + fee + `},{"finalityThreshold":2000,"minimumFee":0}]`)
 }
@@ -203,14 +231,20 @@ func trickle(w http.ResponseWriter, r *http.Request) {
 	for r.Context().Err() == nil {
 		io.WriteString(w, " ")
 		w.(http.Flusher).Flush()
-		time.Sleep(time.Second)
+		select {
+		case <-time.After(time.Second):
+		case <-r.Context().Done():
+		}
 	}
 }
 
 func delay(d time.Duration, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(d)
-		then(w, r)
+		select {
+		case <-time.After(d):
+			then(w, r)
+		case <-r.Context().Done():
+		}
 	}
 }
 

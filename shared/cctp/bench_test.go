@@ -26,28 +26,25 @@ func liveFees(b testing.TB) *cctp.Fees {
 // TestARateAllocatesNothing holds the path of every burn's quote to it.
 func TestARateAllocatesNothing(t *testing.T) {
 	f := liveFees(t)
-	ctx := t.Context()
-	if got := testing.AllocsPerRun(1000, func() { f.Rate(ctx, linea) }); got != 0 {
+	if got := testing.AllocsPerRun(1000, func() { f.Rate(linea) }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}
 }
 
 func BenchmarkRate(b *testing.B) {
 	f := liveFees(b)
-	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Rate(ctx, linea)
+		f.Rate(linea)
 	}
 }
 
 func BenchmarkRateParallel(b *testing.B) {
 	f := liveFees(b)
-	ctx := b.Context()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			f.Rate(ctx, linea)
+			f.Rate(linea)
 		}
 	})
 }

@@ -111,7 +111,7 @@ func (f *Fees) Warm(ctx context.Context) {
 
 // Rate is the fee of burns on a source chain. For a chain that is not the
 // source of a burn it is the highest rate there is, which is safe.
-func (f *Fees) Rate(_ context.Context, source chain.ID) Rate {
+func (f *Fees) Rate(source chain.ID) Rate {
 	s := f.byChain[source]
 	if s == nil {
 		return highest

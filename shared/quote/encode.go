@@ -1,21 +1,19 @@
 package quote
 
 import (
-	"context"
-
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // encode writes the transactions.
-func (e *Engine) encode(ctx context.Context, req *Request, q *Quote) error {
+func (e *Engine) encode(req *Request, q *Quote) error {
 	recipient, kind, err := req.Recipient.encode()
 	if err != nil {
 		return err
 	}
 	if q.Pair.Route == chain.CCTPInbound {
-		err = e.encodeBurn(ctx, req, q, recipient, kind)
+		err = e.encodeBurn(req, q, recipient, kind)
 	} else {
 		q.Calldata = encodeSwap(req, q, recipient, kind)
 	}
@@ -49,8 +47,8 @@ func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
 
 // encodeBurn writes the burn that the settlement chain's receiver, and nobody
 // else, can turn towards the hub.
-func (e *Engine) encodeBurn(ctx context.Context, req *Request, q *Quote, recipient []byte, kind uint8) error {
-	maxFee, err := e.fees.Rate(ctx, q.Pair.Src).MaxFee(&req.Amount)
+func (e *Engine) encodeBurn(req *Request, q *Quote, recipient []byte, kind uint8) error {
+	maxFee, err := e.fees.Rate(q.Pair.Src).MaxFee(&req.Amount)
 	if err != nil {
 		return fault.About(fault.Amount, err)
 	}

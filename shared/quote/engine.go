@@ -10,9 +10,9 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// IssuerFees knows what a fast transfer costs. It always has an answer.
+// IssuerFees knows what a burn costs. It always has an answer, at once.
 type IssuerFees interface {
-	Rate(ctx context.Context, source chain.ID) cctp.Rate
+	Rate(source chain.ID) cctp.Rate
 }
 
 // Integrators verifies a partner in the registry of a network.
@@ -42,7 +42,7 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	if err := e.price(ctx, req, q); err != nil {
 		return nil, err
 	}
-	if err := e.encode(ctx, req, q); err != nil {
+	if err := e.encode(req, q); err != nil {
 		return nil, err
 	}
 	return q, nil

@@ -49,7 +49,7 @@ func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID)
 // fees notes which source it was asked about.
 type fees struct{ asked []chain.ID }
 
-func (f *fees) Rate(_ context.Context, source chain.ID) cctp.Rate {
+func (f *fees) Rate(source chain.ID) cctp.Rate {
 	f.asked = append(f.asked, source)
 	rate, _ := cctp.FromMilliBPS(1300)
 	return rate

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/shared/journal"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 func TestRestartKeepsCounts(t *testing.T) {

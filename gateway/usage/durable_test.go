@@ -187,7 +187,7 @@ func TestDiskIsFull(t *testing.T) {
 			r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
 			r.db.SetMaxOpenConns(1) // the one that the pragmas are for
 			r.exec(t, block.on)
-			const clients = 2000
+			const clients = 300
 			for i := range clients {
 				r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
 			}

@@ -322,13 +322,13 @@ func TestReportIsJSONWithoutNulls(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	r := begin(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}, &clock{t: noon})
-	const callers, calls = 8, 2000
+	const callers, calls = 8, 300
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
 			for n := range calls {
-				r.call(fmt.Sprintf("origin https://wallet-%d.example", i*calls+n%50), 1)
-				if n%500 == 0 {
+				r.call(fmt.Sprintf("origin https://wallet-%d.example", i*calls+n%20), 1)
+				if n%100 == 0 {
 					r.clock.pass(time.Minute)
 					r.report(t)
 					r.LastDay("v1")

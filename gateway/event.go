@@ -16,6 +16,7 @@ type Event struct {
 	Method    string
 	Version   string     // empty for a path of no version
 	Route     string     // the path as mounted, never as the client wrote it; empty where no route took the request
+	Quotes    bool       // the route is one that quotes
 	Status    int        // 0 where nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
 	Rehearsal bool       // the client asked for a later stage of the version, and was refused for that

@@ -147,14 +147,14 @@ func (s *shard) take(rows []row, now int64) []row {
 	return rows
 }
 
-// outcome is empty for an answer that is not counted: one by no version, or one
-// that is neither a quote nor an error.
+// outcome is empty for an answer that is not counted: one that is neither a
+// quote nor an error of a route that quotes.
 func outcome(e *gateway.Event) string {
 	switch {
-	case e.Version == "", e.Code == "" && e.Pair == nil:
-		return ""
-	case e.Code == "":
+	case e.Code == "" && e.Pair != nil:
 		return served
+	case e.Code == "" || !e.Quotes:
+		return ""
 	case e.Rehearsal:
 		return rehearsed
 	case e.Code == fault.VersionBrownout, e.Code == fault.VersionRetired:

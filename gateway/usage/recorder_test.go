@@ -166,15 +166,16 @@ func TestWhatCounts(t *testing.T) {
 		{Version: "v1", Pair: pair},
 		{Version: "v1", Pair: pair},
 		{Version: "v3", Pair: pair},
-		{Version: "v1"},                                                     // a list of routers
-		{Version: "v9", Pair: pair},                                         // not served here
-		{Pair: pair},                                                        // of no version
-		{Code: fault.NotFound},                                              // of no version
-		{Version: "v1", Code: fault.VersionBrownout},                        // refused
-		{Version: "v1", Code: fault.VersionRetired},                         // refused
-		{Version: "v1", Code: fault.VersionRetired, Rehearsal: true},        // rehearsed
-		{Version: "v1", Code: fault.RateLimited},                            // failed
-		{Version: "v1", Code: fault.UnsupportedPair, Time: time.Unix(0, 0)}, // failed, long ago
+		{Version: "v1"},             // a list of routers
+		{Version: "v9", Pair: pair}, // not served here
+		{Pair: pair},                // of no version
+		{Code: fault.NotFound},      // of no version
+		{Version: "v1", Quotes: true, Code: fault.VersionBrownout},                        // refused
+		{Version: "v1", Quotes: true, Code: fault.VersionRetired},                         // refused
+		{Version: "v1", Quotes: true, Code: fault.VersionRetired, Rehearsal: true},        // rehearsed
+		{Version: "v1", Quotes: true, Code: fault.RateLimited},                            // failed
+		{Version: "v1", Quotes: true, Code: fault.UnsupportedPair, Time: time.Unix(0, 0)}, // failed, long ago
+		{Version: "v1", Code: fault.NotFound},                                             // not a route that quotes
 	} {
 		if e.Time.IsZero() {
 			e.Time = noon

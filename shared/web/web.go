@@ -37,7 +37,7 @@ type Route struct {
 	// Revision, if any, claims only those requests for Path that name this
 	// revision; the others belong to the module that has the path without one.
 	Revision string
-	// Quotes marks the routes a version exists for: their use is its use.
+	// Quotes marks the routes whose use counts as use of the version.
 	Quotes bool
 	// Free routes are not counted against the caller's request budget, and
 	// outlive their version.

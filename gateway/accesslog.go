@@ -56,6 +56,12 @@ func (e *Event) record() slog.Record {
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
 		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
 		slog.Float64("durationMs", e.millis()), slog.String("client", e.Client))
+	if e.TraceID != "" {
+		record.AddAttrs(slog.String("traceId", e.TraceID))
+	}
+	if e.Rehearsal {
+		record.AddAttrs(slog.Bool("rehearsal", true))
+	}
 	return record
 }
 
@@ -81,6 +87,13 @@ func (e *Event) appendJSON(b []byte) []byte {
 	b = strconv.AppendFloat(b, e.millis(), 'f', -1, 64)
 	b = append(b, `,"client":`...)
 	b = appendQuoted(b, e.Client)
+	if e.TraceID != "" {
+		b = append(b, `,"traceId":`...)
+		b = appendQuoted(b, e.TraceID)
+	}
+	if e.Rehearsal {
+		b = append(b, `,"rehearsal":true`...)
+	}
 	return append(b, "}\n"...)
 }
 

@@ -22,6 +22,12 @@ func slogged(t interface{ Fatal(...any) }, handler slog.Handler, e *gateway.Even
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
 		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
 		slog.Float64("durationMs", float64(e.Took.Microseconds())/1000), slog.String("client", e.Client))
+	if e.TraceID != "" {
+		record.AddAttrs(slog.String("traceId", e.TraceID))
+	}
+	if e.Rehearsal {
+		record.AddAttrs(slog.Bool("rehearsal", true))
+	}
 	if err := handler.Handle(context.Background(), record); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +50,8 @@ func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 			Code:      rapid.SampledFrom([]fault.Code{"", fault.RateLimited}).Draw(t, "code"),
 			Took:      time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "took")),
 			Client:    printable.Draw(t, "client"),
+			TraceID:   rapid.SampledFrom([]string{"", "4bf92f3577b34da6a3ce929d0e0e4736"}).Draw(t, "trace"),
+			Rehearsal: rapid.Bool().Draw(t, "rehearsal"),
 		}
 		for format, handler := range map[string]func(io.Writer) slog.Handler{
 			"json": func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },

@@ -113,6 +113,9 @@ func TestFindingsAreTrue(t *testing.T) {
 			t.Fatalf("%s?%s was answered and not compared", quotePath(m), query)
 		}
 	})
+	if testing.Short() {
+		return // too few requests to come across every outcome
+	}
 	for _, outcome := range []gateway.Outcome{gateway.SameMoney, gateway.DifferentMoney, gateway.Refused} {
 		if found[outcome] == 0 {
 			t.Errorf("no request was found %s: %v", outcome, found)

@@ -15,7 +15,10 @@ func allowOrigins() func(http.Handler) http.Handler {
 	return cors.Handler(cors.Options{
 		AllowedOrigins: []string{"*"},
 		AllowedMethods: []string{http.MethodGet, http.MethodHead},
-		AllowedHeaders: []string{"Accept", "Content-Type", "API-Revision", "API-Rehearse"},
+		AllowedHeaders: []string{
+			"Accept", "Content-Type", "API-Revision", "API-Rehearse", "API-Key", "If-None-Match", "X-Request-ID",
+			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // added by tracing libraries to every request
+		},
 		ExposedHeaders: append(lifecycle.ResponseHeaders(),
 			"X-Request-ID", "Retry-After", "Quote-Warning",
 			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),

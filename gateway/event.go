@@ -13,6 +13,7 @@ type Event struct {
 	Time      time.Time // when it was answered
 	Took      time.Duration
 	RequestID string
+	TraceID   string // of the client's own trace, from its traceparent; empty if it sent none
 	Method    string
 	Version   string     // empty for a path of no version
 	Route     string     // the path as mounted, never as the client wrote it; empty where no route took the request

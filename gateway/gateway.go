@@ -78,6 +78,10 @@ func New(cfg Config, parts Parts) *Gateway {
 	})
 	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+		if r.Method == http.MethodOptions { // a preflight has been answered before
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
 	})
 	g.Handler = g.observe(router)

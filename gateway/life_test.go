@@ -159,3 +159,48 @@ func TestVersionsDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestRehearsalsAreCachedByNobody, not even those of a document that everyone
+// may cache.
+func TestRehearsalsAreCachedByNobody(t *testing.T) {
+	gw := newGateway(t)
+	for _, m := range modules() {
+		r := httptest.NewRequest("GET", "/"+m.Name+"/openapi.yaml", nil)
+		w := httptest.NewRecorder()
+		gw.ServeHTTP(w, r)
+		if got := w.Header().Get("Cache-Control"); got != "public, max-age=300" {
+			t.Errorf("%s: got Cache-Control %q", m.Name, got)
+		}
+		r.Header.Set("API-Rehearse", "brownout")
+		w = httptest.NewRecorder()
+		gw.ServeHTTP(w, r)
+		if got := w.Header().Get("Cache-Control"); w.Code != http.StatusOK || got != "no-store" {
+			t.Errorf("%s, rehearsed: got %d, Cache-Control %q", m.Name, w.Code, got)
+		}
+	}
+}
+
+// TestTheLogTellsTracesAndRehearsals of those requests that have them.
+func TestTheLogTellsTracesAndRehearsals(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for name, tt := range map[string]struct {
+		header, value, want string
+		logged              bool
+	}{
+		"a trace":             {"Traceparent", "00-" + id + "-00f067aa0ba902b7-01", `"traceId":"` + id + `"`, true},
+		"a later version":     {"Traceparent", "01-" + id + "-00f067aa0ba902b7-01-more", `"traceId":"` + id + `"`, true},
+		"a trace cut off":     {"Traceparent", "00-" + id, "traceId", false},
+		"a trace in capitals": {"Traceparent", "00-" + strings.ToUpper(id) + "-00f067aa0ba902b7-01", "traceId", false},
+		"a rehearsal":         {"API-Rehearse", "retired", `"rehearsal":true`, true},
+		"neither":             {"Accept", "*/*", "rehearsal", false},
+	} {
+		var logs bytes.Buffer
+		gw := mount(t, setup{logs: &logs})
+		r := httptest.NewRequest("GET", "/v3/swap/quote"+someQuote+"&recipient="+somebody, nil)
+		r.Header.Set(tt.header, tt.value)
+		gw.ServeHTTP(httptest.NewRecorder(), r)
+		if strings.Contains(logs.String(), tt.want) != tt.logged {
+			t.Errorf("%s: that %s is logged should be %v:\n%s", name, tt.want, tt.logged, &logs)
+		}
+	}
+}

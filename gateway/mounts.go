@@ -32,7 +32,7 @@ func Modules(core Core) []web.Module {
 	engine := noting{core.Engine}
 	return []web.Module{
 		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
-		v3legacy.Module(engine),
+		v3legacy.Module(engine, core.Deployment),
 		v1.Module(engine),
 	}
 }

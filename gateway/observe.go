@@ -53,6 +53,9 @@ func (t *trace) WriteHeader(status int) {
 	if t.event.Status == 0 {
 		t.event.Status = status
 	}
+	if t.event.Rehearsal {
+		t.Header()["Cache-Control"] = noStore // whatever the route says: a cache would give it to everyone
+	}
 	t.ResponseWriter.WriteHeader(status)
 }
 
@@ -92,7 +95,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 func (g *Gateway) report(t *trace, r *http.Request) {
 	e := &t.event
 	e.Took = time.Since(t.start)
-	e.Time, e.RequestID, e.Method = t.start.Add(e.Took), t.id[0], r.Method
+	e.Time, e.RequestID, e.TraceID, e.Method = t.start.Add(e.Took), t.id[0], traceID(r.Header), r.Method
 	if t.quoted != nil && e.Version != g.modules[0].Name {
 		e.Finding = g.compare(t.quoted, r.URL.RawQuery)
 	}
@@ -119,6 +122,24 @@ func newRequestID() string {
 	hex.Encode(text[:], random[:])
 	return string(text[:])
 }
+
+// traceID is the ID of the trace that a request belongs to, if its client sent
+// one as W3C Trace Context writes it: 00-<32 digits>-<16 digits>-<2 digits>.
+func traceID(h http.Header) string {
+	values := h[traceparent]
+	if len(values) != 1 || len(values[0]) < 55 || values[0][2] != '-' || values[0][35] != '-' {
+		return ""
+	}
+	id := values[0][3:35]
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return ""
+		}
+	}
+	return id
+}
+
+const traceparent = "Traceparent" // as net/http stores it
 
 // recover turns a panic into an answer and a logged stack.
 func (g *Gateway) recover(next http.Handler) http.Handler {

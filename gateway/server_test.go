@@ -155,6 +155,9 @@ func TestOddRequestsOverARealConnection(t *testing.T) {
 			}
 			body, _ := io.ReadAll(res.Body)
 			res.Body.Close()
+			if method == "OPTIONS" && res.StatusCode == http.StatusNoContent && res.Header.Get("Allow") == "GET, HEAD, OPTIONS" && len(body) == 0 {
+				continue // the path is one of ours
+			}
 			var read struct{ Error, Code, RequestID string }
 			if err := json.Unmarshal(body, &read); err != nil || read.Error == "" || read.Code == "" || read.RequestID == "" {
 				t.Errorf("%s %s: got %d %q, want an error in JSON", method, target, res.StatusCode, body)

@@ -15,11 +15,7 @@ var chains = []string{"1", "56", "137", "369", "8453", "42161", "69696969", "969
 
 // decodeQuote ignores an integratorId: this version has none.
 func decodeQuote(q *wire.Query) (quote.Request, error) {
-	req, err := wire.DecodeSwap(q, parseChain)
-	if err == nil {
-		req.Recipient, err = wire.DecodeOptionalRecipient(q)
-	}
-	return req, err
+	return wire.DecodeSwapToAnyone(q, parseChain)
 }
 
 func parseChain(text string) (chain.ID, error) {

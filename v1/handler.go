@@ -32,14 +32,16 @@ func Module(quoter Quoter) web.Module {
 			{Path: "/v1/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
-		MapFault: wire.MapFault,
+		MapFault: mapFault,
 	}
 }
 
 type handler struct{ quoter Quoter }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decodeQuote(wire.QueryOf(r))
+	query := wire.QueryOf(r)
+	wire.WarnOfSlips(w.Header(), query, wire.Params)
+	req, err := decodeQuote(query)
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,15 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.Recipient.Zero() {
-		w.Header().Set("Quote-Warning", "no recipient was given, so this calldata pays the zero address: do not sign it")
+		w.Header().Add(wire.Warning, warnZero(query.Has("recipient")))
 	}
 	return mapQuote(q).Send(w)
+}
+
+// warnZero says why the calldata pays nobody.
+func warnZero(given bool) string {
+	if given {
+		return "the recipient is the zero address, so what this calldata sends is lost: do not sign it"
+	}
+	return "no recipient was given, so this calldata pays the zero address: do not sign it"
 }

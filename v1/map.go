@@ -1,9 +1,19 @@
 package v1
 
 import (
+	"slices"
+
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/wire"
 )
+
+// mapFault offers no destination that this version does not know.
+func mapFault(e *fault.Error, requestID string) (int, any) {
+	known := *e
+	known.Alternatives = slices.DeleteFunc(slices.Clone(e.Alternatives), func(a fault.Alternative) bool { return !slices.Contains(chains, a.Chain) })
+	return wire.MapFault(&known, requestID)
+}
 
 func mapQuote(q *quote.Quote) *wire.Body {
 	src, dst := q.Pair.SrcToken.Address.String(), q.Pair.DstToken.Address.String()

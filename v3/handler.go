@@ -31,7 +31,7 @@ var contract []byte
 
 // Module is this version over a core.
 func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Module {
-	h := handler{quoter, deployment.Name, mapRouters(deployment.Routers()), health}
+	h := handler{quoter, deployment, wire.MapRouters(deployment), health}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
@@ -48,13 +48,15 @@ func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Modu
 
 type handler struct {
 	quoter     Quoter
-	deployment string
-	routers    routersBody
+	deployment *chain.Deployment
+	routers    wire.Routers
 	health     Health
 }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decodeQuote(wire.QueryOf(r))
+	query := wire.QueryOf(r)
+	wire.WarnOfSlips(w.Header(), query, params)
+	req, err := decodeQuote(query)
 	if err != nil {
 		return err
 	}

@@ -6,32 +6,15 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
-type routersBody struct {
-	Data []routerBody `json:"data"`
-}
-
-type routerBody struct {
-	ChainID chain.ID `json:"chainId"`
-	Symbol  string   `json:"symbol"`
-	Token   string   `json:"token"`
-	Router  string   `json:"router"`
-}
-
-func mapRouters(routers []chain.Router) routersBody {
-	body := routersBody{Data: make([]routerBody, len(routers))}
-	for i, r := range routers {
-		body.Data[i] = routerBody{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
-	}
-	return body
-}
-
 type healthBody struct {
-	Status     string         `json:"status"`
-	Deployment string         `json:"deployment"`
-	Registries []registryBody `json:"registries"`
-	IssuerFees []issuerFee    `json:"issuerFees"`
+	Status     string          `json:"status"`
+	Deployment string          `json:"deployment"`
+	Settlement wire.Settlement `json:"settlement"`
+	Registries []registryBody  `json:"registries"`
+	IssuerFees []issuerFee     `json:"issuerFees"`
 }
 
 type registryBody struct {
@@ -47,10 +30,11 @@ type issuerFee struct {
 	Problem    string      `json:"problem,omitempty"`
 }
 
-func mapHealth(deployment string, registries []integrator.Health, fees []cctp.State) healthBody {
+func mapHealth(deployment *chain.Deployment, registries []integrator.Health, fees []cctp.State) healthBody {
 	body := healthBody{
 		Status:     "ok",
-		Deployment: deployment,
+		Deployment: deployment.Name,
+		Settlement: wire.MapSettlement(deployment),
 		Registries: make([]registryBody, len(registries)),
 		IssuerFees: make([]issuerFee, len(fees)),
 	}

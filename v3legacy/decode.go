@@ -8,9 +8,5 @@ import (
 
 // decodeQuote ignores an integratorId: this revision has none.
 func decodeQuote(q *wire.Query) (quote.Request, error) {
-	req, err := wire.DecodeSwap(q, chain.ParseID)
-	if err == nil {
-		req.Recipient, err = wire.DecodeRecipient(q)
-	}
-	return req, err
+	return wire.DecodeSwap(q, chain.ParseID)
 }

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"net/http"
 
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -21,14 +22,15 @@ type Quoter interface {
 var contract []byte
 
 // Module is this version over a core.
-func Module(quoter Quoter) web.Module {
-	h := handler{quoter}
+func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
+	h := handler{quoter, wire.MapRouters(deployment)}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
+			{Path: "/v3legacy/app/routers", Handle: h.listRouters},
 			{Path: "/v3legacy/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
@@ -36,10 +38,15 @@ func Module(quoter Quoter) web.Module {
 	}
 }
 
-type handler struct{ quoter Quoter }
+type handler struct {
+	quoter  Quoter
+	routers wire.Routers
+}
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	req, err := decodeQuote(wire.QueryOf(r))
+	query := wire.QueryOf(r)
+	wire.WarnOfSlips(w.Header(), query, wire.Params)
+	req, err := decodeQuote(query)
 	if err != nil {
 		return err
 	}
@@ -48,4 +55,8 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
+}
+
+func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {
+	return web.JSON(w, http.StatusOK, h.routers)
 }

@@ -56,7 +56,7 @@ func (w *world) allowances(t *testing.T) {
 
 func (w *world) nonce(t *testing.T, src chain.ID) uint64 {
 	t.Helper()
-	nonce, err := w.net.Chain(src).Client().NonceAt(t.Context(), swapper(src).Address, nil)
+	nonce, err := w.net.Chain(src).Client().NonceAt(t.Context(), reference.User.Address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (w *world) forged(t *testing.T, s wallet.Swap, alter func(t *testing.T, dat
 		t.Error("the check lets it pass")
 	}
 	if checked.Approval != nil {
-		if _, err := w.send(t.Context(), s.Src, swapper(s.Src).Key, *checked.Approval); err != nil {
+		if _, err := w.send(t.Context(), s.Src, reference.User.Key, *checked.Approval); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +262,7 @@ func (w *world) noRecipient(t *testing.T) {
 
 func (w *world) mustSend(t *testing.T, src chain.ID, tx wallet.Transaction) *types.Receipt {
 	t.Helper()
-	receipt, err := w.send(t.Context(), src, swapper(src).Key, tx)
+	receipt, err := w.send(t.Context(), src, reference.User.Key, tx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,17 +81,13 @@ func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error
 // execute signs and sends, over JSON-RPC as a wallet does.
 func (d *devnet) execute(ctx context.Context, q *wallet.Checked) (*types.Receipt, error) {
 	node := d.chains.Chain(q.Swap.Src).URL()
-	signer := reference.User
-	if q.Swap.Src.Private() {
-		signer = reference.Executor
-	}
 	d.line("\n3. Sign and send, on %s.", name(q.Swap.Src))
 	client, err := ethclient.DialContext(ctx, node)
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	sender := wallet.Sender{Node: client, Key: signer.Key, Progress: func(what string) { d.line("   %s", what) }}
+	sender := wallet.Sender{Node: client, Key: reference.User.Key, Progress: func(what string) { d.line("   %s", what) }}
 	return sender.Execute(ctx, q)
 }
 

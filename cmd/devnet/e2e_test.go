@@ -135,7 +135,7 @@ func (w *world) quote(t *testing.T, version string, s wallet.Swap) (*wallet.Quot
 // execute signs and sends a quote as the client flow says.
 func (w *world) execute(t *testing.T, q *wallet.Checked) *types.Receipt {
 	t.Helper()
-	sender := wallet.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: swapper(q.Swap.Src).Key}
+	sender := wallet.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: reference.User.Key}
 	defer w.turns.take(q.Swap.Src.Network())()
 	receipt, err := sender.Execute(t.Context(), q)
 	if err != nil {
@@ -151,14 +151,6 @@ func (t *turns) take(network chain.ID) (done func()) {
 	lock, _ := t.locks.LoadOrStore(network, new(sync.Mutex))
 	lock.(*sync.Mutex).Lock()
 	return lock.(*sync.Mutex).Unlock
-}
-
-// swapper is who swaps from a routing ID.
-func swapper(src chain.ID) reference.Account {
-	if src.Private() {
-		return reference.Executor
-	}
-	return reference.User
 }
 
 // settle has the operator pay out the one order of a transaction.

@@ -92,7 +92,7 @@ func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
 // wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.
 func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
 	t.Helper()
-	me, want := swapper(s.Src).Address, negative(s.Amount)
+	me, want := reference.User.Address, negative(s.Amount)
 	value := new(big.Int)
 	if s.SrcToken.Native() {
 		value.Set(s.Amount)

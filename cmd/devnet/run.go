@@ -107,8 +107,6 @@ func (d *devnet) introduce() {
 	d.line("")
 	d.line("  user         %s, rich in every token on every chain", reference.User.Address)
 	d.line("  its key      %s", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
-	d.line("  executor     %s, sends what leaves a private balance", reference.Executor.Address)
-	d.line("  its key      %s", hexutil.Encode(crypto.FromECDSA(reference.Executor.Key)))
 	d.line("  integrator   %s, registered, takes 0.25 %%", reference.Integrator.Wallet)
 	d.line("  treasury     %s, gets the protocol's fees", reference.Treasury)
 	d.line("\nAnyone has these keys: never send them anything on a real chain.")

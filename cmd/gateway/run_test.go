@@ -133,9 +133,9 @@ func TestAdminSeesWhatHappened(t *testing.T) {
 	get(t, base+"/v3/swap/quote")
 	for path, wants := range map[string][]string{
 		"/metrics": {
-			`quotegate_http_requests_total{code="none",route="/v3/swap/quote",status="200",version="v3"} 1`,
-			`quotegate_http_requests_total{code="MISSING_PARAMETER",route="/v3/swap/quote",status="400",version="v3"} 1`,
-			`quotegate_http_requests_total{code="none",route="` + quotes + `",status="200",version="` + version + `"} 1`,
+			`quotegate_http_requests_total{code="none",rehearsal="false",route="/v3/swap/quote",status="200",version="v3"} 1`,
+			`quotegate_http_requests_total{code="MISSING_PARAMETER",rehearsal="false",route="/v3/swap/quote",status="400",version="v3"} 1`,
+			`quotegate_http_requests_total{code="none",rehearsal="false",route="` + quotes + `",status="200",version="` + version + `"} 1`,
 			"quotegate_build_info", "go_goroutines",
 		},
 		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"findings":[{"outcome":"same","calls":1}]`, `"successor":"v3"`},

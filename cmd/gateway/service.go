@@ -51,6 +51,9 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return fmt.Errorf("DEPLOYMENT_FILE: %w", err)
 	}
 	s.deployment = deployment.Name
+	for _, warning := range deployment.Warnings {
+		log.Warn("deployment: " + warning)
+	}
 	figures := metrics.New()
 
 	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log.Logger, nil)
@@ -106,6 +109,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		Level:     log.level,
 		Log:       log.Logger,
 	})
+	fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	return nil
 }
 

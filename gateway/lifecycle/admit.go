@@ -37,10 +37,10 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, who caller.C
 func (v *version) refuse(who caller.Caller, now time.Time) *fault.Error {
 	switch v.stage(now) {
 	case Retired:
-		return v.retired()
+		return v.retired(now)
 	case BrowningOut:
 		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(v.name, b.Share, who) {
-			return v.brownout(b.To)
+			return v.brownout(now, b.To)
 		}
 	}
 	return nil
@@ -68,11 +68,11 @@ func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault
 	}
 	h.Set(rehearseHeader, string(stage))
 	if stage == Retired {
-		return v.retired()
+		return v.retired(now)
 	}
 	b, planned := v.schedule.NextBrownout(now)
 	if !planned {
 		b.To = now.Add(rehearsalLength).UTC().Truncate(time.Second)
 	}
-	return v.brownout(b.To)
+	return v.brownout(now, b.To)
 }

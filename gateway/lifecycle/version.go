@@ -64,25 +64,36 @@ func (v *version) announce(h http.Header, now time.Time) {
 }
 
 // retired is the answer once the version is gone.
-func (v *version) retired() *fault.Error {
-	return v.refusal(fault.VersionRetired, "was retired", " on ")
+func (v *version) retired(now time.Time) *fault.Error {
+	return v.refusal(fault.VersionRetired, "was retired"+v.onSunset(now, " on ", ""))
 }
 
 // brownout is the answer to the clients in the share of a window.
-func (v *version) brownout(until time.Time) *fault.Error {
-	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+stamp(until), ", and for good on ")
+func (v *version) brownout(now, until time.Time) *fault.Error {
+	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+stamp(until)+
+		v.onSunset(now, ", and for good on ", ", and for good once few enough clients are left"))
 	e.Until = until
 	return e
 }
 
-// refusal says what happened to the version, when its sunset is, and where to
-// go instead, as far as the plan knows.
-func (v *version) refusal(code fault.Code, what, beforeSunset string) *fault.Error {
+// onSunset says when the version goes. The date of a version that is held has
+// passed and says nothing; it is rehearsed without.
+func (v *version) onSunset(now time.Time, before, held string) string {
+	switch s := v.schedule; {
+	case s == nil || s.Sunset.IsZero():
+		return ""
+	case v.stage(now) == Held:
+		return held
+	default:
+		return before + stamp(s.Sunset)
+	}
+}
+
+// refusal says what happened to the version, and where to go instead, as far as
+// the plan knows.
+func (v *version) refusal(code fault.Code, what string) *fault.Error {
 	e := fault.New(code, "Version %s %s", v.name, what)
 	if s := v.schedule; s != nil {
-		if !s.Sunset.IsZero() {
-			e.Message += beforeSunset + stamp(s.Sunset)
-		}
 		e.Message += "; use " + s.Successor + " instead, as " + s.Docs + " explains"
 		e.Successor = s.Successor
 	}

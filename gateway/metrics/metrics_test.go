@@ -99,6 +99,7 @@ func TestExposition(t *testing.T) {
 	requests.Observe(event("v1", "/v1/quote", 0, "", 80*time.Microsecond)) // nothing written is a 200
 	requests.Observe(event("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second))
 	requests.Observe(event("", "", 404, fault.NotFound, time.Millisecond))
+	requests.Observe(&gateway.Event{Version: "v1", Route: "/v1/quote", Status: 410, Code: fault.VersionRetired, Rehearsal: true})
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
@@ -108,13 +109,14 @@ func TestExposition(t *testing.T) {
 
 	got := scrape(t, m)
 	for _, want := range []string{
-		`quotegate_http_requests_total{code="none",route="/v1/quote",status="200",version="v1"} 2`,
-		`quotegate_http_requests_total{code="INTEGRATOR_UNVERIFIED",route="/v1/quote",status="503",version="v1"} 1`,
-		`quotegate_http_requests_total{code="NOT_FOUND",route="none",status="404",version="none"} 1`,
-		`quotegate_http_requests_total{code="INTERNAL",route="/swap/v1/quote",status="500",version="v1"} 0`,
-		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 0`,
-		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 2`,
-		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 3`,
+		`quotegate_http_requests_total{code="none",rehearsal="false",route="/v1/quote",status="200",version="v1"} 2`,
+		`quotegate_http_requests_total{code="INTEGRATOR_UNVERIFIED",rehearsal="false",route="/v1/quote",status="503",version="v1"} 1`,
+		`quotegate_http_requests_total{code="NOT_FOUND",rehearsal="false",route="none",status="404",version="none"} 1`,
+		`quotegate_http_requests_total{code="INTERNAL",rehearsal="false",route="/swap/v1/quote",status="500",version="v1"} 0`,
+		`quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="true",route="/v1/quote",status="410",version="v1"} 1`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 1`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 3`,
+		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 4`,
 		`quotegate_quotes_total{kind="shield"} 1`,
 		`quotegate_quotes_total{kind="burn"} 0`,
 		`quotegate_integrator_lookups_total{chain="369",result="hit"} 2`,
@@ -211,7 +213,7 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 		t.Error("garbage has become a label")
 	}
 	// The routes here, and none, each with every status and every code.
-	most := (3 + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
+	most := 2 * (3 + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
 	if got := strings.Count(text, "\nquotegate_http_requests_total{"); got > most {
 		t.Errorf("got %d series of requests, want at most %d", got, most)
 	}
@@ -248,7 +250,7 @@ func TestConcurrentUse(t *testing.T) {
 	sum := 0.0
 	for _, s := range statuses {
 		for _, c := range fault.Codes() {
-			sum += testutil.ToFloat64(requests.counters.WithLabelValues("v1", "/v1/quote", statusLabel(s), codeLabel(c)))
+			sum += testutil.ToFloat64(requests.counters.WithLabelValues("v1", "/v1/quote", statusLabel(s), codeLabel(c), "false"))
 		}
 	}
 	if sum != callers*calls {

@@ -48,8 +48,8 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	r := &Requests{
 		counters: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "http_requests_total",
-			Help: "Requests answered, by version, route as mounted, status and error code.",
-		}, []string{"version", "route", "status", "code"}),
+			Help: "Requests answered, by version, route as mounted, status, error code, and whether the client rehearsed a later stage.",
+		}, []string{"version", "route", "status", "code", "rehearsal"}),
 		routes: make(map[place]*route),
 		quotes: make(map[string]prometheus.Counter),
 	}
@@ -68,8 +68,8 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	add := func(at place) *route {
 		// A counter that begins at its first failure hides that failure from
 		// rate(): those that alerts look at begin at 0.
-		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal))
-		return &route{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none)}
+		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
+		return &route{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none, "false")}
 	}
 	r.unrouted = add(place{none, none})
 	for i := range modules {
@@ -95,11 +95,11 @@ func (r *Requests) Observe(e *gateway.Event) {
 	if status == 0 {
 		status = 200 // nothing was written, which net/http sends as 200
 	}
-	if status == 200 && e.Code == "" {
+	if status == 200 && e.Code == "" && !e.Rehearsal {
 		at.ok.Inc()
 		return
 	}
-	r.counters.WithLabelValues(at.version, at.path, statusLabel(status), codeLabel(e.Code)).Inc()
+	r.counters.WithLabelValues(at.version, at.path, statusLabel(status), codeLabel(e.Code), strconv.FormatBool(e.Rehearsal)).Inc()
 }
 
 func statusLabel(status int) string {

@@ -41,7 +41,7 @@ func watchFees(fees func() []cctp.State) *collector {
 	rate := c.desc("issuer_fee_bps", "Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.", "chain")
 	age := c.desc("issuer_fee_age_seconds", "Time since the issuer's service gave the rate. Absent while the built-in table serves.", "chain")
 	origin := c.desc("issuer_fee_origin", "1 for where the rate of a source chain is from: live, last_good or built_in.", "chain", "origin")
-	failing := c.desc("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none. A rate that merely aged, because nobody asked for it, is 0.", "chain")
+	failing := c.desc("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none.", "chain")
 	c.collect = func(send send) {
 		for _, f := range fees() {
 			chain := f.Source.String()
@@ -118,8 +118,8 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 
 func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
 	c := &collector{}
-	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, all instances together.", "version", "window")
-	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, all instances together.", "version", "window")
+	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
+	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
 	left := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
 	c.collect = func(send send) {
 		for _, t := range totals() {

@@ -93,7 +93,15 @@ func (r Rate) String() string {
 // Estimate is the issuer's fee on amount, rounded up. It is exact for every
 // amount there is.
 func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
-	return mulDivUp(amount, uint256.NewInt(r.nano), whole)
+	// The amount is taken apart so that no product needs more than 256 bits.
+	rate := uint256.NewInt(r.nano)
+	var fee, rest uint256.Int
+	fee.DivMod(amount, whole, &rest)
+	fee.Mul(&fee, rate)
+	rest.Mul(&rest, rate)
+	divideUp(&rest, whole)
+	fee.Add(&fee, &rest)
+	return fee
 }
 
 // MaxFee is what a burn of amount may cost at most: the estimate and a fifth
@@ -101,8 +109,9 @@ func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
 // not less than its amount, so there is no maxFee for such an amount but an
 // error for the caller.
 func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
-	estimate := r.Estimate(amount)
-	fee := mulDivUp(&estimate, uint256.NewInt(6), uint256.NewInt(5))
+	fee := r.Estimate(amount)
+	fee.Mul(&fee, uint256.NewInt(6))
+	divideUp(&fee, uint256.NewInt(5))
 	if fee.Lt(amount) {
 		return fee, nil
 	}
@@ -117,13 +126,11 @@ func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	return uint256.Int{}, err
 }
 
-// mulDivUp is x × y / d, rounded up. The result must fit 256 bits, which it
-// does for every amount and every rate.
-func mulDivUp(x, y, d *uint256.Int) uint256.Int {
-	var quotient, rest uint256.Int
-	quotient.MulDivOverflow(x, y, d)
-	if !rest.MulMod(x, y, d).IsZero() {
-		quotient.AddUint64(&quotient, 1)
+// divideUp divides n by d, rounding up.
+func divideUp(n, d *uint256.Int) {
+	var remainder uint256.Int
+	n.DivMod(n, d, &remainder)
+	if !remainder.IsZero() {
+		n.AddUint64(n, 1)
 	}
-	return quotient
 }

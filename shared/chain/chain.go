@@ -50,10 +50,33 @@ func ParseID(text string) (ID, error) {
 	if id, ok := idByText[text]; ok {
 		return id, nil
 	}
-	if n, err := strconv.ParseUint(text, 10, 64); err != nil || strconv.FormatUint(n, 10) != text {
-		return 0, fault.New(fault.UnsupportedChain, "A chain is given by its numeric chain ID, such as 369 or 8453")
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
+		return 0, fault.New(fault.UnsupportedChain, "Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
 	}
-	return 0, fault.New(fault.UnsupportedChain, "Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
+	hint := ""
+	if id, ok := otherNotation(text); ok {
+		hint = "; write " + id.String()
+	}
+	return 0, fault.New(fault.UnsupportedChain, "A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, supportedIDs)
+}
+
+// otherNotation finds the chain that is meant by an ID in hexadecimal (0x171) or
+// as CAIP-2 writes it (eip155:369), or by the name of a network.
+func otherNotation(text string) (ID, bool) {
+	if digits, ok := strings.CutPrefix(text, "eip155:"); ok {
+		id, known := idByText[digits]
+		return id, known
+	}
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		id, known := idByText[strconv.FormatUint(n, 10)]
+		return id, known
+	}
+	for i := range networks {
+		if strings.EqualFold(networks[i].Name, text) {
+			return networks[i].ID, true
+		}
+	}
+	return 0, false
 }
 
 var (

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	_ "embed"
 	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Deployment is where an operator's contracts are: the target of every source
@@ -12,9 +14,11 @@ import (
 type Deployment struct {
 	Name       string
 	Settlement Settlement
+	Warnings   []string // what is accepted but may not be meant, in words
 
 	targets    map[source]Address
 	registries map[ID]Address
+	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
 }
 
 // Settlement is where burned USDC is minted again and turned towards the hub.
@@ -67,6 +71,10 @@ func (d *Deployment) FeeChain(dst ID) ID {
 
 // Registry is the integrator registry of a pool chain.
 func (d *Deployment) Registry(network ID) Address { return d.registries[network] }
+
+// Owns tells whether an address is a contract of the deployment, or a messenger
+// of the issuer's.
+func (d *Deployment) Owns(a common.Address) bool { return d.contracts[a] }
 
 // Routers lists the target of every source there is, virtual IDs included, by
 // chain and symbol.

@@ -52,6 +52,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 			Name:       file.Name,
 			targets:    make(map[source]Address),
 			registries: make(map[ID]Address),
+			contracts:  make(map[common.Address]bool),
 		},
 	}
 	if file.Name == "" {
@@ -63,6 +64,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.registryRows(file.Registries)
 	b.retired(file.Retired)
 	b.coverage()
+	b.warnOfSharedRouters()
 	if err := errors.Join(shape, errors.Join(b.problems...)); err != nil {
 		return nil, err
 	}
@@ -109,6 +111,7 @@ func (b *builder) messengers(rows map[string]string) {
 	for _, id := range onCCTP {
 		network, _ := FindNetwork(id)
 		b.targets[source{id, USDC}] = network.CCTP.Messenger
+		b.contracts[network.CCTP.Messenger.Address] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		at := fmt.Sprintf("messengers[%q]", key)
@@ -163,6 +166,21 @@ func (b *builder) coverage() {
 	}
 }
 
+// warnOfSharedRouters tells of privacy pools without routers of their own. On
+// chain their swaps look like ordinary ones, which cost another fee.
+func (b *builder) warnOfSharedRouters() {
+	for src, router := range b.targets {
+		for other, used := range b.targets {
+			if src.id.Private() && !other.id.Private() && used == router && other.id == src.id.Network() && src.symbol == other.symbol {
+				b.Warnings = append(b.Warnings, fmt.Sprintf(
+					"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
+					src.symbol, src.id, other.id, router, src.id))
+			}
+		}
+	}
+	slices.Sort(b.Warnings)
+}
+
 // address reads an address from the file, where only EIP-55 text is accepted.
 func (b *builder) address(at, text string) Address {
 	a, err := ParseAddress(text)
@@ -176,6 +194,7 @@ func (b *builder) address(at, text string) Address {
 	case a == (common.Address{}):
 		b.problem("%s: the zero address is no contract", at)
 	}
+	b.contracts[a] = true
 	return NewAddress(a)
 }
 

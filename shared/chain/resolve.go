@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,7 +22,9 @@ func FindToken(id ID, name string) (Token, error) {
 func findToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
-		if err != nil {
+		if errors.Is(err, errChecksum) {
+			return nil, fault.New(fault.InvalidParameter, "The token %v", err)
+		} else if err != nil {
 			return nil, fault.New(fault.UnsupportedToken, "The token %v", err)
 		}
 		if address == (common.Address{}) {
@@ -67,22 +70,32 @@ func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 	}
 	pair, ok := pairByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
 	if !ok {
-		return nil, fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s",
-			from.Symbol, src, to.Symbol, dst, destinations(src, from.Symbol))
+		return nil, unsupported(src, from.Symbol, dst, to.Symbol)
 	}
 	return pair, nil
 }
 
-// destinations says where a token can go instead.
-func destinations(src ID, symbol string) string {
-	var found []string
+// unsupported says that two ends are not a pair, and where the source token can
+// go instead.
+func unsupported(src ID, from string, dst ID, to string) error {
+	var why string
+	switch alternatives := destinations(src, from); {
+	case len(alternatives) == 0:
+		why = "; " + from + " on chain " + src.String() + " can be received but not sent"
+	case src.Network() == dst.Network() && src.Private() == dst.Private():
+		why = "; both are on the same chain, and this service moves tokens from one chain to another"
+	}
+	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
+	e.Role, e.Alternatives = fault.DestinationChain, destinations(src, from)
+	return e
+}
+
+// destinations is where a token can go.
+func destinations(src ID, symbol string) (found []fault.Alternative) {
 	for _, p := range allPairs {
 		if p.Src == src && p.SrcToken.Symbol == symbol {
-			found = append(found, p.DstToken.Symbol+" on "+p.Dst.String())
+			found = append(found, fault.Alternative{Chain: p.Dst.String(), Token: p.DstToken.Symbol})
 		}
 	}
-	if len(found) == 0 {
-		return "; " + symbol + " on chain " + src.String() + " can be received but not sent"
-	}
-	return "; from there it can go to " + strings.Join(found, ", ")
+	return found
 }

@@ -68,12 +68,16 @@ type Error struct {
 	Param   string // the query parameter at fault, where a decoder found it
 
 	MinAmount, MaxAmount string        // AmountOutOfRange: the bounds, in the source token's smallest unit
+	Alternatives         []Alternative // UnsupportedPair: where the source token can go
 	RetryAfter           time.Duration // when the same request may succeed
 	Successor            string        // VersionBrownout, VersionRetired: where to go instead
 	Until                time.Time     // VersionBrownout: end of the window
 
 	cause error
 }
+
+// Alternative is a destination that would be supported.
+type Alternative struct{ Chain, Token string }
 
 // New makes an Error whose message is formatted for the caller.
 func New(code Code, format string, args ...any) *Error {

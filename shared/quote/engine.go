@@ -58,6 +58,9 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err := req.Recipient.payableOn(pair.Dst); err != nil {
 		return nil, err
 	}
+	if err := req.Recipient.canOwn(pair, e.deployment); err != nil {
+		return nil, err
+	}
 	return &Quote{Pair: pair, To: e.deployment.Target(pair), SrcAmount: req.Amount}, nil
 }
 

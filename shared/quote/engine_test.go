@@ -3,6 +3,7 @@ package quote_test
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -121,7 +122,7 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 		role  fault.Role
 		spoil func(*quote.Request)
 	}{
-		{fault.UnsupportedPair, 0, func(req *quote.Request) { req.DstChain = 8453 }},
+		{fault.UnsupportedPair, fault.DestinationChain, func(req *quote.Request) { req.DstChain = 8453 }},
 		{fault.UnsupportedToken, fault.SourceToken, func(req *quote.Request) { req.SrcToken = "DAI" }},
 		{fault.UnsupportedToken, fault.DestinationToken, func(req *quote.Request) { req.DstToken = "DAI" }},
 		{fault.AmountOutOfRange, fault.Amount, func(req *quote.Request) { req.Amount = *uint256.NewInt(1) }},
@@ -137,5 +138,40 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 	}
 	if len(r.asked)+len(f.asked) != 0 {
 		t.Errorf("asked the registry of %v and for the fee of %v", r.asked, f.asked)
+	}
+}
+
+// TestRecipientsThatCannotOwnMoneyAreRefused, each for what it is.
+func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
+	pair, err := chain.FindPair(137, "USDC", 369, "USDC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := chain.Reference()
+	engine := quote.NewEngine(d, &fees{}, nil)
+	for name, tt := range map[string]struct {
+		address common.Address
+		says    string // empty: it is paid
+	}{
+		"an account":            {common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), ""},
+		"the first account":     {common.HexToAddress("0x10000"), ""},
+		"a precompile":          {common.HexToAddress("0x1"), "reserved"},
+		"the last reserved":     {common.HexToAddress("0xffff"), "reserved"},
+		"the native sentinel":   {chain.Native.Address, "native coin"},
+		"the destination token": {pair.DstToken.Address.Address, "token itself"},
+		"the messenger":         {d.Target(pair).Address, "contract of this service"},
+		"the receiver":          {d.Settlement.Receiver.Address, "contract of this service"},
+		"a registry":            {d.Registry(369).Address, "contract of this service"},
+		"zero, as v1 asks":      {common.Address{}, ""},
+	} {
+		req := request(t, pair)
+		req.Recipient = quote.Recipient{EVM: tt.address}
+		_, err := engine.Quote(t.Context(), req)
+		if tt.says == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || e.Role != fault.Recipient || !strings.Contains(e.Message, tt.says)) {
+			t.Errorf("%s: got %v, want it refused as %q", name, err, tt.says)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package quote
 
 import (
+	"strings"
+
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -64,8 +66,14 @@ func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 		}
 		return Recipient{Private: &address}, nil
 	}
+	if strings.TrimSpace(text) != text {
+		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient has a space before or after it: send the address alone")
+	}
 	address, err := chain.ParseAddress(text)
-	if err != nil {
+	switch {
+	case err != nil && strings.Contains(text, "."):
+		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
+	case err != nil:
 		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient %v", err)
 	}
 	if t == PrivateRecipient {
@@ -87,6 +95,31 @@ func (r Recipient) payableOn(dst chain.ID) error {
 	}
 	return fault.About(fault.Recipient, err)
 }
+
+// canOwn makes sure that an account could move what it is paid. The zero address
+// passes: it says that nobody was named yet.
+func (r Recipient) canOwn(p *chain.Pair, d *chain.Deployment) error {
+	what := ""
+	switch {
+	case r.Private != nil || r.Zero():
+		return nil
+	case r.EVM == chain.Native.Address:
+		what = "the placeholder of the native coin"
+	case r.EVM == p.DstToken.Address.Address:
+		what = "the contract of the token itself"
+	case d.Owns(r.EVM):
+		what = "a contract of this service"
+	case r.EVM.Cmp(firstAccount) < 0:
+		what = "reserved for contracts of the chain itself"
+	default:
+		return nil
+	}
+	return fault.About(fault.Recipient, fault.New(fault.InvalidRecipient,
+		"The recipient %s is %s: what is sent there cannot be moved again; name an account", r.EVM.Hex(), what))
+}
+
+// firstAccount ends the addresses that chains use for precompiled contracts.
+var firstAccount = common.BytesToAddress([]byte{1, 0, 0})
 
 // encode gives the bytes that name the recipient in calldata, and their type.
 // For a private recipient that is a fresh note, different every time; for an

@@ -26,7 +26,9 @@ func TestRecipientTypes(t *testing.T) {
 		{"zero as private", "2", zero, "must be a raw 0zk… address", false},
 		{"a wrong checksum", "0", strings.Replace(account, "A", "a", 1), "checksum", false},
 		{"a wrong checksum as private", "2", strings.Replace(account, "A", "a", 1), "checksum", false},
-		{"a name", "0", "vitalik.eth", "is not an EVM address", false},
+		{"a name", "0", "vitalik.eth", "names are not resolved", false},
+		{"a space before a 0zk address", "0", " " + private, "has a space", false},
+		{"a space after an address", "0", account + " ", "has a space", false},
 		{"a 0zk address cut off", "2", private[:100], "Invalid 0zk address", false},
 	}
 	for _, tt := range tests {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -27,36 +28,38 @@ func Name(role fault.Role) string { return names[role] }
 // Param is the query parameter at fault, empty where none is.
 func Param(e *fault.Error) string { return cmp.Or(e.Param, Name(e.Role)) }
 
-// DecodeSwap reads what every version asks for: tokens, amount and chains.
-// parseChain decides which chains the version knows.
-func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (req quote.Request, err error) {
+// The parameters without which there is no quote.
+var (
+	needed              = []string{"srcToken", "dstToken", "amount", "srcChain", "dstChain"}
+	neededWithRecipient = append(slices.Clone(needed), "recipient")
+)
+
+// DecodeSwap reads what every version asks for: tokens, amount, chains and
+// recipient. parseChain decides which chains the version knows.
+func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
+	return decodeSwap(q, neededWithRecipient, parseChain, quote.RecipientType.Parse)
+}
+
+// DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be left
+// out or zero, and is the zero address then.
+func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
+	return decodeSwap(q, needed, parseChain, quote.RecipientType.ParseOrZero)
+}
+
+func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, error),
+	parseRecipient func(quote.RecipientType, string) (quote.Recipient, error)) (req quote.Request, err error) {
+	var kind quote.RecipientType
 	err = cmp.Or( // the first fault counts
-		required(q, "srcToken", text, &req.SrcToken),
-		required(q, "dstToken", text, &req.DstToken),
-		required(q, "amount", fee.ParseAmount, &req.Amount),
-		required(q, "srcChain", parseChain, &req.SrcChain),
-		required(q, "dstChain", parseChain, &req.DstChain),
+		q.require(needed),
+		read(q, "srcToken", text, &req.SrcToken),
+		read(q, "dstToken", text, &req.DstToken),
+		read(q, "amount", fee.ParseAmount, &req.Amount),
+		read(q, "srcChain", parseChain, &req.SrcChain),
+		read(q, "dstChain", parseChain, &req.DstChain),
+		read(q, "recipientType", quote.ParseRecipientType, &kind),
+		read(q, "recipient", func(text string) (quote.Recipient, error) { return parseRecipient(kind, text) }, &req.Recipient),
 	)
 	return req, err
-}
-
-// DecodeRecipient reads a recipient that must be there and must not be zero.
-func DecodeRecipient(q *Query) (r quote.Recipient, err error) {
-	var kind quote.RecipientType
-	if err = optional(q, "recipientType", quote.ParseRecipientType, &kind); err == nil {
-		err = required(q, "recipient", kind.Parse, &r)
-	}
-	return r, err
-}
-
-// DecodeOptionalRecipient reads a recipient that may be left out, as the zero
-// address then.
-func DecodeOptionalRecipient(q *Query) (r quote.Recipient, err error) {
-	var kind quote.RecipientType
-	if err = optional(q, "recipientType", quote.ParseRecipientType, &kind); err == nil {
-		err = optional(q, "recipient", kind.ParseOrZero, &r)
-	}
-	return r, err
 }
 
 // Integrator is the integrator that the request names, zero if none. It is
@@ -66,7 +69,7 @@ func (q *Query) Integrator() (integrator.ID, error) {
 	i := &q.integrator
 	if !i.known {
 		i.known = true
-		i.err = optional(q, "integratorId", integrator.ParseID, &i.id)
+		i.err = read(q, "integratorId", integrator.ParseID, &i.id)
 	}
 	return i.id, i.err
 }
@@ -80,28 +83,12 @@ func Decoder(decode func(*Query) (quote.Request, error)) func(rawQuery string) (
 	}
 }
 
-// required reads a parameter that must be there.
-func required[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
-	text, err := q.find(name)
-	switch {
-	case err != nil:
-		return err
-	case text == "":
-		return fault.New(fault.MissingParameter, "The parameter %s is missing", name).On(name)
-	}
-	return read(name, text, parse, to)
-}
-
-// optional reads a parameter that may be left out, and then stays as it is.
-func optional[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
+// read reads a parameter, which stays as it is where the parameter is not given.
+func read[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
 	text, err := q.find(name)
 	if err != nil || text == "" {
 		return err
 	}
-	return read(name, text, parse, to)
-}
-
-func read[T any](name, text string, parse func(string) (T, error), to *T) error {
 	value, err := parse(text)
 	if err != nil {
 		return fault.From(err).On(name)

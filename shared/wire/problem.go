@@ -18,6 +18,14 @@ type Problem struct {
 	MaxAmount string     `json:"maxAmount,omitempty"`
 	Successor string     `json:"successor,omitempty"`
 	Until     *time.Time `json:"until,omitempty"`
+
+	Alternatives []alternative `json:"alternatives,omitempty"`
+}
+
+// alternative is a destination that would be supported.
+type alternative struct {
+	DstChain string `json:"dstChain"`
+	DstToken string `json:"dstToken"`
 }
 
 // MapFault is the dialect the versions share.
@@ -29,6 +37,15 @@ func MapFault(e *fault.Error, requestID string) (int, any) {
 	if !e.Until.IsZero() {
 		until := e.Until.UTC()
 		p.Until = &until
+	}
+	for i, a := range e.Alternatives {
+		p.Alternatives = append(p.Alternatives, alternative{a.Chain, a.Token})
+		if i == 0 {
+			p.Error += "; from there it can go to "
+		} else {
+			p.Error += ", "
+		}
+		p.Error += a.Token + " on " + a.Chain
 	}
 	return statuses[e.Code], p
 }

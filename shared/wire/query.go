@@ -77,8 +77,7 @@ func unreadable(cause error) error {
 		"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(cause)
 }
 
-// find gives the text of a parameter, empty if it was left out. One that is
-// given is given once, and has a value.
+// find gives the text of a parameter, empty if it was left out or has no value.
 func (q *Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
@@ -92,11 +91,37 @@ func (q *Query) find(name string) (text string, err error) {
 			}
 		}
 	}
-	switch {
-	case given > 1:
+	if given > 1 {
 		return "", fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, given).On(name)
-	case given == 1 && text == "":
-		return "", fault.New(fault.InvalidParameter, "The parameter %s is empty; give it a value or leave it out", name).On(name)
 	}
 	return text, nil
+}
+
+// Has tells whether a parameter has a value.
+func (q *Query) Has(name string) bool {
+	text, _ := q.find(name)
+	return text != ""
+}
+
+// require makes sure that all of these parameters are there, and names every
+// one that is not.
+func (q *Query) require(names []string) error {
+	var missing []string
+	for _, name := range names {
+		text, err := q.find(name)
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			missing = append(missing, name)
+		}
+	}
+	switch last := len(missing) - 1; {
+	case last < 0:
+		return nil
+	case last == 0:
+		return fault.New(fault.MissingParameter, "The parameter %s is missing", missing[0]).On(missing[0])
+	default:
+		return fault.New(fault.MissingParameter, "The parameters %s and %s are missing", strings.Join(missing[:last], ", "), missing[last]).On(missing[0])
+	}
 }

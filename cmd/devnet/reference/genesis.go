@@ -23,7 +23,7 @@ const plenty = 10_000_000
 // genesis is a network at block zero: every contract of the deployment that stands there, configured.
 func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	alloc := types.GenesisAlloc{}
-	for _, rich := range []Account{User, Operator, Attester, Executor} {
+	for _, rich := range []Account{User, Operator, Attester} {
 		alloc[rich.Address] = types.Account{Balance: units(plenty, 18)}
 	}
 	for _, token := range network.Tokens {

@@ -18,7 +18,7 @@ import (
 // An Order is a swap that somebody paid for, as a chain reports it.
 type Order struct {
 	ID            common.Hash    // of this order alone
-	Network       chain.ID       // where it was paid
+	Src           chain.ID       // the routing ID whose router was paid: a privacy pool has one of its own
 	Sender        common.Address // who paid
 	Amount        *big.Int       // of a token with so many decimals
 	Decimals      uint8
@@ -63,7 +63,7 @@ func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Ord
 		switch {
 		case row.Router.Address != log.Address:
 		case log.Topics[0] == contracts.PoolABI.Events["Swap"].ID:
-			return n.swapped(network, row.Token, log)
+			return n.swapped(row, log)
 		case log.Topics[0] == contracts.TokenMessengerABI.Events["MessageSent"].ID:
 			return n.deliver(ctx, network, log)
 		}
@@ -72,7 +72,7 @@ func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Ord
 }
 
 // swapped reads a pool's event.
-func (n *Net) swapped(network chain.ID, token chain.Token, log *types.Log) (*Order, error) {
+func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 	var event struct {
 		Nonce         *big.Int
 		Sender        common.Address
@@ -88,10 +88,10 @@ func (n *Net) swapped(network chain.ID, token chain.Token, log *types.Log) (*Ord
 	}
 	return &Order{
 		ID:            orderID(log),
-		Network:       network,
+		Src:           row.ChainID,
 		Sender:        event.Sender,
 		Amount:        event.Amount,
-		Decimals:      token.Decimals,
+		Decimals:      row.Token.Decimals,
 		DstChain:      routing(event.DstChainId),
 		DstToken:      event.DstToken,
 		Recipient:     event.Recipient,
@@ -157,8 +157,8 @@ func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error)
 		}
 		home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
 		return &Order{
-			Network: network,
-			Sender:  common.BytesToAddress(event.Depositor[:]),
+			Src:    network,
+			Sender: common.BytesToAddress(event.Depositor[:]),
 			// The service, and not its user, pays the issuer.
 			Amount:        new(big.Int).Add(event.Amount, event.FeeExecuted),
 			Decimals:      tokenOf(home, chain.USDC).Decimals,

@@ -28,10 +28,6 @@ var (
 	User     = account("user")     // swaps; has every token there is
 	Operator = account("operator") // settles; issues every token
 	Attester = account("attester") // the issuer of USDC: signs burns, mints on chains that have no receiver
-
-	// Executor sends the swaps that leave a private balance, where the real ones come from RAILGUN's relay adapter. A
-	// pool's event is otherwise the same for both: the sender is how an operator tells them, and their fee, apart.
-	Executor = account("executor")
 )
 
 // Those who are only paid.

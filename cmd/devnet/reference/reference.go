@@ -84,9 +84,6 @@ func (n *Net) fund(ctx context.Context) error {
 					if row.Token == token && pooled(network.ID) {
 						holders[row.Router.Address] = true
 					}
-					if row.Token == token && row.ChainID.Private() {
-						holders[Executor.Address] = true
-					}
 				}
 				for holder := range holders {
 					mint := call(contracts.TokenABI, "mint", holder, units(plenty, token.Decimals))

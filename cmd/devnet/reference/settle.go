@@ -76,7 +76,7 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 			return contracts.Settlement{}, err
 		}
 	}
-	protocolBPS := referee.ProtocolBPS(o.Sender == Executor.Address, uint64(o.DstChain))
+	protocolBPS := referee.ProtocolBPS(o.Src.Private(), uint64(o.DstChain))
 	split := referee.Divide(o.Amount, o.Decimals, pool.Token.Decimals, protocolBPS, int64(entry.FeeBPS))
 	return contracts.Settlement{
 		ID:            o.ID,

@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Params are the query parameters that every version knows.
+var Params = append(slices.Clone(neededWithRecipient), "recipientType")
+
+// Warning is the response header that tells a client of a likely mistake.
+const Warning = "Quote-Warning"
+
+// maxSlips bounds how many warnings one answer carries.
+const maxSlips = 3
+
+// WarnOfSlips names in the header Quote-Warning the parameters that are none of
+// the known ones but differ from one only by case or by one or two letters:
+// "integratorID" is ignored, and silently costs a partner its fee.
+func WarnOfSlips(h http.Header, q *Query, known []string) {
+	slips := 0
+	for _, params := range [...][]param{q.few[:q.count], q.more} {
+		for i := range params {
+			name := params[i].name
+			if slips == maxSlips || slices.Contains(known, name) || !isWord(name) {
+				continue
+			}
+			if meant := nearest(name, known); meant != "" {
+				h.Add(Warning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
+				slips++
+			}
+		}
+	}
+}
+
+// isWord keeps out whatever is no slip of ours and might not suit a header.
+func isWord(name string) bool {
+	const longest = 20
+	return name != "" && len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
+	})
+}
+
+// nearest gives the known name that is at most two letters away, empty if none
+// is.
+func nearest(name string, known []string) (meant string) {
+	closest := 3
+	for _, candidate := range known {
+		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < closest {
+			closest, meant = d, candidate
+		}
+	}
+	return meant
+}
+
+// distance is how many letters must be added, removed or replaced to make one
+// text of the other (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestWarnOfSlips(t *testing.T) {
+	known := append(slices.Clone(Params), "integratorId")
+	for query, want := range map[string][]string{
+		"srcToken=1&dstToken=2&amount=3&srcChain=4&dstChain=5&recipient=6&recipientType=0&integratorId=8": nil,
+		"integratorID=1":                  {"integratorID integratorId"},
+		"integrator_id=1":                 {"integrator_id integratorId"},
+		"recipent=1":                      {"recipent recipient"},
+		"scrToken=1":                      {"scrToken srcToken"},
+		"AMOUNT=1&amount=2":               {"AMOUNT amount"},
+		"slippage=1&referrer=x":           nil,
+		"amoun%0At=1":                     nil, // could not stand in a header
+		strings.Repeat("amountt=1&", 100): {"amountt amount", "amountt amount", "amountt amount"},
+		"integratorId" + strings.Repeat("x", 5000) + "=1": nil,
+	} {
+		q := ParseQuery(query)
+		h := http.Header{}
+		WarnOfSlips(h, &q, known)
+		var sentences []string
+		for _, w := range want {
+			name, meant, _ := strings.Cut(w, " ")
+			sentences = append(sentences, "the parameter "+name+" is unknown and was ignored; did you mean "+meant+"?")
+		}
+		if got := h.Values(Warning); !slices.Equal(got, sentences) {
+			t.Errorf("%.60s: got %q, want %q", query, got, sentences)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"amount", "amount", 0}, {"amuont", "amount", 2}, {"recipient", "recipent", 1}} {
+		if got := distance(tt.a, tt.b); got != tt.want {
+			t.Errorf("%q and %q: got %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+	}
+}
+
+// FuzzWarnOfSlips holds what a warning repeats to what a header may carry.
+func FuzzWarnOfSlips(f *testing.F) {
+	f.Add("integratorID")
+	f.Add("amoun\nt")
+	f.Fuzz(func(t *testing.T, name string) {
+		q := ParseQuery(url.QueryEscape(name) + "=1")
+		h := http.Header{}
+		WarnOfSlips(h, &q, Params)
+		for _, w := range h.Values(Warning) {
+			if len(w) > 200 || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Errorf("%q: got %q", name, w)
+			}
+		}
+	})
+}

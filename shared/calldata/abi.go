@@ -1,8 +1,8 @@
-// Package calldata writes the transactions' input, one file per contract, in
-// canonical ABI encoding to the byte.
+// Package calldata encodes the input of the transactions, one file per
+// contract, in canonical ABI encoding.
 //
-// The calls are few and fixed, so their words are laid down by hand: no
-// reflection, no parsing, one allocation of the exact size.
+// The calls are few and fixed, so each is encoded word by word: no reflection,
+// no parsing, one allocation of the exact size.
 package calldata
 
 import (
@@ -14,7 +14,6 @@ import (
 
 const word = 32
 
-// appendUint appends a uint256.
 func appendUint(b []byte, v *uint256.Int) []byte {
 	w := v.Bytes32()
 	return append(b, w[:]...)
@@ -39,7 +38,7 @@ func appendBytes(b, data []byte) []byte {
 	return append(b, zeros[:padding(len(data))]...)
 }
 
-// bytesSize is the length of what appendBytes appends.
+// bytesSize is how many bytes appendBytes appends for n bytes of data.
 func bytesSize(n int) int { return word + n + padding(n) }
 
 func padding(n int) int { return (word - n%word) % word }

@@ -13,8 +13,8 @@ const FastFinality = 1000
 //	depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken,
 //	    bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)
 //
-// with the receiver as both mintRecipient and destinationCaller, so that
-// nobody else can deliver the message, and in fast mode.
+// in fast mode. The receiver is both mintRecipient and destinationCaller, so
+// that only the receiver can deliver the message.
 type Burn struct {
 	Amount            uint256.Int
 	DestinationDomain uint32
@@ -26,7 +26,7 @@ type Burn struct {
 
 const burnSelector = "\x77\x9b\x43\x2d"
 
-// Encode gives the calldata.
+// Encode returns the calldata.
 func (c *Burn) Encode() []byte {
 	const head = 8 * word
 	b := make([]byte, 0, len(burnSelector)+head+bytesSize(c.Hook.size()))
@@ -44,8 +44,8 @@ func (c *Burn) Encode() []byte {
 	return append(b, zeros[:padding(c.Hook.size())]...)
 }
 
-// Hook tells the receiver what to do with the minted USDC. It is part of what
-// the issuer attests, so no relayer can change it.
+// Hook tells the receiver what to do with the minted USDC. The issuer attests
+// it with the burn, so no relayer can change it.
 type Hook struct {
 	DstChainID    uint64
 	DstToken      common.Address

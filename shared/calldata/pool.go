@@ -25,7 +25,7 @@ type Swap struct {
 
 const swapSelector = "\x09\x5f\xf2\x2d"
 
-// Encode gives the calldata.
+// Encode returns the calldata.
 func (s *Swap) Encode() []byte {
 	const head = 6 * word
 	b := make([]byte, 0, len(swapSelector)+head+bytesSize(len(s.Recipient)))

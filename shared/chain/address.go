@@ -9,7 +9,7 @@ import (
 )
 
 // Address is an EVM address together with its EIP-55 text, so that the text
-// of a known contract is computed once and not in every answer.
+// of a known contract is computed once and not for every quote.
 type Address struct {
 	common.Address
 	text string
@@ -24,9 +24,9 @@ func NewAddress(a common.Address) Address { return Address{Address: a, text: a.H
 // String is the EIP-55 text.
 func (a Address) String() string { return a.text }
 
-// ParseAddress reads an address that somebody typed: 0x and 40 hex digits, in
-// one case throughout or in mixed case with a valid EIP-55 checksum.
-// The error is a sentence without a subject, for the caller to complete.
+// ParseAddress reads an address from outside: 0x and 40 hex digits, all in one
+// case, or in mixed case with a valid EIP-55 checksum. The error is a sentence
+// without its subject, such as "is not an EVM address"; the caller adds it.
 func ParseAddress(text string) (common.Address, error) {
 	var a common.Address
 	if len(text) != 2+2*len(a) || text[:2] != "0x" {
@@ -59,17 +59,17 @@ func mixedCase(digits string) bool {
 	return lower && upper
 }
 
-// checksummed tells whether digits are in the case that EIP-55 gives them: a
-// letter is a capital where the hash of the lower-case digits has at least 8.
+// checksummed reports whether the letters have the case of EIP-55: upper case
+// exactly where the hash of the lower-case digits has a nibble of 8 or more.
 func checksummed(digits string) bool {
 	var lower [2 * common.AddressLength]byte
 	for i := range lower {
 		lower[i] = digits[i] | 0x20 // leaves 0 to 9 as they are
 	}
-	var room [common.HashLength]byte
-	state := keccak.NewLegacyKeccak256()
-	state.Write(lower[:])
-	hash := state.Sum(room[:0])
+	var buf [common.HashLength]byte
+	hasher := keccak.NewLegacyKeccak256()
+	hasher.Write(lower[:])
+	hash := hasher.Sum(buf[:0])
 	for i := range lower {
 		nibble := hash[i/2] >> (4 * (1 - i%2)) & 0xf
 		if c := digits[i]; c > '9' && (c < 'a') != (nibble >= 8) {

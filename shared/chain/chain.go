@@ -1,9 +1,8 @@
-// Package chain holds the facts a quote stands on: the networks, the tokens,
-// the pairs that can be swapped, and the deployment that serves them.
+// Package chain holds the facts that quotes are made from: the networks, the
+// tokens, the pairs that can be swapped, and the deployment that serves them.
 //
-// networks.go and pairs.go are tables to be read beside the specification.
-// Everything else is looked up in them; a pair that is not in the table does
-// not exist.
+// networks.go and pairs.go are tables, written to be compared with the
+// specification. Only pairs in the table can be swapped.
 package chain
 
 import (
@@ -15,7 +14,7 @@ import (
 )
 
 // ID is a routing ID: the chain ID of a network, or one of the two virtual IDs
-// under which a network's privacy pool is addressed.
+// that stand for the privacy pool on a network.
 type ID uint64
 
 const (
@@ -27,8 +26,8 @@ const (
 	PrivacyBNB ID = 96969696
 )
 
-// Network is the chain on which transactions for id are sent: id itself, or
-// the network under a virtual ID.
+// Network is the chain on which transactions for id are sent: id itself or,
+// for a virtual ID, the network of its privacy pool.
 func (id ID) Network() ID {
 	switch id {
 	case PrivacyEthereum:
@@ -39,7 +38,7 @@ func (id ID) Network() ID {
 	return id
 }
 
-// Private tells whether id addresses a privacy pool.
+// Private reports whether id is a privacy pool.
 func (id ID) Private() bool { return id.Network() != id }
 
 // String is the decimal form, as it appears in requests.

@@ -8,28 +8,28 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Deployment is where an operator's contracts are: the target of every source
+// Deployment says where an operator's contracts are: the target of every source
 // transaction, the settlement chain of burned USDC, the integrator registries.
-// One that exists covers every supported pair.
+// ParseDeployment guarantees that it covers every supported pair.
 type Deployment struct {
 	Name       string
 	Settlement Settlement
 	Warnings   []string // what is accepted but may not be meant, in words
 
-	targets    map[source]Address
+	targets    map[sourceKey]Address
 	registries map[ID]Address
 	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
 }
 
-// Settlement is where burned USDC is minted again and turned towards the hub.
+// Settlement is where burned USDC is minted again and sent on to the hub.
 type Settlement struct {
 	ChainID  ID
-	Domain   uint32  // the issuer's number of that chain
+	Domain   uint32  // the issuer's number for that chain
 	Receiver Address // the only contract that can deliver and receive a burn
 }
 
-// source is what a target contract is keyed by.
-type source struct {
+// sourceKey is a token on a routing ID. It has one target contract.
+type sourceKey struct {
 	id     ID
 	symbol string
 }
@@ -45,7 +45,7 @@ type Router struct {
 //go:embed reference.json
 var reference []byte
 
-// Reference is the embedded deployment, the one a local devnet runs.
+// Reference is the embedded deployment, which a local devnet runs.
 func Reference() *Deployment {
 	d, err := ParseDeployment(reference)
 	if err != nil {
@@ -57,11 +57,11 @@ func Reference() *Deployment {
 // Target is the contract that receives the source transaction of p: a pool, or
 // the issuer's messenger.
 func (d *Deployment) Target(p *Pair) Address {
-	return d.targets[source{p.Src, p.SrcToken.Symbol}]
+	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
 }
 
-// FeeChain is the network of the pool that pays a swap to dst out, where the
-// fees are calculated and whose integrator registry counts.
+// FeeChain is the network of the pool that pays out a swap to dst. The fees are
+// calculated there, and its integrator registry applies.
 func (d *Deployment) FeeChain(dst ID) ID {
 	if network := dst.Network(); slices.Contains(PoolChains, network) {
 		return network
@@ -81,7 +81,7 @@ func (d *Deployment) Owns(a common.Address) bool { return d.contracts[a] }
 func (d *Deployment) Routers() []Router {
 	rows := make([]Router, 0, len(d.targets))
 	for src, target := range d.targets {
-		for _, t := range listings[src.id] {
+		for _, t := range tokensOf[src.id] {
 			if t.Symbol == src.symbol {
 				rows = append(rows, Router{src.id, *t, target})
 			}

@@ -21,7 +21,7 @@ type deploymentFile struct {
 	Pools      []poolRow         `json:"pools"`
 	Retired    []poolRow         `json:"retired,omitempty"`    // never quoted, never listed
 	Registries map[string]string `json:"registries"`           // by pool chain
-	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source, where not the issuer's usual one
+	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual address
 }
 
 type poolRow struct {
@@ -43,14 +43,14 @@ func ReadDeployment(path string) (*Deployment, error) {
 	return d, nil
 }
 
-// ParseDeployment reads a deployment. The error joins every problem there is.
+// ParseDeployment reads a deployment. The error joins all problems.
 func ParseDeployment(data []byte) (*Deployment, error) {
 	var file deploymentFile
-	shape := jsonfile.Decode(data, &file)
+	decodeErr := jsonfile.Decode(data, &file)
 	b := builder{
 		Deployment: Deployment{
 			Name:       file.Name,
-			targets:    make(map[source]Address),
+			targets:    make(map[sourceKey]Address),
 			registries: make(map[ID]Address),
 			contracts:  make(map[common.Address]bool),
 		},
@@ -65,13 +65,13 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.retired(file.Retired)
 	b.coverage()
 	b.warnOfSharedRouters()
-	if err := errors.Join(shape, errors.Join(b.problems...)); err != nil {
+	if err := errors.Join(decodeErr, errors.Join(b.problems...)); err != nil {
 		return nil, err
 	}
 	return &b.Deployment, nil
 }
 
-// builder checks a file while it fills a deployment.
+// builder fills a deployment from a file and collects the problems.
 type builder struct {
 	Deployment
 	problems []error
@@ -94,7 +94,7 @@ func (b *builder) settlement(file deploymentFile) {
 func (b *builder) pools(rows []poolRow) {
 	for i, row := range rows {
 		at := fmt.Sprintf("pools[%d] (%s on %d)", i, row.Token, row.ChainID)
-		src := source{row.ChainID, row.Token}
+		src := sourceKey{row.ChainID, row.Token}
 		router := b.address(at+".router", row.Router)
 		switch _, repeated := b.targets[src]; {
 		case sourceRoute(src) != Direct:
@@ -110,7 +110,7 @@ func (b *builder) pools(rows []poolRow) {
 func (b *builder) messengers(rows map[string]string) {
 	for _, id := range onCCTP {
 		network, _ := FindNetwork(id)
-		b.targets[source{id, USDC}] = network.CCTP.Messenger
+		b.targets[sourceKey{id, USDC}] = network.CCTP.Messenger
 		b.contracts[network.CCTP.Messenger.Address] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
@@ -120,7 +120,7 @@ func (b *builder) messengers(rows map[string]string) {
 			b.problem("%s: not a CCTP source chain", at)
 			continue
 		}
-		b.targets[source{id, USDC}] = b.address(at, rows[key])
+		b.targets[sourceKey{id, USDC}] = b.address(at, rows[key])
 	}
 }
 
@@ -141,7 +141,7 @@ func (b *builder) registryRows(rows map[string]string) {
 	}
 }
 
-// retired makes sure that nothing retired is still in use.
+// retired checks that no retired router is still in use.
 func (b *builder) retired(rows []poolRow) {
 	for i, row := range rows {
 		at := fmt.Sprintf("retired[%d] (%s on %d)", i, row.Token, row.ChainID)
@@ -154,11 +154,11 @@ func (b *builder) retired(rows []poolRow) {
 	}
 }
 
-// coverage makes sure that every source of a pair has its target.
+// coverage checks that every pair's source token has a target.
 func (b *builder) coverage() {
-	reported := map[source]bool{}
+	reported := map[sourceKey]bool{}
 	for _, p := range allPairs {
-		src := source{p.Src, p.SrcToken.Symbol}
+		src := sourceKey{p.Src, p.SrcToken.Symbol}
 		if _, ok := b.targets[src]; !ok && !reported[src] {
 			reported[src] = true
 			b.problem("pools: no row for %s on chain %s, which supported pairs need", src.symbol, src.id)
@@ -198,8 +198,8 @@ func (b *builder) address(at, text string) Address {
 	return NewAddress(a)
 }
 
-// sourceRoute is how transactions from src travel, 0 if there are none.
-func sourceRoute(src source) Route {
+// sourceRoute is the route of the pairs that start at src, 0 if there are none.
+func sourceRoute(src sourceKey) Route {
 	for _, p := range allPairs {
 		if p.Src == src.id && p.SrcToken.Symbol == src.symbol {
 			return p.Route

@@ -10,17 +10,17 @@ import (
 type Network struct {
 	ID   ID
 	Name string
-	// CCTP is the chain's place in the issuer's burn-and-mint network, nil where it has none.
+	// CCTP describes the chain in the issuer's burn-and-mint network, nil if it is not part of it.
 	CCTP *CCTP
-	// Tokens are those that some supported pair moves.
+	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
 }
 
-// CCTP is what the issuer says of a chain.
+// CCTP is what the issuer publishes about a chain.
 type CCTP struct {
 	Domain    uint32
 	Messenger Address // TokenMessengerV2
-	// FastFeeMilliBPS is the built-in fast-transfer fee of burns there, in thousandths of a basis point.
+	// FastFeeMilliBPS is the built-in fee for a fast transfer from there, in thousandths of a basis point.
 	FastFeeMilliBPS uint32
 }
 
@@ -32,7 +32,7 @@ type Token struct {
 	ChainID  ID // a network, never a virtual ID
 }
 
-// Native tells whether t is its chain's own coin, which needs no approval.
+// Native reports whether t is its chain's own coin, which needs no approval.
 func (t Token) Native() bool { return t.Address == Native }
 
 // The six tokens.
@@ -88,11 +88,11 @@ var networks = []Network{
 	{98866, "Plume", cctp(22, 2_000), []Token{token(98866, USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)}},
 }
 
-// PoolChains are the networks with pools of the service's own, and so with an
+// PoolChains are the networks where the service has its own pools, and so an
 // integrator registry, in the order of their IDs.
 var PoolChains = []ID{1, 56, Hub, 4663, 8453}
 
-// messenger is the issuer's TokenMessengerV2, at one address on every chain.
+// messenger is the issuer's TokenMessengerV2. It has the same address on every chain.
 var messenger = NewAddress(common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"))
 
 func cctp(domain, fastFeeMilliBPS uint32) *CCTP {
@@ -108,7 +108,7 @@ func ether(id ID) Token { return Token{ETH, Native, 18, id} }
 // Networks lists the public chains in the order of their IDs.
 func Networks() []Network { return slices.Clone(networks) }
 
-// FindNetwork gives the network of id; for a virtual ID, the one underneath.
+// FindNetwork finds the network of id; for a virtual ID, that of its privacy pool.
 func FindNetwork(id ID) (Network, bool) {
 	for i := range networks {
 		if networks[i].ID == id.Network() {

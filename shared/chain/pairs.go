@@ -17,8 +17,8 @@ var onCCTP = ids{43114, 42161, 10, 137, 130, 59144, 480, 98866, 2818, 57073, 143
 
 var privacy = ids{PrivacyEthereum, PrivacyBNB}
 
-// pairs is every swap there is: each token on each chain of the left to each
-// on the right.
+// pairs lists every supported swap. A row stands for all swaps from a chain in
+// src to a chain in dst.
 var pairs = []struct {
 	srcToken string
 	src      ids
@@ -60,7 +60,7 @@ var pairs = []struct {
 	{WETH, privacy, ETH, ids{1}, Direct},
 }
 
-// Pair is one supported swap. There is one of each, which nobody changes.
+// Pair is one supported swap. Each exists once and is never changed.
 type Pair struct {
 	Src, Dst           ID
 	SrcToken, DstToken Token
@@ -75,14 +75,14 @@ type pairKey struct {
 var (
 	allPairs  []*Pair
 	pairByKey = map[pairKey]*Pair{}
-	listings  = map[ID][]*Token{} // by routing ID, the tokens some pair moves there
+	tokensOf  = map[ID][]*Token{} // by routing ID, the tokens of the pairs there
 )
 
 func init() {
 	for _, row := range pairs {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
-				p := &Pair{src, dst, *list(src, row.srcToken), *list(dst, row.dstToken), row.route}
+				p := &Pair{src, dst, *addToken(src, row.srcToken), *addToken(dst, row.dstToken), row.route}
 				allPairs = append(allPairs, p)
 				pairByKey[pairKey{src, dst, row.srcToken, row.dstToken}] = p
 			}
@@ -90,9 +90,9 @@ func init() {
 	}
 }
 
-// list enters a token of the table into the listing of its routing ID.
-func list(id ID, symbol string) *Token {
-	for _, t := range listings[id] {
+// addToken finds a token by its symbol and adds it to tokensOf.
+func addToken(id ID, symbol string) *Token {
+	for _, t := range tokensOf[id] {
 		if t.Symbol == symbol {
 			return t
 		}
@@ -100,7 +100,7 @@ func list(id ID, symbol string) *Token {
 	network, _ := FindNetwork(id)
 	for _, t := range network.Tokens {
 		if t.Symbol == symbol {
-			listings[id] = append(listings[id], &t)
+			tokensOf[id] = append(tokensOf[id], &t)
 			return &t
 		}
 	}

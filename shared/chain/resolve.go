@@ -9,8 +9,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// FindToken resolves what a caller wrote, a symbol in any case or an address,
-// to a token that can be swapped from or to id.
+// FindToken finds a token that can be swapped from or to id. The name is a
+// symbol in any case, or an address.
 func FindToken(id ID, name string) (Token, error) {
 	t, err := findToken(id, name)
 	if err != nil {
@@ -30,14 +30,14 @@ func findToken(id ID, name string) (*Token, error) {
 		if address == (common.Address{}) {
 			address = Native.Address
 		}
-		for _, t := range listings[id] {
+		for _, t := range tokensOf[id] {
 			if t.Address.Address == address {
 				return t, nil
 			}
 		}
 		return nil, notListed(id, "The token with that address")
 	}
-	for _, t := range listings[id] {
+	for _, t := range tokensOf[id] {
 		if strings.EqualFold(t.Symbol, name) {
 			return t, nil
 		}
@@ -51,14 +51,14 @@ func findToken(id ID, name string) (*Token, error) {
 }
 
 func notListed(id ID, subject string) error {
-	symbols := make([]string, len(listings[id]))
-	for i, t := range listings[id] {
+	symbols := make([]string, len(tokensOf[id]))
+	for i, t := range tokensOf[id] {
 		symbols[i] = t.Symbol
 	}
 	return fault.New(fault.UnsupportedToken, "%s is not supported on chain %s; supported there: %s", subject, id, strings.Join(symbols, ", "))
 }
 
-// FindPair resolves both ends of a swap and makes sure that they are a pair.
+// FindPair finds both tokens of a swap and checks that they are a supported pair.
 func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 	from, err := findToken(src, srcToken)
 	if err != nil {

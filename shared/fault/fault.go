@@ -35,7 +35,7 @@ const (
 	Internal               Code = "INTERNAL"
 )
 
-// Codes lists every code, so that tests can hold a table to be total.
+// Codes lists every code, so that tests can check that a table has them all.
 func Codes() []Code {
 	return []Code{
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
@@ -45,8 +45,8 @@ func Codes() []Code {
 	}
 }
 
-// Role is the part of a request that a failure is about. The core names the
-// role; the versions know what their callers call it. The zero Role is none.
+// Role is the part of a request that a failure is about. The core sets the
+// role; a version translates it to the name of its parameter. Zero means none.
 type Role uint8
 
 const (
@@ -59,13 +59,12 @@ const (
 	Integrator
 )
 
-// Error is one failure. Fields other than Code and Message are empty where
-// they have nothing to say.
+// Error is one failure. Fields other than Code and Message may be empty.
 type Error struct {
 	Code    Code
 	Message string // a sentence for a person, safe to show to any caller
-	Role    Role   // the part of the request at fault, where the core found it
-	Param   string // the query parameter at fault, where a decoder found it
+	Role    Role   // the part of the request at fault, if the core found the failure
+	Param   string // the query parameter at fault, if a decoder found the failure
 
 	MinAmount, MaxAmount string        // AmountOutOfRange: the bounds, in the source token's smallest unit
 	Alternatives         []Alternative // UnsupportedPair: where the source token can go
@@ -90,7 +89,7 @@ func (e *Error) On(param string) *Error {
 	return e
 }
 
-// Because attaches what the log should read and the caller should not.
+// Because attaches the cause, which goes to the log and never to the caller.
 func (e *Error) Because(cause error) *Error {
 	e.cause = cause
 	return e
@@ -104,11 +103,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// From gives the Error within err. Anything foreign becomes Internal, with err
-// as its cause.
+// From finds the Error in err. Any other error becomes Internal, with err as
+// its cause.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -116,8 +115,8 @@ func From(err error) *Error {
 	return New(Internal, "Something went wrong on our side; the request ID helps us find out what").Because(err)
 }
 
-// About attributes err to a part of the request unless it already names one.
-// It leaves a nil error nil, and blames no part for what is our own fault.
+// About sets the part of the request that err is about, unless err already has
+// one or is Internal. A nil error stays nil.
 func About(role Role, err error) error {
 	if err == nil {
 		return nil

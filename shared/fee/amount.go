@@ -10,8 +10,8 @@ import (
 // maxDigits is the length of the largest 256-bit integer in decimal.
 const maxDigits = 78
 
-// ParseAmount reads a base-10 integer. One that does not fit 256 bits becomes
-// the largest that does, which is as far out of any range.
+// ParseAmount reads a base-10 integer. A number that does not fit 256 bits
+// becomes the largest that does: both are above every limit.
 func ParseAmount(text string) (uint256.Int, error) {
 	if text == "" {
 		return uint256.Int{}, errDigits()
@@ -35,15 +35,15 @@ func errDigits() error {
 	return fault.New(fault.InvalidAmount, "The amount must be a whole number of the source token's smallest unit, in digits only, such as 100000000 for 100 USDC with 6 decimals")
 }
 
-// limits of one transaction, in hundredths of a token.
-type limits struct{ min, max uint64 }
+// amountLimits are those of one transaction, in hundredths of a token.
+type amountLimits struct{ min, max uint64 }
 
 var (
-	stablecoin = limits{min: 10_00, max: 25_000_00}
-	ether      = limits{min: 1, max: 20_00}
+	stablecoin = amountLimits{min: 10_00, max: 25_000_00}
+	ether      = amountLimits{min: 1, max: 20_00}
 )
 
-func limitsOf(symbol string) limits {
+func limitsOf(symbol string) amountLimits {
 	switch symbol {
 	case chain.ETH, chain.WETH:
 		return ether
@@ -51,8 +51,8 @@ func limitsOf(symbol string) limits {
 	return stablecoin
 }
 
-// CheckLimits refuses an amount of the source token outside the bounds of one
-// transaction, which are themselves allowed.
+// CheckLimits refuses an amount of the source token below the minimum or above
+// the maximum of one transaction. The minimum and maximum themselves pass.
 func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 	l := limitsOf(token.Symbol)
 	unit := &powers[token.Decimals-2]

@@ -1,8 +1,9 @@
-// Package fee is the money: the rates, the limits, the conversion between
-// decimals, and the division of an amount into fees and what is left.
+// Package fee does the arithmetic of money: the rates, the limits, the
+// conversion between decimals, and the division of an amount into fees and the
+// rest.
 //
-// Everything is integers. Conversions and fees round down, always on the
-// gross destination amount, so that the parts add up to the gross to the unit.
+// All numbers are integers. Conversions and fees round down. Fees are always
+// taken from the gross destination amount, so the parts add up to it exactly.
 package fee
 
 import (
@@ -46,8 +47,8 @@ func (b BPS) Of(amount *uint256.Int) uint256.Int {
 	return fee
 }
 
-// Convert expresses an amount of a token with from decimals in units of one
-// with to decimals, rounded down.
+// Convert converts an amount between tokens of the same value with different
+// numbers of decimals, rounded down.
 func Convert(amount *uint256.Int, from, to uint8) uint256.Int {
 	out := *amount
 	switch {
@@ -94,7 +95,7 @@ func appendHundredths(b []byte, n uint64) []byte {
 	return b
 }
 
-// powers of ten, as many as a token can have decimals.
+// powers of ten, up to 18, the most decimals a token has.
 var powers = func() (p [19]uint256.Int) {
 	p[0].SetOne()
 	for i := 1; i < len(p); i++ {

@@ -1,6 +1,6 @@
-// Package jsonfile reads a configuration file strictly and reports every
-// fault of its shape at once, with the path to each: unknown fields, repeated
-// keys, wrong types. So an operator can correct a file in one go.
+// Package jsonfile reads a configuration file strictly. It reports unknown
+// fields, repeated keys and wrong types all at once, with the path to each, so
+// that an operator can correct a file in one go.
 package jsonfile
 
 import (
@@ -17,7 +17,7 @@ import (
 const (
 	// MaxSize bounds how much of a file is read.
 	MaxSize = 1 << 20
-	// maxDepth is deeper than any configuration.
+	// maxDepth bounds how deeply values nest. No configuration needs as much.
 	maxDepth = 32
 )
 
@@ -39,7 +39,7 @@ func Read(path string) ([]byte, error) {
 }
 
 // Decode fills into, a pointer to a struct, from one JSON value. The error
-// joins every problem found. A file that is not JSON at all has only that one.
+// joins all problems. For a file that is not JSON, it says only that.
 func Decode(data []byte, into any) error {
 	walk := walker{dec: json.NewDecoder(bytes.NewReader(data))}
 	if err := walk.value("", reflect.TypeOf(into)); err != nil {
@@ -54,7 +54,7 @@ func Decode(data []byte, into any) error {
 	return errors.Join(walk.problems...)
 }
 
-// walker goes through the tokens beside the type they will be decoded into.
+// walker compares the tokens of a file with the type they will be decoded into.
 type walker struct {
 	dec      *json.Decoder
 	depth    int
@@ -121,8 +121,8 @@ func (w *walker) array(path string, t reflect.Type) error {
 	return err
 }
 
-// memberType finds what a key of an object decodes into. A nil type means
-// that the shape is not ours to check: json.Unmarshal reports the mismatch.
+// memberType finds the type that a key of an object decodes into. A nil type
+// is not checked here: json.Unmarshal reports the mismatch.
 func memberType(t reflect.Type, key string) (member reflect.Type, known bool) {
 	if t == nil {
 		return nil, true

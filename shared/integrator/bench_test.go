@@ -59,7 +59,7 @@ func BenchmarkLookupRememberedStranger(b *testing.B) {
 // BenchmarkLookupAsked includes the node, which runs in this process.
 func BenchmarkLookupAsked(b *testing.B) {
 	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(1))
-	k := key{369, id}
+	k := lookupKey{369, id}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.Lookup(ctx, 369, id); err != nil {

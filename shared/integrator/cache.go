@@ -9,63 +9,62 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// key is what an answer is about.
-type key struct {
+// lookupKey is an integrator on a chain.
+type lookupKey struct {
 	network chain.ID
 	id      ID
 }
 
-// text is the key as singleflight wants it.
-func (k key) text() string {
+// text is the key as singleflight needs it.
+func (k lookupKey) text() string {
 	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.network)), k.id[:]...))
 }
 
-// cache remembers answers for a while.
+// cache keeps registrations until ttl after the registry was asked.
 //
-// Active integrators are kept apart from everyone else, so that a flood of
-// invented IDs evicts only other invented IDs. Every answer carries the time of
-// its question and is judged by it. The library's expirable variant would not
-// do: it reads the clock itself, the goroutine it starts cannot be stopped, and
-// it forgets who was a partner, which known needs.
+// Active integrators have a cache of their own, so that a flood of invented IDs
+// evicts only other invented IDs. The library's expirable variant does not fit:
+// it reads the clock itself, its goroutine cannot be stopped, and it drops
+// expired entries, which wasPartner needs.
 type cache struct {
 	ttl time.Duration
 	now func() time.Time
 
-	partners, others *lru.Cache[key, answer]
+	partners, others *lru.Cache[lookupKey, registration]
 }
 
 func newCache(size int, ttl time.Duration, now func() time.Time) (*cache, error) {
-	partners, err := lru.New[key, answer](size)
+	partners, err := lru.New[lookupKey, registration](size)
 	if err != nil {
 		return nil, err
 	}
-	others, err := lru.New[key, answer](size)
+	others, err := lru.New[lookupKey, registration](size)
 	if err != nil {
 		return nil, err
 	}
 	return &cache{ttl, now, partners, others}, nil
 }
 
-// get gives the answer to k while its time lasts.
-func (c *cache) get(k key) (answer, bool) {
+// get returns the registration of k unless it is too old.
+func (c *cache) get(k lookupKey) (registration, bool) {
 	now := c.now()
-	for _, remembered := range [...]*lru.Cache[key, answer]{c.partners, c.others} {
-		if a, ok := remembered.Get(k); ok && now.Sub(a.asked) < c.ttl {
-			return a, true
+	for _, entries := range [...]*lru.Cache[lookupKey, registration]{c.partners, c.others} {
+		if reg, ok := entries.Get(k); ok && now.Sub(reg.askedAt) < c.ttl {
+			return reg, true
 		}
 	}
-	return answer{}, false
+	return registration{}, false
 }
 
-// known tells whether k was a partner when last asked for, however long ago.
-func (c *cache) known(k key) bool { return c.partners.Contains(k) }
+// wasPartner reports whether k was active when last asked for, however long ago.
+func (c *cache) wasPartner(k lookupKey) bool { return c.partners.Contains(k) }
 
-func (c *cache) add(k key, a answer) {
-	if a.standing == active {
-		c.partners.Add(k, a)
+func (c *cache) add(k lookupKey, reg registration) {
+	if reg.standing == active {
+		c.partners.Add(k, reg)
 		c.others.Remove(k)
 	} else {
-		c.others.Add(k, a)
+		c.others.Add(k, reg)
 		c.partners.Remove(k)
 	}
 }

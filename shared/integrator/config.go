@@ -10,9 +10,9 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// Config says where the registries are read and for how long answers count.
-// Endpoints are http or https; without any for a chain, integrators are refused
-// there.
+// Config says through which endpoints the registries are read, and how long
+// registrations are cached. Endpoints are http or https. On a chain without
+// endpoints, integrators are refused.
 type Config struct {
 	RPC1    []SecretURL `env:"RPC_URLS_1"`
 	RPC56   []SecretURL `env:"RPC_URLS_56"`
@@ -20,8 +20,8 @@ type Config struct {
 	RPC4663 []SecretURL `env:"RPC_URLS_4663"`
 	RPC8453 []SecretURL `env:"RPC_URLS_8453"`
 
-	// CacheSize is how many active integrators are remembered, and how many
-	// others beside them.
+	// CacheSize is how many active integrators are cached, and how many others
+	// in addition.
 	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096"`
 	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s"`
 }
@@ -31,14 +31,14 @@ const (
 	maxCacheTTL  = time.Hour
 )
 
-// variable is one list of endpoints with the name under which it is set.
+// variable is one list of endpoints and its environment variable.
 type variable struct {
 	name    string
 	network chain.ID
 	urls    []SecretURL
 }
 
-// variables gives the lists in the order of chain.PoolChains.
+// variables returns the lists in the order of chain.PoolChains.
 func (c Config) variables() []variable {
 	lists := [][]SecretURL{c.RPC1, c.RPC56, c.RPC369, c.RPC4663, c.RPC8453}
 	variables := make([]variable, len(chain.PoolChains))
@@ -48,8 +48,7 @@ func (c Config) variables() []variable {
 	return variables
 }
 
-// Validate reports everything that is wrong, by the names of the variables. It
-// never quotes a URL.
+// Validate reports every problem, naming the variable. It never quotes a URL.
 func (c Config) Validate() error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -75,8 +74,8 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// SecretURL is a URL that holds a secret, as those of RPC providers do in their
-// user, host, path or query. However it is printed, it stays hidden.
+// SecretURL is a URL that may hold a secret in its user, host, path or query, as
+// those of RPC providers do. Printing or logging it never shows the URL.
 type SecretURL string
 
 const hidden = "[hidden]"
@@ -87,7 +86,7 @@ func (SecretURL) Format(s fmt.State, _ rune) { io.WriteString(s, hidden) }
 // MarshalText hides the URL from JSON and from loggers.
 func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// problem says what keeps u from being an endpoint.
+// problem says why u cannot be an endpoint. It is empty if u can.
 func (u SecretURL) problem() string {
 	if u == "" {
 		return "is empty"

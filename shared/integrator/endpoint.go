@@ -14,55 +14,55 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// An endpoint that fails rests for a second, then twice as long with each
+// An endpoint that fails is not used for a second. The time doubles with each
 // failure in a row, up to half a minute.
 const (
 	firstRest = time.Second
 	longRest  = 30 * time.Second
 )
 
-// endpoint is one place to ask a chain. It is believed once it has said that it
-// serves the chain, and until it fails.
+// endpoint is one JSON-RPC server of a chain. It is asked for its chain ID
+// before its first use and after each failure.
 type endpoint struct {
 	network chain.ID
 	client  *rpc.Client
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu        sync.Mutex
-	believed  bool
-	failing   Reason // of the last call, empty when that succeeded
-	rest      time.Duration
-	restUntil time.Time
+	mu           sync.Mutex
+	chainChecked bool
+	failing      Reason // why the last call failed, empty if it succeeded
+	rest         time.Duration
+	restUntil    time.Time
 }
 
-// callRequest is the transaction object of eth_call. All nodes know "data",
-// while some know no "input".
+// callRequest is the transaction object of eth_call. All nodes know "data";
+// some do not know "input".
 type callRequest struct {
 	To   common.Address `json:"to"`
 	Data hexutil.Bytes  `json:"data"`
 }
 
-// ask puts one question to the registry through this endpoint.
-func (e *endpoint) ask(ctx context.Context, registry common.Address, id ID) (answer, *failure) {
+// ask reads the registration of an ID through this endpoint.
+func (e *endpoint) ask(ctx context.Context, registry common.Address, id ID) (registration, *failure) {
 	if f := e.checkChain(ctx); f != nil {
-		return answer{}, f
+		return registration{}, f
 	}
-	asked := e.now()
+	askedAt := e.now()
 	var output hexutil.Bytes
 	if err := e.client.CallContext(ctx, &output, "eth_call", callRequest{registry, getIntegrator(id)}, "latest"); err != nil {
-		return answer{}, classify(err)
+		return registration{}, classify(err)
 	}
-	a, f := decode(id, output)
-	a.asked = asked
-	return a, f
+	reg, f := decode(id, output)
+	reg.askedAt = askedAt
+	return reg, f
 }
 
 func (e *endpoint) checkChain(ctx context.Context) *failure {
 	e.mu.Lock()
-	believed := e.believed
+	chainChecked := e.chainChecked
 	e.mu.Unlock()
-	if believed {
+	if chainChecked {
 		return nil
 	}
 	var serves hexutil.Uint64
@@ -73,20 +73,20 @@ func (e *endpoint) checkChain(ctx context.Context) *failure {
 		return &failure{reason: WrongChain, text: fmt.Sprintf("it serves chain %d", serves)}
 	}
 	e.mu.Lock()
-	e.believed = true
+	e.chainChecked = true
 	e.mu.Unlock()
 	return nil
 }
 
-// resting is how much longer the endpoint is to be left alone.
+// resting is how much longer the endpoint is skipped.
 func (e *endpoint) resting() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return max(0, e.restUntil.Sub(e.now()))
 }
 
-// failed sends the endpoint to rest. The log hears of it when the reason is a
-// new one, not at every try.
+// failed makes look-ups skip the endpoint for a while. It logs only when the
+// reason has changed.
 func (e *endpoint) failed(f *failure) {
 	e.mu.Lock()
 	now := e.now()
@@ -96,20 +96,20 @@ func (e *endpoint) failed(f *failure) {
 	}
 	e.rest = min(max(firstRest, 2*e.rest), longRest)
 	e.restUntil = now.Add(e.rest)
-	e.believed = false
-	news := e.failing != f.reason
+	e.chainChecked = false
+	newReason := e.failing != f.reason
 	e.failing = f.reason
 	e.mu.Unlock()
 
 	switch {
-	case news && f.reason == WrongChain:
-		e.log.Error("RPC endpoint serves another chain and is not believed", "reason", f.reason, "detail", f.text)
-	case news:
+	case newReason && f.reason == WrongChain:
+		e.log.Error("RPC endpoint serves another chain and is not used", "reason", f.reason, "detail", f.text)
+	case newReason:
 		e.log.Warn("RPC endpoint fails and is skipped for a while", "reason", f.reason, "detail", f.text)
 	}
 }
 
-// worked ends whatever the endpoint was blamed for.
+// worked clears the failures of the endpoint.
 func (e *endpoint) worked() {
 	e.mu.Lock()
 	recovered := e.failing != ""

@@ -47,7 +47,7 @@ func TestHangingNodes(t *testing.T) {
 	for range 5 {
 		hung = append(hung, newFront(t, http.HandlerFunc(hangs)))
 	}
-	g := newRigWith(t, config(hung...), limits{try: 400 * time.Millisecond, whole: time.Second, calls: 1, waiting: 1})
+	g := newRigWith(t, config(hung...), limits{try: 400 * time.Millisecond, lookup: time.Second, calls: 1, waiting: 1})
 	if e := g.wantUnverified(1, Timeout); strings.Contains(e.Error(), "endpoint 5") {
 		t.Errorf("%v: the last endpoint is named though it was not asked", e)
 	}
@@ -89,7 +89,7 @@ func TestWrongChain(t *testing.T) {
 		g.pass(30 * time.Second)
 	}
 	if got := front.count("eth_call"); got != 0 {
-		t.Errorf("%d calls of an endpoint that is not believed, want 0", got)
+		t.Errorf("%d calls of an endpoint that is skipped, want 0", got)
 	}
 	if got := g.levels(); len(got) != 1 || got[0] != slog.LevelError {
 		t.Errorf("logged at %v, want once at %v:\n%s", got, slog.LevelError, g.log())
@@ -120,7 +120,7 @@ func TestUnclearChain(t *testing.T) {
 		})
 	}
 	if got := front.count("eth_call"); got != 0 {
-		t.Errorf("%d calls of an endpoint that is not believed, want 0", got)
+		t.Errorf("%d calls of an endpoint that is skipped, want 0", got)
 	}
 }
 

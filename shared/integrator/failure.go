@@ -16,8 +16,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Reason is why a look-up got no answer. The list is closed, so that it can
-// label a metric.
+// Reason is why a look-up failed. The list is closed, so that it can label a
+// metric.
 type Reason string
 
 const (
@@ -28,7 +28,7 @@ const (
 	Unreachable   Reason = "unreachable"   // no connection, or a broken one
 	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
-	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what a registry answers
+	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what a registry returns
 	Reverted      Reason = "reverted"      // the registry reverted
 	Misconfigured Reason = "misconfigured" // the registry's entry cannot be right
 	Closed        Reason = "closed"        // the service is shutting down
@@ -39,10 +39,10 @@ func Reasons() []Reason {
 	return []Reason{Unconfigured, Busy, Resting, Timeout, Unreachable, Refused, WrongChain, Undecodable, Reverted, Misconfigured, Closed}
 }
 
-// blamesEndpoint tells whether an endpoint that failed for r should be skipped
-// for a while. What the registry says about one ID is not the endpoint's fault:
-// if it were, asking for that ID would take the endpoint from everyone.
-func (r Reason) blamesEndpoint() bool {
+// skipsEndpoint reports whether an endpoint that failed for this reason is
+// skipped for a while. What the registry says about one ID does not count:
+// otherwise anyone could disable an endpoint by asking for that ID.
+func (r Reason) skipsEndpoint() bool {
 	switch r {
 	case Timeout, Unreachable, Refused, WrongChain, Undecodable:
 		return true
@@ -50,9 +50,8 @@ func (r Reason) blamesEndpoint() bool {
 	return false
 }
 
-// failure is a look-up, or one try of it, without an answer. Its text is for
-// the log and is written in this package throughout: what comes from outside
-// may contain the secret of an RPC URL.
+// failure is why a look-up, or one try of it, failed. Its text is for the log.
+// It never holds text from outside, which may contain the secret of an RPC URL.
 type failure struct {
 	reason     Reason
 	text       string
@@ -61,14 +60,13 @@ type failure struct {
 
 func (f *failure) Error() string { return string(f.reason) + ": " + f.text }
 
-// Whoever is turned away may come back when it can help: as soon as an endpoint
-// is tried again, or when a person will have had the time to change something.
+// When a refused client should try again.
 const (
-	shortRetry = time.Second
-	longRetry  = time.Minute
+	shortRetry = time.Second // as soon as an endpoint is tried again
+	longRetry  = time.Minute // when a person may have changed something
 )
 
-// fault is what a look-up returns of f.
+// fault is the error that a look-up returns for f.
 func (f *failure) fault(network chain.ID) error {
 	switch f.reason {
 	case Unconfigured:
@@ -79,31 +77,31 @@ func (f *failure) fault(network chain.ID) error {
 	return unverified(f, f.retryAfter, "The integrator could not be verified on chain %s just now, and no quote is given without that; try again shortly", network)
 }
 
-// unverified makes a new fault each time, because its readers may add to it.
+// unverified makes a new fault each time, because callers add to it.
 func unverified(cause error, retryAfter time.Duration, format string, network chain.ID) error {
 	e := fault.New(fault.IntegratorUnverified, format, network).Because(cause)
 	e.RetryAfter = retryAfter
 	return e
 }
 
-// classify turns the error of an RPC call into words of our own.
+// classify turns the error of an RPC call into a failure, without its text.
 func classify(err error) *failure {
 	var (
-		status   rpc.HTTPError
-		answered rpc.Error
-		broken   net.Error
+		httpError rpc.HTTPError
+		rpcError  rpc.Error
+		netError  net.Error
 	)
 	switch {
-	case errors.As(err, &status):
-		return &failure{reason: Refused, text: fmt.Sprintf("HTTP status %d", status.StatusCode)}
-	case errors.As(err, &answered):
-		if answered.ErrorCode() == codeReverted || strings.Contains(strings.ToLower(answered.Error()), "revert") {
+	case errors.As(err, &httpError):
+		return &failure{reason: Refused, text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
+	case errors.As(err, &rpcError):
+		if rpcError.ErrorCode() == codeReverted || strings.Contains(strings.ToLower(rpcError.Error()), "revert") {
 			return &failure{reason: Reverted, text: "the registry reverted"}
 		}
-		return &failure{reason: Refused, text: fmt.Sprintf("JSON-RPC error %d", answered.ErrorCode())}
-	case errors.As(err, &broken) && broken.Timeout():
+		return &failure{reason: Refused, text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
+	case errors.As(err, &netError) && netError.Timeout():
 		return &failure{reason: Timeout, text: "no answer in time"}
-	case broken != nil:
+	case netError != nil:
 		return &failure{reason: Unreachable, text: connection(err)}
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &failure{reason: Undecodable, text: "the answer is too long"}
@@ -111,11 +109,11 @@ func classify(err error) *failure {
 	return &failure{reason: Undecodable, text: "the answer is not a JSON-RPC result of the expected type"}
 }
 
-// codeReverted is the JSON-RPC error code of a revert that gives its reason.
-// One without comes under a general code and is known by its message only.
+// codeReverted is the JSON-RPC error code of a revert with a reason. A revert
+// without one has a general code and is recognised by its message.
 const codeReverted = 3
 
-// connection says what kept two machines from talking.
+// connection says why there is no connection.
 func connection(err error) string {
 	switch {
 	case errors.As(err, new(*net.DNSError)):

@@ -31,12 +31,12 @@ func TestInventedIDsEvictNoPartner(t *testing.T) {
 		t.Errorf("%d calls, want 0: both partners and the last stranger are remembered", got)
 	}
 	if got := g.cache.others.Len(); got != 2 {
-		t.Errorf("%d strangers remembered, want 2", got)
+		t.Errorf("%d invented IDs cached, want 2", got)
 	}
 }
 
-// With every place taken by strangers whose calls do not end, one more stranger
-// is turned away, and a partner whose time has run out is asked for at once.
+// With the lane full of invented IDs whose calls do not end, one more invented ID
+// is refused, and a partner whose registration has expired is asked for at once.
 func TestInventedIDsHoldNoPartnerUp(t *testing.T) {
 	t.Parallel()
 	node := newEVM(t, 369, partner(1, 25))
@@ -70,7 +70,7 @@ func TestInventedIDsHoldNoPartnerUp(t *testing.T) {
 	g.wantFee(1, 25)
 	g.wantUnverified(200, Busy)
 	if got := front.count("eth_call"); got > 2+int(l.calls) {
-		t.Errorf("%d calls, want %d of strangers at most and 2 of the partner", got, l.calls)
+		t.Errorf("%d calls, want at most %d for invented IDs and 2 of the partner", got, l.calls)
 	}
 
 	close(release)
@@ -87,15 +87,15 @@ func TestFormerPartnerIsAStranger(t *testing.T) {
 	t.Parallel()
 	node := newEVM(t, 369, partner(1, 25))
 	g := newRig(t, newFront(t, node))
-	k := key{369, idOf(wallet(1))}
+	k := lookupKey{369, idOf(wallet(1))}
 	g.wantFee(1, 25)
 	g.pass(time.Hour)
-	if !g.cache.known(k) {
+	if !g.cache.wasPartner(k) {
 		t.Error("a partner is forgotten with its answer")
 	}
 	node.send("setActive", [32]byte(k.id), false)
 	g.wantFault(1, fault.IntegratorInactive)
-	if g.cache.known(k) {
+	if g.cache.wasPartner(k) {
 		t.Error("an inactive integrator counts as a partner")
 	}
 }

@@ -2,25 +2,25 @@ package integrator
 
 import "github.com/quotegate/quotegate/shared/chain"
 
-// State is how it stands with the endpoints of a chain.
+// State tells whether the endpoints of a chain work.
 type State string
 
 const (
 	NoEndpoint State = "unconfigured" // none is configured
-	Unused     State = "unused"       // nobody needed one yet
-	Working    State = "working"      // the last call was answered
-	Failing    State = "failing"      // the last call was answered by none
+	Unused     State = "unused"       // no call was made yet
+	Working    State = "working"      // an endpoint answered the last call
+	Failing    State = "failing"      // no endpoint answered the last call
 )
 
-// Health is how it stands with one chain's registry.
+// Health tells whether the registry of one chain can be read.
 type Health struct {
 	Network   chain.ID
 	State     State
 	Endpoints int // configured
-	Resting   int // of them, skipped after a failure
+	Resting   int // skipped at the moment, after a failure
 }
 
-// Health reports on every chain with a registry, by ID. It calls nobody.
+// Health reports on every chain with a registry, by ID, without calling it.
 func (r *Registry) Health() []Health {
 	report := make([]Health, len(r.networks))
 	for i, n := range r.networks {

@@ -1,15 +1,16 @@
 // Package integrator tells whether a partner named in a request is registered
-// and active on a chain, and which fee it takes there. The chain's registry
-// contract says so, read over JSON-RPC.
+// and active on a chain, and which fee it takes there. It reads the chain's
+// registry contract over JSON-RPC.
 //
 // What it promises:
 //   - A fee is what the registry of that very chain said, at most the
-//     configured time ago. Where nobody can be asked, or the answer is not one
-//     a registry gives, there is no fee: the look-up fails.
-//   - Answers are remembered, failures are not. Look-ups of one key at the same
-//     time share one call, and one that gives up does not end it for the others.
-//   - Invented IDs evict no partner and hold none up: answers about them live in
-//     a cache of their own, and their calls run in a bounded lane of their own.
+//     configured time ago. If no endpoint answers, or the answer is not one a
+//     registry gives, the look-up fails. A fee is never guessed.
+//   - Answers are cached, failures are not. Look-ups of one integrator at the
+//     same time share one call. A look-up that gives up does not end the call
+//     for the others.
+//   - Invented IDs neither evict nor delay a partner: they have a cache and a
+//     bounded lane for calls of their own.
 //   - No text from an RPC endpoint, and no part of its address, is in any error,
 //     log line or health report. Endpoints are named by their place in the
 //     configuration.
@@ -26,7 +27,7 @@ import (
 )
 
 // ID names an integrator: the address of its wallet, left-padded with zeros.
-// The zero ID is nobody's.
+// The zero ID means no integrator.
 type ID [32]byte
 
 // padding is how many leading bytes of every ID are zero.

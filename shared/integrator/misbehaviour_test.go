@@ -50,7 +50,7 @@ func echoes(w http.ResponseWriter, r *http.Request) {
 	says(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"limit of %s%s"}}`, r.Host, r.URL.Path))(w, r)
 }
 
-// misbehaviours are answers to eth_call that must not be believed.
+// misbehaviours are answers to eth_call that must not be accepted.
 func misbehaviours(t *testing.T) []misbehaviour {
 	good, elsewhere := fmt.Sprintf("%x", wallet(1)), newFront(t, newEVM(t, 369, partner(1, 9)))
 	return []misbehaviour{
@@ -105,7 +105,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			g := newRig(t, front)
 			front.instead("eth_call", m.instead)
 			e, retry := g.wantUnverified(1, m.reason), time.Second
-			if !m.reason.blamesEndpoint() {
+			if !m.reason.skipsEndpoint() {
 				retry = time.Minute
 			}
 			if e.RetryAfter != retry {
@@ -113,7 +113,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			}
 			state, rests := Unused, 0
 			switch {
-			case m.reason.blamesEndpoint():
+			case m.reason.skipsEndpoint():
 				state, rests = Failing, 1
 			case m.name == "far too high a fee":
 				state = Working
@@ -121,7 +121,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			if got, want := g.Health()[2], (Health{Network: 369, State: state, Endpoints: 1, Resting: rests}); got != want {
 				t.Errorf("health %+v, want %+v", got, want)
 			}
-			if m.reason.blamesEndpoint() {
+			if m.reason.skipsEndpoint() {
 				calls := front.count("eth_call")
 				if e := g.wantUnverified(1, Resting); e.RetryAfter != time.Second {
 					t.Errorf("retry after %v, want a second", e.RetryAfter)
@@ -157,7 +157,7 @@ func TestFailover(t *testing.T) {
 			calls := first.count("eth_call")
 			g.wantFee(2, 30)
 			want := 1
-			if m.reason.blamesEndpoint() {
+			if m.reason.skipsEndpoint() {
 				want = 0
 			}
 			if got := first.count("eth_call") - calls; got != want {

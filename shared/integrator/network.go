@@ -10,28 +10,28 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// network is the registry of one chain and the endpoints to ask it through.
+// network is the registry of one chain and the endpoints to read it through.
 type network struct {
 	id        chain.ID
 	registry  chain.Address
 	endpoints []*endpoint // in the order in which they are tried
 	limits    limits
 
-	// Partners and strangers do not share a lane, so that strangers, however
-	// many are invented, cannot keep a partner's entry from being renewed.
-	partners, strangers lane
+	// Known partners have a lane of their own, so that look-ups of invented IDs
+	// cannot delay the renewal of a partner's registration.
+	partners, others lane
 
 	state atomic.Value // of type State
 }
 
-// ask gets the registry's answer from the first endpoint that gives one.
-func (n *network) ask(ctx context.Context, id ID, known bool) (answer, *failure) {
-	l := n.strangers
-	if known {
+// ask tries the endpoints in order until one answers.
+func (n *network) ask(ctx context.Context, id ID, partner bool) (registration, *failure) {
+	l := n.others
+	if partner {
 		l = n.partners
 	}
 	if f := l.enter(ctx); f != nil {
-		return answer{}, f
+		return registration{}, f
 	}
 	defer l.leave()
 
@@ -41,39 +41,39 @@ func (n *network) ask(ctx context.Context, id ID, known bool) (answer, *failure)
 			details = append(details, fmt.Sprintf("endpoint %d: rests for %v", i+1, rest.Round(time.Millisecond)))
 			continue
 		}
-		a, f := n.try(ctx, e, id)
+		reg, f := n.try(ctx, e, id)
 		if f == nil {
 			n.state.Store(Working)
-			return a, nil
+			return reg, nil
 		}
 		if closed(ctx) {
-			return answer{}, errClosed
+			return registration{}, errClosed
 		}
 		reason, details = f.reason, append(details, fmt.Sprintf("endpoint %d: %s", i+1, f.text))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if reason.blamesEndpoint() {
+	if reason.skipsEndpoint() {
 		n.state.Store(Failing)
 	}
-	return answer{}, &failure{reason, strings.Join(details, "; "), n.retryAfter(reason)}
+	return registration{}, &failure{reason, strings.Join(details, "; "), n.retryAfter(reason)}
 }
 
-// try asks one endpoint and settles whether it is to be skipped from now on. A
-// look-up that runs out of its own time proves nothing: the endpoint may not
-// have had its share of it.
-func (n *network) try(ctx context.Context, e *endpoint, id ID) (answer, *failure) {
+// try asks one endpoint and decides whether it is skipped from now on. If the
+// look-up itself ran out of time, it is not: the endpoint may have had too
+// little of that time.
+func (n *network) try(ctx context.Context, e *endpoint, id ID) (registration, *failure) {
 	trying, cancel := context.WithTimeout(ctx, n.limits.try)
 	defer cancel()
-	a, f := e.ask(trying, n.registry.Address, id)
+	reg, f := e.ask(trying, n.registry.Address, id)
 	switch {
 	case f == nil:
 		e.worked()
-	case ctx.Err() == nil && f.reason.blamesEndpoint():
+	case ctx.Err() == nil && f.reason.skipsEndpoint():
 		e.failed(f)
 	}
-	return a, f
+	return reg, f
 }
 
 func (n *network) retryAfter(reason Reason) time.Duration {

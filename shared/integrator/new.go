@@ -11,23 +11,23 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// Options are what a Registry can do without.
+// Options of a Registry. All are optional.
 type Options struct {
-	Log   *slog.Logger     // hears of endpoints that fail and recover; nil for silence
-	Hooks Hooks            // none of them is needed
+	Log   *slog.Logger // for endpoints that fail and recover; nil logs nothing
+	Hooks Hooks
 	Now   func() time.Time // nil for time.Now
 }
 
-// Hooks hear what happens, for metrics. They are called during look-ups, from
-// many goroutines, and must be quick. Those left nil are not called.
+// Hooks are called during look-ups, for metrics. Many goroutines call them, and
+// they must be quick. A nil hook is not called.
 type Hooks struct {
-	Hit     func(network chain.ID)                  // a look-up was answered from memory
-	Miss    func(network chain.ID)                  // a look-up was not
-	Failure func(network chain.ID, reason Reason)   // the chain gave no answer, to however many look-ups wait for it
-	Latency func(network chain.ID, d time.Duration) // of asking the chain, waiting for a turn included, whatever came of it
+	Hit     func(network chain.ID)                  // a look-up was answered from the cache
+	Miss    func(network chain.ID)                  // a look-up was not answered from the cache
+	Failure func(network chain.ID, reason Reason)   // asking the chain failed; once for all look-ups that waited for it
+	Latency func(network chain.ID, d time.Duration) // of asking the chain, including the wait for a turn, also if it failed
 }
 
-// New prepares to read the registries of d. It calls nobody yet.
+// New prepares to read the registries of d. It does not call the endpoints yet.
 func New(cfg Config, d *chain.Deployment, opts Options) (*Registry, error) {
 	return newRegistry(cfg, d, opts, defaultLimits)
 }
@@ -36,7 +36,7 @@ func newRegistry(cfg Config, d *chain.Deployment, opts Options, l limits) (*Regi
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	opts = opts.filled()
+	opts = opts.withDefaults()
 	cache, err := newCache(cfg.CacheSize, cfg.CacheTTL, opts.Now)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func newRegistry(cfg Config, d *chain.Deployment, opts Options, l limits) (*Regi
 	r := &Registry{cache: cache, hooks: opts.Hooks, now: opts.Now, limits: l, http: newHTTPClient(int(2 * l.calls))}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	for _, v := range cfg.variables() {
-		n := &network{id: v.network, registry: d.Registry(v.network), limits: l, partners: newLane(l), strangers: newLane(l)}
+		n := &network{id: v.network, registry: d.Registry(v.network), limits: l, partners: newLane(l), others: newLane(l)}
 		n.state.Store(Unused)
 		for i, u := range v.urls {
 			client, err := rpc.DialOptions(r.ctx, string(u), rpc.WithHTTPClient(r.http), rpc.WithHeaders(repeatable))
@@ -59,8 +59,7 @@ func newRegistry(cfg Config, d *chain.Deployment, opts Options, l limits) (*Regi
 	return r, nil
 }
 
-// filled puts something in the place of whatever was left out.
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -26,79 +26,80 @@ type Registry struct {
 
 	ctx     context.Context // of every call
 	stop    context.CancelCauseFunc
-	mu      sync.Mutex // of closed, and of running while it is not
+	mu      sync.Mutex // guards closed, and running.Add
 	closed  bool
 	running sync.WaitGroup
 }
 
-// Lookup gives the integrator of that ID as the registry on a network knows it.
-// Otherwise the error is a fault: IntegratorUnregistered, IntegratorInactive, or
-// IntegratorUnverified when there was no answer, or none before ctx ended.
+// Lookup returns the integrator with that ID from the registry on a network.
+// The error is a fault: IntegratorUnregistered, IntegratorInactive, or
+// IntegratorUnverified if no answer came, or none before ctx ended.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
-	k := key{network, id}
-	if a, ok := r.cache.get(k); ok {
+	k := lookupKey{network, id}
+	if reg, ok := r.cache.get(k); ok {
 		r.hooks.Hit(network)
-		return a.result(network)
+		return reg.result(network)
 	}
 	r.hooks.Miss(network)
 	select {
-	case flight := <-r.flights.DoChan(k.text(), func() (any, error) { return r.fly(k), nil }):
+	case flight := <-r.flights.DoChan(k.text(), func() (any, error) { return r.fetch(k), nil }):
 		o := flight.Val.(outcome)
 		if o.failure != nil {
 			return Partner{}, o.failure.fault(network)
 		}
-		return o.answer.result(network)
+		return o.registration.result(network)
 	case <-ctx.Done():
 		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", ctx.Err()), shortRetry,
 			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
 	}
 }
 
-// outcome is an answer or, when failure is not nil, none.
+// outcome is a failure or, if that is nil, a registration.
 type outcome struct {
-	answer  answer
-	failure *failure
+	registration registration
+	failure      *failure
 }
 
-// fly gets an answer from the chain and remembers it. It runs once for all who
-// want the same key at the same time, and in no caller's context.
-func (r *Registry) fly(k key) outcome {
+// fetch reads a registration from the chain and caches it. It runs once for all
+// look-ups of the same key at the same time, and not in a caller's context.
+func (r *Registry) fetch(k lookupKey) outcome {
 	if !r.begin() {
 		return outcome{failure: errClosed}
 	}
 	defer r.running.Done()
-	// Whoever looked before an answer was remembered, and came here after its
-	// flight had ended, finds it now.
-	if a, ok := r.cache.get(k); ok {
-		return outcome{answer: a}
+	// The previous fetch may have ended between this look-up's first check of
+	// the cache and now.
+	if reg, ok := r.cache.get(k); ok {
+		return outcome{registration: reg}
 	}
-	a, f := r.ask(k)
+	reg, f := r.ask(k)
 	if f != nil {
 		r.hooks.Failure(k.network, f.reason)
 		return outcome{failure: f}
 	}
-	r.cache.add(k, a)
-	return outcome{answer: a}
+	r.cache.add(k, reg)
+	return outcome{registration: reg}
 }
 
-// ask asks the chain, and refuses a fee that nobody can mean.
-func (r *Registry) ask(k key) (answer, *failure) {
+// ask asks the chain, and refuses a fee above MaxFeeBPS.
+func (r *Registry) ask(k lookupKey) (registration, *failure) {
 	i := slices.IndexFunc(r.networks, func(n *network) bool { return n.id == k.network })
 	if i < 0 || len(r.networks[i].endpoints) == 0 {
-		return answer{}, &failure{Unconfigured, "no RPC endpoint", longRetry}
+		return registration{}, &failure{Unconfigured, "no RPC endpoint", longRetry}
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.limits.whole)
+	ctx, cancel := context.WithTimeout(r.ctx, r.limits.lookup)
 	defer cancel()
 	start := r.now()
-	a, f := r.networks[i].ask(ctx, k.id, r.cache.known(k))
+	reg, f := r.networks[i].ask(ctx, k.id, r.cache.wasPartner(k))
 	r.hooks.Latency(k.network, r.now().Sub(start))
-	if f == nil && a.standing == active && a.partner.FeeBPS > MaxFeeBPS {
-		return answer{}, &failure{Misconfigured, fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", a.partner.FeeBPS, MaxFeeBPS, k.id), longRetry}
+	if f == nil && reg.standing == active && reg.partner.FeeBPS > MaxFeeBPS {
+		return registration{}, &failure{Misconfigured, fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", reg.partner.FeeBPS, MaxFeeBPS, k.id), longRetry}
 	}
-	return a, f
+	return reg, f
 }
 
-// begin counts a flight in, unless the registry is closed.
+// begin registers a fetch that Close must wait for. It is false once the
+// registry is closed.
 func (r *Registry) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +110,8 @@ func (r *Registry) begin() bool {
 	return true
 }
 
-// Close ends the calls under way and waits for them. Look-ups that would need a
-// call fail from then on.
+// Close cancels the running calls and waits for them. From then on, look-ups
+// that are not in the cache fail.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	r.closed = true

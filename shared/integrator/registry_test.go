@@ -132,14 +132,14 @@ func TestConcurrentLookupsShareOneFailure(t *testing.T) {
 	done.Wait()
 }
 
-// Who finds nothing remembered, and gets to ask only after the answer came, does
+// A look-up that misses the cache, but asks only after the answer came, does
 // not ask again.
 func TestLatecomerAsksNobody(t *testing.T) {
 	t.Parallel()
 	front := newFront(t, newEVM(t, 369, partner(1, 25)))
 	g := newRig(t, front)
 	g.wantFee(1, 25)
-	if got := g.fly(key{369, idOf(wallet(1))}); got.failure != nil || got.answer.partner.FeeBPS != 25 {
+	if got := g.fetch(lookupKey{369, idOf(wallet(1))}); got.failure != nil || got.registration.partner.FeeBPS != 25 {
 		t.Errorf("got %+v, want a fee of 25", got)
 	}
 	if got := front.count("eth_call"); got != 1 {

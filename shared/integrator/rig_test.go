@@ -107,7 +107,7 @@ type rig struct {
 }
 
 // patient has no deadline that a slow machine could meet.
-var patient = limits{try: time.Minute, whole: time.Minute, calls: defaultLimits.calls, waiting: defaultLimits.waiting}
+var patient = limits{try: time.Minute, lookup: time.Minute, calls: defaultLimits.calls, waiting: defaultLimits.waiting}
 
 func config(fronts ...*front) Config {
 	cfg := Config{CacheSize: 64, CacheTTL: 30 * time.Second}

@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// maxAnswer is far more than the few hundred bytes an honest answer has.
+// maxAnswer bounds the size of a response. A real one has a few hundred bytes.
 const maxAnswer = 64 << 10
 
 // repeatable marks requests as safe to send again on a new connection when the
 // server closed an idle one under them. The empty value is not sent.
 var repeatable = http.Header{"X-Idempotency-Key": {}}
 
-// newHTTPClient makes a client that reads no more of an answer than maxAnswer
-// and goes where it was told to, wherever a redirection points. Time is bounded
-// by the context of each request.
+// newHTTPClient makes a client that reads at most maxAnswer of a response and
+// follows no redirects. The context of each request bounds its time.
 func newHTTPClient(connections int) *http.Client {
 	return &http.Client{
-		Transport: bounded{&http.Transport{
+		Transport: boundedTransport{&http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    connections,
@@ -28,9 +27,9 @@ func newHTTPClient(connections int) *http.Client {
 	}
 }
 
-type bounded struct{ *http.Transport }
+type boundedTransport struct{ *http.Transport }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.Transport.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// chains are the routing IDs this version knows.
+// chains are the routing IDs this version supports.
 var chains = []string{"1", "56", "137", "369", "8453", "42161", "69696969", "96969696"}
 
 // decodeQuote ignores an integratorId: this version has none.

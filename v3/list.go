@@ -18,8 +18,8 @@ type healthBody struct {
 }
 
 type registryBody struct {
-	ChainID chain.ID         `json:"chainId"`
-	RPC     integrator.State `json:"rpc"`
+	ChainID chain.ID            `json:"chainId"`
+	RPC     integrator.RPCState `json:"rpc"`
 }
 
 type issuerFee struct {

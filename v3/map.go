@@ -16,7 +16,7 @@ func mapQuote(q *quote.Quote) *wire.Body {
 	return b
 }
 
-// mapFee words both fees, in the destination token's smallest unit.
+// mapFee writes both fees, in the destination token's smallest unit.
 func mapFee(b *wire.Body, f *quote.Fee) {
 	total := f.Total()
 	b.Open("fee")

@@ -1,5 +1,6 @@
 // Package v3legacy is the earlier revision of v3: a flat fee, no integrators
-// and no health check. Its clients keep their URL by header or by host.
+// and no health check. Its clients can keep the v3 URL: a header or the host
+// name selects this revision.
 package v3legacy
 
 import (

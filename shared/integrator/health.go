@@ -2,20 +2,20 @@ package integrator
 
 import "github.com/quotegate/quotegate/shared/chain"
 
-// State tells whether the endpoints of a chain work.
-type State string
+// RPCState tells whether the endpoints of a chain work.
+type RPCState string
 
 const (
-	NoEndpoint State = "unconfigured" // none is configured
-	Unused     State = "unused"       // no call was made yet
-	Working    State = "working"      // an endpoint answered the last call
-	Failing    State = "failing"      // no endpoint answered the last call
+	NoEndpoint RPCState = "unconfigured" // none is configured
+	Unused     RPCState = "unused"       // no call was made yet
+	Working    RPCState = "working"      // an endpoint answered the last call
+	Failing    RPCState = "failing"      // no endpoint answered the last call
 )
 
 // Health tells whether the registry of one chain can be read.
 type Health struct {
 	Network   chain.ID
-	State     State
+	State     RPCState
 	Endpoints int // configured
 	Resting   int // skipped at the moment, after a failure
 }
@@ -24,7 +24,7 @@ type Health struct {
 func (r *Registry) Health() []Health {
 	report := make([]Health, len(r.networks))
 	for i, n := range r.networks {
-		h := Health{Network: n.id, State: n.state.Load().(State), Endpoints: len(n.endpoints)}
+		h := Health{Network: n.id, State: n.state.Load().(RPCState), Endpoints: len(n.endpoints)}
 		if h.Endpoints == 0 {
 			h.State = NoEndpoint
 		}

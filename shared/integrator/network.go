@@ -21,7 +21,7 @@ type network struct {
 	// cannot delay the renewal of a partner's registration.
 	partners, others lane
 
-	state atomic.Value // of type State
+	state atomic.Value // of type RPCState
 }
 
 // ask tries the endpoints in order until one answers.

@@ -6,7 +6,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// encode writes the transactions.
+// encode adds the calldata of both transactions to q.
 func (e *Engine) encode(req *Request, q *Quote) error {
 	recipient, kind, err := req.Recipient.encode()
 	if err != nil {
@@ -45,8 +45,8 @@ func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
 	return swap.Encode()
 }
 
-// encodeBurn writes the burn that the settlement chain's receiver, and nobody
-// else, can turn towards the hub.
+// encodeBurn encodes a burn that only the receiver on the settlement chain can
+// send on to the hub.
 func (e *Engine) encodeBurn(req *Request, q *Quote, recipient []byte, kind uint8) error {
 	maxFee, err := e.fees.Rate(q.Pair.Src).MaxFee(&req.Amount)
 	if err != nil {

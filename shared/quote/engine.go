@@ -10,7 +10,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// IssuerFees knows what a burn costs. It always has an answer, at once.
+// IssuerFees knows what a burn costs. It never waits and never fails.
 type IssuerFees interface {
 	Rate(source chain.ID) cctp.Rate
 }
@@ -32,8 +32,8 @@ func NewEngine(deployment *chain.Deployment, fees IssuerFees, integrators Integr
 	return &Engine{deployment, fees, integrators}
 }
 
-// Quote answers a request. What it encodes is what the caller asked for, or
-// there is no quote.
+// Quote answers a request. The calldata does what the caller asked for, or Quote
+// returns an error.
 func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	q, err := e.resolve(req)
 	if err != nil {
@@ -48,8 +48,8 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	return q, nil
 }
 
-// resolve finds the pair and its contract, and whether the recipient can be
-// paid there.
+// resolve finds the pair and its contract, and checks that the recipient can be
+// paid at the destination.
 func (e *Engine) resolve(req *Request) (*Quote, error) {
 	pair, err := chain.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	return &Quote{Pair: pair, To: e.deployment.Target(pair), SrcAmount: req.Amount}, nil
 }
 
-// price checks the amount and takes the fees out of it.
+// price checks the amount and subtracts the fees.
 func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
 		return fault.About(fault.Amount, err)

@@ -1,6 +1,6 @@
-// Package quote is the hub: one request in, one quote out, in the words of no
-// version. It knows neither HTTP nor JSON; what differs between versions is
-// expressed in the Request by meaning, and said of the Quote by their mappers.
+// Package quote is the core that all versions share: it turns a Request into a
+// Quote. It knows no version, no HTTP and no JSON. A version expresses what it
+// does differently in the Request, and maps the Quote to its own JSON.
 package quote
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// Request asks how an amount of one token becomes another elsewhere.
+// Request asks for a swap of an amount of one token to a token on another chain.
 type Request struct {
 	SrcChain, DstChain chain.ID
 	SrcToken, DstToken string      // symbol or address, as the caller wrote it
@@ -21,8 +21,8 @@ type Request struct {
 	Integrator         integrator.ID // zero for none
 }
 
-// Same tells whether two requests ask for the same quote and, if not, in which
-// part they differ first. Tokens are compared as they were written.
+// Same reports whether two requests ask for the same quote and, if not, the
+// first part in which they differ. Tokens are compared as text.
 func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
 	switch {
 	case r.SrcChain != other.SrcChain:
@@ -43,7 +43,7 @@ func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
 	return true, 0
 }
 
-// Quote is a swap that can be signed: the two transactions and what comes of them.
+// Quote is a swap that can be signed: the two transactions and their result.
 type Quote struct {
 	Pair       *chain.Pair
 	To         chain.Address // the contract that receives the source transaction

@@ -11,16 +11,15 @@ import (
 	"github.com/quotegate/quotegate/shared/railgun"
 )
 
-// Recipient is who is paid: an account, or the owner of a privacy-pool address.
+// Recipient receives the money: an EVM account, or the owner of a 0zk address.
 type Recipient struct {
 	EVM     common.Address
 	Private *railgun.Address // nil for an account
 }
 
-// Zero tells whether nobody would be paid.
+// Zero reports whether r is the zero address.
 func (r Recipient) Zero() bool { return r == Recipient{} }
 
-// same tells whether two recipients are one.
 func (r Recipient) same(other Recipient) bool {
 	if r.Private == nil || other.Private == nil {
 		return r == other
@@ -36,7 +35,7 @@ const (
 	PrivateRecipient RecipientType = calldata.RecipientPrivate
 )
 
-// ParseRecipientType reads the number of a type.
+// ParseRecipientType reads the number of a type from a request.
 func ParseRecipientType(text string) (RecipientType, error) {
 	switch text {
 	case "0":
@@ -47,7 +46,7 @@ func ParseRecipientType(text string) (RecipientType, error) {
 	return 0, fault.New(fault.InvalidParameter, "The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
 }
 
-// Parse reads an EVM address or a raw 0zk address that is of this type.
+// Parse reads a recipient of this type: an EVM address or a raw 0zk address.
 func (t RecipientType) Parse(text string) (Recipient, error) {
 	r, err := t.ParseOrZero(text)
 	if err == nil && r.Zero() {
@@ -56,8 +55,8 @@ func (t RecipientType) Parse(text string) (Recipient, error) {
 	return r, err
 }
 
-// ParseOrZero is Parse for a caller who may ask before it knows whom to pay: it
-// takes the zero address too.
+// ParseOrZero is Parse, but accepts the zero address. It is for callers that may
+// ask for a quote before they know the recipient.
 func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 	if railgun.LooksLikeAddress(text) {
 		address, err := railgun.ParseAddress(text)
@@ -82,7 +81,7 @@ func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 	return Recipient{EVM: address}, nil
 }
 
-// payableOn makes sure that a recipient can be paid at a destination.
+// payableOn checks that a recipient can be paid at a destination.
 func (r Recipient) payableOn(dst chain.ID) error {
 	var err error
 	switch {

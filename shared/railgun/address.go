@@ -20,35 +20,35 @@ const (
 	masterStart   = 1
 	networkStart  = masterStart + 32
 	viewingStart  = networkStart + 8
-	networkMask   = 0x7261696c67756e00 // "railgun" and a zero byte: makes the text look better, hides nothing
+	networkMask   = 0x7261696c67756e00 // "railgun" and a zero byte; not a secret
 	everyNetwork  = math.MaxUint64
 	networkIDBits = 56 // the byte above is the type of network, 0 for EVM
 )
 
-// Address is a 0zk address that passed every check of ParseAddress. The zero
-// Address belongs to nobody; NewNote refuses it.
+// Address is a 0zk address that passed every check of ParseAddress. NewNote
+// refuses the zero Address.
 type Address struct {
 	master  [32]byte // below the prime of the field, and not zero
 	viewing [32]byte
 	network uint64
-	point   *edwards25519.Point // viewing, decoded; never changed
+	point   *edwards25519.Point // the decoded viewing key; never changed
 }
 
-// Equal tells whether two addresses are one: whether they have the same text.
+// Equal reports whether two addresses have the same text.
 func (a Address) Equal(b Address) bool {
 	return a.master == b.master && a.viewing == b.viewing && a.network == b.network
 }
 
-// LooksLikeAddress tells whether text is meant as a 0zk address, valid or not.
+// LooksLikeAddress reports whether text starts like a 0zk address, valid or not.
 func LooksLikeAddress(text string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// ParseAddress decodes a 0zk address. What it refuses, it refuses with an
-// InvalidRecipient that says what is wrong, without repeating the address.
+// ParseAddress decodes a 0zk address. The error is an InvalidRecipient that says
+// what is wrong and does not repeat the address.
 //
-// The public engine omits the checks of the keys; they are here because each
-// of them, missed, costs the receiver the money or the privacy.
+// The public engine does not check the keys. Here they are checked, because with
+// a bad key the receiver loses the money or the privacy.
 func ParseAddress(text string) (Address, error) {
 	payload, err := decodeText(text)
 	if err != nil {
@@ -63,7 +63,7 @@ func ParseAddress(text string) (Address, error) {
 		viewing: [32]byte(payload[viewingStart:]),
 	}
 
-	// Beyond the prime, engines silently pay another, reduced, key.
+	// Engines reduce a larger key silently, and so pay a different key.
 	if new(fr.Element).SetBytesCanonical(a.master[:]) != nil {
 		return Address{}, refuse("master public key is not below the prime of the field")
 	}
@@ -75,24 +75,24 @@ func ParseAddress(text string) (Address, error) {
 	if err != nil {
 		return Address{}, refuse("viewing public key is not a point of the curve")
 	}
-	// Engines disagree on whether they take another encoding of a point.
+	// Some engines accept other encodings of a point and some do not.
 	if !canonical(a.viewing) {
 		return Address{}, refuse("viewing public key is not in its canonical form")
 	}
-	// Multiples of such a point are a handful: anyone could guess the shared
-	// key and read the note. A point with both a small and a large part is no
-	// such danger, and the engine pays it; so do we.
+	// Such a point has at most eight multiples, so anyone could guess the shared
+	// key and read the note. A point of mixed order is safe, and the engine
+	// accepts it too.
 	if new(edwards25519.Point).MultByCofactor(a.point).Equal(edwards25519.NewIdentityPoint()) == 1 {
 		return Address{}, refuse("viewing public key has a small order, so that anyone could read the note")
 	}
 	return a, nil
 }
 
-// canonical tells whether a point's encoding is the one its Bytes would give,
-// without the inversion that takes: its y is below the prime, and its x is not
-// zero and negative at once.
+// canonical reports whether point is the encoding that Bytes would return: y is
+// below the prime, and x is not both zero and negative. Calling Bytes would cost
+// an inversion.
 func canonical(point [32]byte) bool {
-	y, err := new(field.Element).SetBytes(point[:]) // leaves the sign of x aside
+	y, err := new(field.Element).SetBytes(point[:]) // ignores the sign of x
 	if err != nil {
 		return false
 	}
@@ -107,10 +107,10 @@ func refuse(format string, args ...any) error {
 	return fault.New(fault.InvalidRecipient, "Invalid 0zk address: "+format, args...)
 }
 
-// PayableOn is nil if the owner lets the address be paid on the EVM network
-// chainID: if it is valid on all networks, or bound to that one. The keys are
-// the same everywhere; a payment elsewhere would not be lost, but it is not
-// what the owner asked for.
+// PayableOn is nil if the address may be paid on the EVM network chainID: it is
+// valid on all networks, or bound to that one. The keys are the same everywhere,
+// so a payment on another network would not be lost, but the owner did not ask
+// for it.
 func (a Address) PayableOn(chainID uint64) error {
 	if a.network == everyNetwork {
 		return nil

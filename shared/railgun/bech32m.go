@@ -2,9 +2,9 @@ package railgun
 
 import "strings"
 
-// A 0zk address is bech32m (BIP-350) of one fixed shape. Its length is beyond
-// the 90 characters for which bech32 guarantees to find four errors; 127 is
-// what wallets write.
+// A 0zk address is bech32m (BIP-350) of fixed length. Wallets write 127
+// characters, which is more than the 90 for which bech32 guarantees to detect
+// four errors.
 const (
 	prefix       = "0zk"
 	payloadSize  = 73
@@ -18,9 +18,8 @@ const (
 	bech32mResidue = 0x2bc830a3
 )
 
-// decodeText gives the payload within an address, or the reason there is none.
-// Of all texts that decode to a payload, one lower-case and one upper-case
-// text are accepted, and no other.
+// decodeText returns the payload of an address. For each payload, exactly one
+// lower-case and one upper-case text are accepted.
 func decodeText(text string) (payload [payloadSize]byte, err error) {
 	if text == "" {
 		return payload, refuse("it is empty")
@@ -69,9 +68,8 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 	return payload, nil
 }
 
-// foldCase gives text in lower case, as bech32 is computed, and refuses what
-// bech32 forbids anywhere in a text: other than printable ASCII, and both
-// cases at once.
+// foldCase returns text in lower case, on which bech32 is defined. It refuses
+// what bech32 forbids: characters other than printable ASCII, and mixed case.
 func foldCase(text string) (string, error) {
 	var upper, lower bool
 	for i, c := range text {
@@ -115,8 +113,7 @@ func encodeText(payload [payloadSize]byte) string {
 }
 
 // residue is the remainder of the prefix and the groups by the generator of
-// the bech32 code. It depends on the checksum groups at the end, so that a
-// valid text gives a constant.
+// the bech32 code. With a valid checksum at the end it is a constant.
 func residue(groups []byte) uint32 {
 	r := uint32(1)
 	for i := range len(prefix) {

@@ -12,26 +12,26 @@ import (
 	"filippo.io/edwards25519"
 )
 
-// Note is what RAILGUN's shield call needs beside token and value. It depends
-// on neither, nor on the chain, so a pool may shield any amount with it.
+// Note is what RAILGUN's shield call needs in addition to token and value. It
+// depends on neither of them, nor on the chain.
 type Note struct {
-	NPK             [32]byte    // note public key: who can spend
-	EncryptedBundle [3][32]byte // what lets the owner of the address find out
+	NPK             [32]byte    // note public key: decides who can spend the note
+	EncryptedBundle [3][32]byte // lets the owner of the address find the note
 	ShieldKey       [32]byte    // the sender's half of the shared key
 }
 
-// secrets is all the randomness of a note. Every note has its own: a repeated
-// shield key or npk would link two payments on the chain.
+// secrets is all the randomness of a note. It is never reused: a repeated shield
+// key or npk would link two payments on the chain.
 type secrets struct {
 	random        [16]byte // hides the receiver in the npk; the receiver needs it to spend
-	shieldPrivate [32]byte // the sender's half of the shared key; forgotten with the note
+	shieldPrivate [32]byte // the sender's half of the shared key; not kept
 	gcmIV         [16]byte
 	ctrIV         [16]byte
 }
 
-// NewNote makes a note that the owner of the address, and nobody else, can
-// spend. Its secrets are fresh, and nothing keeps them. An error is never the
-// fault of an address that came from ParseAddress.
+// NewNote makes a note that only the owner of the address can spend. Its secrets
+// are fresh and not kept. For an address from ParseAddress, an error means a
+// fault of this machine, not of the address.
 func NewNote(to Address) (Note, error) {
 	var s secrets
 	// crypto/rand never returns short or with an error; it ends the process instead.
@@ -64,7 +64,7 @@ func seal(to Address, s *secrets) (Note, error) {
 	copy(n.EncryptedBundle[0][16:], sealed[16:])
 	copy(n.EncryptedBundle[1][:16], sealed[:16])
 	copy(n.EncryptedBundle[1][16:], s.ctrIV[:])
-	// For the sender to find the receiver again; the receiver never reads it.
+	// With this the sender can find the receiver again. The receiver ignores it.
 	cipher.NewCTR(sender, s.ctrIV[:]).XORKeyStream(n.EncryptedBundle[2][:], to.viewing[:])
 
 	if err := n.check(to, aead, public); err != nil {
@@ -73,27 +73,26 @@ func seal(to Address, s *secrets) (Note, error) {
 	return n, nil
 }
 
-// check reads the finished note as a wallet would, short of the wallet's key.
-// public is the point that the shield key must stand for.
+// check reads the finished note as a wallet would, but without the wallet's key.
+// public is the point that the shield key must encode.
 //
-// Opening the bundle catches a wrong layout and a cipher gone wrong. It cannot
-// catch a wrong shared key, for it uses the same: that the receiver derives
-// the same key is what the known answers of SelfTest show. Hashing the random
-// so found, by other arithmetic, catches an npk that was computed wrongly for
-// this note; the wallet does not, and would show money that cannot be spent.
-// The two hashes share their constants, for which SelfTest vouches again.
+// Opening the bundle detects a wrong layout and a faulty cipher. It cannot
+// detect a wrong shared key, because it uses the same one; SelfTest shows that
+// the receiver derives the same key. Hashing the random again, with different
+// arithmetic, detects a wrong npk. A wallet does not, and would show money that
+// cannot be spent. Both hashes use the same constants, which SelfTest checks.
 //
-// Decoding the shield key catches a changed bit and a point that is not on the
-// curve, as a slip in the arithmetic leaves one. With either, nobody would find
-// the note. It cannot catch another point of the curve. Deriving the key again
-// from the private key would, for about a sixth of the time of a note; decoding
-// it takes less than a twentieth (BenchmarkShieldKey).
+// Decoding the shield key detects a changed bit, and a point that is not on the
+// curve, which is what faulty arithmetic gives. The receiver could not find such
+// a note. It cannot detect a different point of the curve. Deriving the key
+// again would, but takes about a sixth of the time of a note; decoding takes
+// less than a twentieth (BenchmarkShieldKey).
 func (n Note) check(to Address, aead cipher.AEAD, public *edwards25519.Point) error {
 	random, err := n.open(aead)
 	if err != nil {
 		return errors.New("railgun: note cannot be opened again")
 	}
-	if poseidonAgain(to.master, widen(random)) != n.NPK {
+	if poseidonBlinded(to.master, widen(random)) != n.NPK {
 		return errors.New("railgun: note public key differs when computed again")
 	}
 	shieldKey, err := new(edwards25519.Point).SetBytes(n.ShieldKey[:])
@@ -103,18 +102,18 @@ func (n Note) check(to Address, aead cipher.AEAD, public *edwards25519.Point) er
 	return nil
 }
 
-// NPK is the note public key of the address under a note's random.
+// NPK is the note public key for the address and the random of a note.
 func (a Address) NPK(random [16]byte) [32]byte {
 	return poseidon(a.master, widen(random))
 }
 
-// widen gives random as a big-endian number of 32 bytes.
+// widen returns random as a big-endian number of 32 bytes.
 func widen(random [16]byte) (wide [32]byte) {
 	copy(wide[16:], random[:])
 	return wide
 }
 
-// Recipient is the note as the pool's call carries it:
+// Recipient is the note as an argument of the pool's swap:
 // abi.encode(bytes32 npk, bytes32[3] encryptedBundle, bytes32 shieldKey).
 func (n Note) Recipient() []byte {
 	b := make([]byte, 0, recipientSize)
@@ -137,8 +136,8 @@ func privateScalar(key [32]byte) *edwards25519.Scalar {
 	return scalar
 }
 
-// sharedCipher is the cipher that one side's private scalar and the other
-// side's public point agree on.
+// sharedCipher is the cipher for one side's private scalar and the other side's
+// public point. Both sides get the same.
 func sharedCipher(scalar *edwards25519.Scalar, public *edwards25519.Point) (cipher.AEAD, error) {
 	key := sha256.Sum256(new(edwards25519.Point).ScalarMult(scalar, public).Bytes())
 	block, err := aes.NewCipher(key[:])

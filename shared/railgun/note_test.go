@@ -148,15 +148,15 @@ func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
 		}
 	}
 	t.Run("first", func(t *testing.T) {
-		saved := *answer
-		defer func() { *answer = saved }()
-		answer.mix[2][1].SetOne()
+		saved := *plainHash
+		defer func() { *plainHash = saved }()
+		plainHash.mix[2][1].SetOne()
 		broken(t)
 	})
 	t.Run("second", func(t *testing.T) {
-		saved := *secondOpinion
-		defer func() { *secondOpinion = saved }()
-		secondOpinion.constants[rounds-1][0].SetOne()
+		saved := *blindedHash
+		defer func() { *blindedHash = saved }()
+		blindedHash.constants[rounds-1][0].SetOne()
 		broken(t)
 	})
 }

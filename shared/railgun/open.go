@@ -8,9 +8,9 @@ import (
 	"filippo.io/edwards25519"
 )
 
-// The receiver's side, for tools and tests that must see a note arrive.
+// The receiver's side, for tools and tests.
 
-// ParseNote reads what Recipient wrote.
+// ParseNote reads a note that Recipient has encoded.
 func ParseNote(recipient []byte) (Note, error) {
 	if len(recipient) != recipientSize {
 		return Note{}, fmt.Errorf("railgun: note has %d bytes, must have %d", len(recipient), recipientSize)
@@ -23,9 +23,9 @@ func ParseNote(recipient []byte) (Note, error) {
 	}, nil
 }
 
-// Open decrypts a note with the receiver's viewing private key and gives its
-// random. The note can be spent only if its NPK is the address's NPK of that
-// random: the caller must compare, as Open knows no address.
+// Open decrypts a note with the receiver's viewing private key and returns its
+// random. The note can be spent only if its NPK equals Address.NPK(random). The
+// caller must check that, because Open does not know the address.
 func Open(viewingKey [32]byte, n Note) (random [16]byte, err error) {
 	point, err := new(edwards25519.Point).SetBytes(n.ShieldKey[:])
 	if err != nil {

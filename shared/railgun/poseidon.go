@@ -10,11 +10,10 @@ import (
 )
 
 // Poseidon over the scalar field of BN254, as in circomlib for two inputs: a
-// state of three, its first element the capacity and, in the end, the hash.
+// state of three elements. The first is the capacity and, at the end, the hash.
 //
-// In each round constants are added, elements are raised to the fifth power
-// (all three in a full round, the first alone in a partial one), and a matrix
-// mixes them.
+// Each round adds constants, raises elements to the fifth power (all three in a
+// full round, only the first in a partial round), and multiplies by a matrix.
 const (
 	stateSize     = 3
 	fullRounds    = 8 // half of them before the partial rounds, half after
@@ -28,21 +27,21 @@ type (
 )
 
 // poseidon hashes two numbers below the prime of the field.
-func poseidon(a, b [32]byte) [32]byte { return answer.hash(a, b) }
+func poseidon(a, b [32]byte) [32]byte { return plainHash.hash(a, b) }
 
-// poseidonAgain is the second opinion. The steps of the hash are the same for
-// every input, so known answers prove them; what can go wrong for one input and
-// not for another is the arithmetic, as when a rare carry is lost. Here every
-// number is a multiple of the one it stands for, by a factor nobody knows, so
-// that not one addition or multiplication has the operands it has in poseidon.
-func poseidonAgain(a, b [32]byte) [32]byte { return secondOpinion.hash(a, b) }
+// poseidonBlinded computes the same hash as poseidon with different numbers.
+// SelfTest proves the steps of the hash, which are the same for every input. An
+// arithmetic fault, such as a lost carry, may still affect single inputs. Here
+// every number is multiplied by a secret random factor, so that no addition or
+// multiplication has the operands it has in poseidon.
+func poseidonBlinded(a, b [32]byte) [32]byte { return blindedHash.hash(a, b) }
 
 var (
-	answer        = newPermutation(fr.One())
-	secondOpinion = newPermutation(unknownFactor())
+	plainHash   = newPermutation(fr.One())
+	blindedHash = newPermutation(randomFactor())
 )
 
-func unknownFactor() (factor fr.Element) {
+func randomFactor() (factor fr.Element) {
 	for factor.IsZero() || factor.IsOne() {
 		factor.MustSetRandom()
 	}
@@ -50,18 +49,17 @@ func unknownFactor() (factor fr.Element) {
 }
 
 // permutation is Poseidon on numbers that are all multiplied by a factor. The
-// partial rounds are in the form of the authors' appendix: their matrices are
-// taken apart so that most of each moves on into the next, and what stays has
-// five entries to multiply by and not nine.
+// partial rounds are in the form of the authors' appendix: most of each matrix
+// is moved into the next round, which leaves five multiplications instead of
+// nine.
 type permutation struct {
 	factor, inverse fr.Element
 	constants       [rounds]state
 	mix             matrix // of a full round
 	sparse          [partialRounds]sparse
-	rest            matrix // what has moved on to the end of the partial rounds
+	rest            matrix // what was moved to the end of the partial rounds
 }
 
-// hash works on a state of the given inputs.
 func (p *permutation) hash(a, b [32]byte) [32]byte {
 	var s state
 	s[1].SetBytes(a[:])
@@ -127,7 +125,7 @@ func dot(a, b *state) (sum fr.Element) {
 }
 
 // poseidonText holds the published constants as 32-byte numbers in hex: those
-// of each round in order, then the matrix row by row. A test derives them anew.
+// of each round in order, then the matrix row by row. A test derives them again.
 //
 //go:embed poseidon.txt
 var poseidonText string

@@ -2,7 +2,7 @@ package railgun
 
 import "github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
-// sparse is a matrix that is the identity but for its first row and column.
+// sparse is a matrix that is the identity except for its first row and column.
 type sparse struct {
 	row    state
 	column [stateSize - 1]fr.Element // below the row
@@ -21,8 +21,8 @@ func (m *sparse) mix(s *state) {
 // newPermutation prepares the published permutation for numbers multiplied by
 // a factor f.
 //
-// A constant is then multiplied as well. The fifth power of f·x is f⁵·x⁵, so
-// that what a matrix takes from an element so raised is divided by f⁴.
+// The constants are multiplied by f too. The fifth power of f·x is f⁵·x⁵, so the
+// matrix entries for elements that were raised are divided by f⁴.
 func newPermutation(factor fr.Element) *permutation {
 	p := &permutation{factor: factor}
 	p.inverse.Inverse(&factor)
@@ -38,20 +38,19 @@ func newPermutation(factor fr.Element) *permutation {
 		p.mix[i].scale(&fourth)
 		partial[i][0].Mul(&partial[i][0], &fourth)
 	}
-	p.takeApart(&partial)
+	p.splitPartialRounds(&partial)
 	return p
 }
 
-// takeApart finds the sparse matrices of the partial rounds.
+// splitPartialRounds finds the sparse matrices of the partial rounds.
 //
-// Where the state of a round is A·z and A leaves the first element alone, A
-// may as well come after the fifth power, which takes nothing else. Then the
-// round's matrix M and A act together, and M·A = B·S, where B, again, leaves the
-// first element alone, and S is sparse: B has the lower right of M·A, and
-// S its first row and, beside the identity, B⁻¹ times its first column. B becomes
-// the A of the next round; the constants added in between pass it as B⁻¹ times
-// themselves.
-func (p *permutation) takeApart(m *matrix) {
+// Say the state of a round is A·z, and A does not change the first element. The
+// fifth power changes only the first element, so A can be applied after it,
+// together with the round's matrix M. Then M·A = B·S, where B does not change the
+// first element and S is sparse: B has the lower right of M·A; S has the first
+// row of M·A and, as first column, B⁻¹ times that of M·A. B becomes the A of the
+// next round. The constants in between are multiplied by B⁻¹.
+func (p *permutation) splitPartialRounds(m *matrix) {
 	a := identity()
 	for r := range p.sparse {
 		product := multiply(m, &a)
@@ -84,8 +83,7 @@ func multiply(a, b *matrix) (product matrix) {
 	return product
 }
 
-// lowerRight is the matrix without its first row and column, as one that
-// leaves the first element alone.
+// lowerRight replaces the first row and column by those of the identity.
 func (m *matrix) lowerRight() matrix {
 	part := identity()
 	for i := 1; i < stateSize; i++ {
@@ -94,7 +92,7 @@ func (m *matrix) lowerRight() matrix {
 	return part
 }
 
-// invert inverts a matrix that leaves the first element alone.
+// invert inverts a matrix whose first row and column are those of the identity.
 func (m *matrix) invert() matrix {
 	var determinant, cross fr.Element
 	determinant.Mul(&m[1][1], &m[2][2])

@@ -41,7 +41,7 @@ func TestPoseidonKnownAnswer(t *testing.T) {
 	if got := poseidon(a, b); hex.EncodeToString(got[:]) != want {
 		t.Errorf("poseidon: got %x, want %s", got, want)
 	}
-	if got := poseidonAgain(a, b); hex.EncodeToString(got[:]) != want {
+	if got := poseidonBlinded(a, b); hex.EncodeToString(got[:]) != want {
 		t.Errorf("poseidonAgain: got %x, want %s", got, want)
 	}
 }
@@ -57,33 +57,33 @@ func TestPoseidonAgainstAnotherLibrary(t *testing.T) {
 			if got := poseidon(number(a), number(b)); got != number(want) {
 				t.Fatalf("poseidon(%x, %x): got %x, want %x", a, b, got, want)
 			}
-			if got := poseidonAgain(number(a), number(b)); got != number(want) {
+			if got := poseidonBlinded(number(a), number(b)); got != number(want) {
 				t.Fatalf("poseidonAgain(%x, %x): got %x, want %x", a, b, got, want)
 			}
 		}
 	}
 }
 
-// TestSecondOpinion finds every operand of the second opinion to be another,
+// TestBlindedOperands checks that every operand of the blinded hash is different,
 // and the hash the same whatever the factor.
-func TestSecondOpinion(t *testing.T) {
+func TestBlindedOperands(t *testing.T) {
 	a, b := number(big.NewInt(1)), number(big.NewInt(2))
 	want := poseidon(a, b)
 	for range 20 {
-		p := newPermutation(unknownFactor())
+		p := newPermutation(randomFactor())
 		if got := p.hash(a, b); got != want {
 			t.Fatalf("with factor %s: got %x, want %x", &p.factor, got, want)
 		}
 	}
 	for r := range rounds {
 		for i := range stateSize {
-			if answer.constants[r][i] == secondOpinion.constants[r][i] {
+			if plainHash.constants[r][i] == blindedHash.constants[r][i] {
 				t.Errorf("constant %d of round %d is the same", i, r)
 			}
 		}
 	}
 	for r := range partialRounds {
-		if answer.sparse[r].row[0] == secondOpinion.sparse[r].row[0] || answer.sparse[r].column == secondOpinion.sparse[r].column {
+		if plainHash.sparse[r].row[0] == blindedHash.sparse[r].row[0] || plainHash.sparse[r].column == blindedHash.sparse[r].column {
 			t.Errorf("matrix %d is the same", r)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package web is what the version modules and the gateway say to each other:
+// Package web is the interface between the version modules and the gateway:
 // handlers that return their error, the description of a version, and JSON
 // that is written whole or not at all.
 package web
@@ -13,34 +13,34 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// Handler answers a request or returns why it cannot. It writes nothing
-// before it is sure to succeed; the gateway alone replies to an error.
+// Handler answers a request or returns an error. It writes nothing before it is
+// sure to succeed. Only the gateway replies to an error.
 type Handler func(http.ResponseWriter, *http.Request) error
 
 // Module is one version of the interface.
 type Module struct {
 	Name string
-	// Prefixes are the parts of the path space whose errors are answered in
-	// this version's dialect.
+	// Prefixes of paths that belong to this version. Errors under them have
+	// this version's format.
 	Prefixes []string
 	Routes   []Route
-	// Decode does what the handlers of the routes that quote do with a query,
-	// to the same request and the same error.
+	// Decode gives the same request, or the same error, as the handlers of the
+	// routes that quote.
 	Decode func(rawQuery string) (quote.Request, error)
-	// MapFault puts a failure into this version's words.
+	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
 }
 
 // Route is one GET endpoint of a version.
 type Route struct {
 	Path string
-	// Revision, if any, claims only those requests for Path that name this
-	// revision; the others belong to the module that has the path without one.
+	// Revision, if set, limits the route to requests that name this revision.
+	// Other requests for Path go to the route without a revision.
 	Revision string
 	// Quotes marks the routes whose use counts as use of the version.
 	Quotes bool
-	// Free routes are not counted against the caller's request budget, and
-	// outlive their version.
+	// Free routes do not count against the caller's request budget, and still
+	// work when their version is retired.
 	Free   bool
 	Handle Handler
 }
@@ -49,19 +49,18 @@ type Route struct {
 func JSON(w http.ResponseWriter, status int, v any) error {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // this is no HTML, and people read the sentences
+	encoder.SetEscapeHTML(false) // keeps the sentences readable
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
 	return send(w, status, jsonType, body.Bytes())
 }
 
-// Body answers with JSON that is complete already.
+// Body answers with JSON that is already encoded.
 func Body(w http.ResponseWriter, body []byte) error {
 	return send(w, http.StatusOK, jsonType, body)
 }
 
-// send answers with a body that is complete already.
 func send(w http.ResponseWriter, status int, contentType []string, body []byte) error {
 	h := w.Header()
 	h["Content-Type"] = contentType
@@ -74,17 +73,17 @@ func send(w http.ResponseWriter, status int, contentType []string, body []byte) 
 	return nil
 }
 
-// buffered is what net/http holds back until the handler returns. Of a shorter
-// body it states the length by itself, and the header fits a small map.
+// buffered is how much net/http holds back until the handler returns. It sets
+// the Content-Length of a body up to this size itself, which is cheaper.
 const buffered = 2048
 
-// The values of headers are made once.
+// Header values, allocated once.
 var (
 	jsonType = []string{"application/json"}
 	nosniff  = []string{"nosniff"}
 )
 
-// File serves a fixed document, which caches may keep for a while.
+// File serves a fixed document. Caches may keep it for five minutes.
 func File(contentType string, body []byte) Handler {
 	kind := []string{contentType}
 	return func(w http.ResponseWriter, _ *http.Request) error {

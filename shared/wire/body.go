@@ -14,20 +14,19 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// Body is a JSON object under construction, its fields in the order they are
-// named. All that is put into it is our own words, digits and addresses, none
-// of which needs escaping; what a client sent never comes here.
+// Body builds a JSON object, field by field, in order. It escapes nothing: use
+// it only for constant text, digits and addresses, never for text from a client.
 //
-// A quote is written this way because encoding/json takes several times as
-// long for it as everything else does together.
+// It exists because encoding/json takes several times as long for a quote as
+// everything else together.
 type Body struct{ json []byte }
 
-// bodies are used again: they are the largest part of what a quote allocates.
+// bodies are reused: they are the largest allocation of a quote.
 var bodies = sync.Pool{New: func() any {
 	return &Body{make([]byte, 0, 2048)} // more than the longest quote
 }}
 
-// NewBody starts a quote with what every version says first. Send ends it.
+// NewBody starts a quote with the fields that come first in every version.
 func NewBody(q *quote.Quote) *Body {
 	b := bodies.Get().(*Body)
 	b.json = append(b.json[:0], '{')
@@ -39,7 +38,7 @@ func NewBody(q *quote.Quote) *Body {
 	return b
 }
 
-// Send ends the object and answers with it. The body is not to be used again.
+// Send ends the object and answers with it. The body must not be used again.
 func (b *Body) Send(w http.ResponseWriter) error {
 	b.json = append(b.json, '}', '\n')
 	err := web.Body(w, b.json)
@@ -47,7 +46,7 @@ func (b *Body) Send(w http.ResponseWriter) error {
 	return err
 }
 
-// Open starts a field that is an object of its own; Close ends it.
+// Open starts a field that is an object. Close ends it.
 func (b *Body) Open(name string) {
 	b.name(name)
 	b.json = append(b.json, '{')
@@ -56,7 +55,7 @@ func (b *Body) Open(name string) {
 // Close ends the object last opened.
 func (b *Body) Close() { b.json = append(b.json, '}') }
 
-// OpenArray starts a field that is an array of one object; CloseArray ends it.
+// OpenArray starts a field that is an array of one object. CloseArray ends it.
 func (b *Body) OpenArray(name string) {
 	b.name(name)
 	b.json = append(b.json, '[', '{')
@@ -65,13 +64,11 @@ func (b *Body) OpenArray(name string) {
 // CloseArray ends the array last opened.
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
-// Text adds a string.
 func (b *Body) Text(name, value string) {
 	b.name(name)
 	b.quoted(value)
 }
 
-// Texts adds an array of strings.
 func (b *Body) Texts(name string, values ...string) {
 	b.name(name)
 	b.json = append(b.json, '[')
@@ -84,13 +81,12 @@ func (b *Body) Texts(name string, values ...string) {
 	b.json = append(b.json, ']')
 }
 
-// Number adds a number.
 func (b *Body) Number(name string, n uint64) {
 	b.name(name)
 	b.json = strconv.AppendUint(b.json, n, 10)
 }
 
-// Percentage adds a rate as a number of percent.
+// Percentage adds a rate in percent, as a number.
 func (b *Body) Percentage(name string, rate fee.BPS) {
 	b.name(name)
 	b.json = rate.AppendPercent(b.json)
@@ -126,7 +122,7 @@ func appendHex(b []byte, n *uint256.Int) []byte {
 	return append(b, n.Hex()...)
 }
 
-// Approval adds the ERC-20 approval to send first, if there is one.
+// Approval adds the ERC-20 approval, if one is needed.
 func (b *Body) Approval(name string, a *quote.Approval) {
 	if a.Calldata == nil {
 		return

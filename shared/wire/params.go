@@ -11,8 +11,8 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// names are what a query calls the parts of a request, in every version.
-var names = map[fault.Role]string{
+// paramNames are the query parameters, which are the same in every version.
+var paramNames = map[fault.Role]string{
 	fault.SourceChain:      "srcChain",
 	fault.DestinationChain: "dstChain",
 	fault.SourceToken:      "srcToken",
@@ -22,10 +22,10 @@ var names = map[fault.Role]string{
 	fault.Integrator:       "integratorId",
 }
 
-// Name is the query parameter of a part of the request, empty for none.
-func Name(role fault.Role) string { return names[role] }
+// Name is the query parameter for a part of the request, empty for none.
+func Name(role fault.Role) string { return paramNames[role] }
 
-// Param is the query parameter at fault, empty where none is.
+// Param is the query parameter at fault, empty for none.
 func Param(e *fault.Error) string { return cmp.Or(e.Param, Name(e.Role)) }
 
 // The parameters without which there is no quote.
@@ -63,19 +63,17 @@ func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, er
 }
 
 // Integrator is the integrator that the request names, zero if none. It is
-// parsed when first asked for: by the front door, which wants to know who is
-// calling, or by a version that has integrators.
+// parsed once, though both the gateway and the version may ask for it.
 func (q *Query) Integrator() (integrator.ID, error) {
 	i := &q.integrator
-	if !i.known {
-		i.known = true
+	if !i.parsed {
+		i.parsed = true
 		i.err = read(q, "integratorId", integrator.ParseID, &i.id)
 	}
 	return i.id, i.err
 }
 
-// Decoder is what a module offers as its Decode: what its handlers do with a
-// query, for one that is still text.
+// Decoder makes a module's Decode from the function that its handlers use.
 func Decoder(decode func(*Query) (quote.Request, error)) func(rawQuery string) (quote.Request, error) {
 	return func(rawQuery string) (quote.Request, error) {
 		q := ParseQuery(rawQuery)
@@ -97,5 +95,5 @@ func read[T any](q *Query, name string, parse func(string) (T, error), to *T) er
 	return nil
 }
 
-// text is the parser of a parameter that is text.
+// text is the parser of a parameter that needs none.
 func text(s string) (string, error) { return s, nil }

@@ -7,8 +7,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Problem is the error body that clients of every version can read: error is
-// a string in all of them. A version with other words has its own.
+// Problem is the error body of all versions. A version with a different one
+// would define it in its own package.
 type Problem struct {
 	Error     string     `json:"error"`
 	Code      fault.Code `json:"code"`
@@ -28,7 +28,7 @@ type alternative struct {
 	DstToken string `json:"dstToken"`
 }
 
-// MapFault is the dialect the versions share.
+// MapFault is the web.Module.MapFault of all versions.
 func MapFault(e *fault.Error, requestID string) (int, any) {
 	p := Problem{
 		Error: e.Message, Code: e.Code, RequestID: requestID, Param: Param(e),

@@ -13,23 +13,23 @@ import (
 
 // Query is the parameters of one request. It is not safe for concurrent use.
 type Query struct {
-	few   [8]param // as many as a request of ours has, which need no allocation
-	count int      // of those
-	more  []param  // beyond them
-	err   error    // why the query string cannot be read
+	inline   [8]param // enough for every documented request, without an allocation
+	used     int      // how many of inline are set
+	overflow []param  // the parameters after the first eight
+	err      error    // why the query string cannot be read
 
 	integrator struct {
-		known bool
-		id    integrator.ID
-		err   error
+		parsed bool
+		id     integrator.ID
+		err    error
 	}
 }
 
 type param struct{ name, value string }
 
-// QueryOf is the query of a request: the one that the front door has parsed
-// already where the request's context offers it, else parsed here. It is small
-// enough to be inlined, which keeps a query parsed here on the caller's stack.
+// QueryOf is the query of a request. If the request's context has it, because
+// the gateway has parsed it, that is used; otherwise it is parsed here. QueryOf
+// is small enough to be inlined, so that the new Query stays on the stack.
 func QueryOf(r *http.Request) *Query { return queryOf(r, new(Query)) }
 
 func queryOf(r *http.Request, q *Query) *Query {
@@ -40,8 +40,8 @@ func queryOf(r *http.Request, q *Query) *Query {
 	return q
 }
 
-// ParseQuery reads a query string as net/url does, except that a part that
-// cannot be read is not silently dropped: whoever reads a parameter is told.
+// ParseQuery reads a query string as net/url does, except that it does not drop
+// a part that cannot be read: reading any parameter then fails.
 func ParseQuery(raw string) (q Query) {
 	if strings.IndexByte(raw, ';') >= 0 {
 		return Query{err: unreadable(errors.New("a semicolon"))}
@@ -62,11 +62,11 @@ func ParseQuery(raw string) (q Query) {
 				return Query{err: unreadable(err)}
 			}
 		}
-		if q.count < len(q.few) {
-			q.few[q.count] = param{name, value}
-			q.count++
+		if q.used < len(q.inline) {
+			q.inline[q.used] = param{name, value}
+			q.used++
 		} else {
-			q.more = append(q.more, param{name, value})
+			q.overflow = append(q.overflow, param{name, value})
 		}
 	}
 	return q
@@ -82,11 +82,11 @@ func (q *Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
 	}
-	given := 0
-	for _, params := range [...][]param{q.few[:q.count], q.more} {
+	count := 0
+	for _, params := range [...][]param{q.inline[:q.used], q.overflow} {
 		for i := range params {
 			if params[i].name == name {
-				given++
+				count++
 				text = params[i].value
 			}
 		}

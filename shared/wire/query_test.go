@@ -100,7 +100,7 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 		if got, err := q.Integrator(); got != want || err != nil {
 			t.Errorf("got %v and %v, want %v", got, err, want)
 		}
-		q.few = [8]param{} // what is remembered needs no parameters
+		q.inline = [8]param{} // what is remembered needs no parameters
 	}
 	for query, code := range map[string]fault.Code{
 		swap + "&integratorId=0x1":                                       fault.InvalidIntegrator,

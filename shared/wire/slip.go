@@ -21,7 +21,7 @@ const maxSlips = 3
 // "integratorID" is ignored, and silently costs a partner its fee.
 func WarnOfSlips(h http.Header, q *Query, known []string) {
 	slips := 0
-	for _, params := range [...][]param{q.few[:q.count], q.more} {
+	for _, params := range [...][]param{q.inline[:q.used], q.overflow} {
 		for i := range params {
 			name := params[i].name
 			if slips == maxSlips || slices.Contains(known, name) || !isWord(name) {

@@ -12,32 +12,32 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// The headers, in their canonical form, which spares a conversion per request.
+// The headers in canonical form, so that requests need not convert them.
 var (
 	headerLimit     = http.CanonicalHeaderKey("RateLimit-Limit")
 	headerRemaining = http.CanonicalHeaderKey("RateLimit-Remaining")
 	headerReset     = http.CanonicalHeaderKey("RateLimit-Reset")
 )
 
-// longestWait is the most seconds anybody waits: the minute, and the time Redis
-// is given, rounded up.
+// longestWait is the longest wait in seconds: the minute, and the timeout for
+// Redis, rounded up.
 const longestWait = 61
 
 // Admit counts a request against the budget of the client at an address. It
 // sets RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, the seconds
-// until the oldest counted request leaves the minute, and says why the request
-// is refused, if it is, with the time after which the next one passes.
+// until the oldest counted request leaves the minute. If the request is refused,
+// it returns the reason and the time after which the next request passes.
 func (l *Limiter) Admit(ctx context.Context, h http.Header, from netip.Addr) *fault.Error {
 	if l.memory == nil {
 		return nil
 	}
 	if !from.IsValid() {
-		l.passNameless()
+		l.passWithoutAddress()
 		return nil
 	}
-	c := l.counters.Get().(*counter)
-	refused := c.refuses(ctx, clientOf(from))
-	used, wait := c.verdict.used, int((c.verdict.wait+time.Second-1)/time.Second)
+	c := l.counters.Get().(*budgetCounter)
+	refused := c.refuses(ctx, clientKeyOf(from))
+	used, wait := c.decision.used, int((c.decision.wait+time.Second-1)/time.Second)
 	l.counters.Put(c)
 	if !refused {
 		used++
@@ -51,9 +51,9 @@ func (l *Limiter) Admit(ctx context.Context, h http.Header, from netip.Addr) *fa
 	return nil
 }
 
-func (l *Limiter) passNameless() {
+func (l *Limiter) passWithoutAddress() {
 	l.uncounted.Add(1)
-	l.nameless.Do(func() {
+	l.warnedNoAddress.Do(func() {
 		l.log.Warn("rate limit: a peer without an IP address cannot be counted, its requests pass")
 	})
 }
@@ -72,33 +72,34 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// counter is an httprate limiter, and the counter it asks, for one request at a
-// time. httprate locks its counter: with a limiter to itself, no request waits
-// for another's answer from Redis. And httprate does not tell its counter which
-// client it asks about, so the counter must know.
+// budgetCounter is an httprate limiter together with its counter. It serves one
+// request at a time, for two reasons: httprate locks its counter, and no request
+// should wait for Redis to answer another; and httprate does not tell its counter
+// which client it asks about.
 //
 // httprate estimates a rolling window from two fixed ones. Get decides and
-// counts at once. It answers the true count as the current window and 0 as the
-// previous one, which makes the estimate exact and leaves nothing to increment.
-type counter struct {
-	limiter *Limiter
-	rate    *httprate.RateLimiter
-	ctx     context.Context
-	client  client
-	verdict verdict
+// counts in one step. It returns the true count as the current window and 0 as
+// the previous one, so that the estimate is exact. Increment then has nothing to
+// do.
+type budgetCounter struct {
+	limiter  *Limiter
+	rate     *httprate.RateLimiter
+	ctx      context.Context
+	client   clientKey
+	decision decision
 }
 
-func newCounter(l *Limiter) *counter {
-	c := &counter{limiter: l}
+func newBudgetCounter(l *Limiter) *budgetCounter {
+	c := &budgetCounter{limiter: l}
 	c.rate = httprate.NewRateLimiter(l.perMinute, window,
 		httprate.WithLimitCounter(c),
 		httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
 	return c
 }
 
-// refuses asks httprate, which reads nothing of a request but what its own
-// middleware leaves there, and writes nothing to a response but headers.
-func (c *counter) refuses(ctx context.Context, who client) bool {
+// refuses asks httprate. It needs no real request: httprate reads only what its
+// own middleware puts there. Of the response it writes only headers.
+func (c *budgetCounter) refuses(ctx context.Context, who clientKey) bool {
 	c.ctx, c.client = ctx, who
 	refused := c.rate.OnLimit(nil, &noRequest, "")
 	c.ctx = nil
@@ -108,16 +109,16 @@ func (c *counter) refuses(ctx context.Context, who client) bool {
 var noRequest http.Request
 
 // Get implements httprate.LimitCounter.
-func (c *counter) Get(string, time.Time, time.Time) (current, previous int, err error) {
-	c.verdict = c.limiter.decide(c.ctx, c.client)
-	return min(c.verdict.used, c.limiter.perMinute), 0, nil
+func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
+	c.decision = c.limiter.decide(c.ctx, c.client)
+	return min(c.decision.used, c.limiter.perMinute), 0, nil
 }
 
 // Config implements httprate.LimitCounter.
-func (c *counter) Config(int, time.Duration) {}
+func (c *budgetCounter) Config(int, time.Duration) {}
 
 // Increment implements httprate.LimitCounter.
-func (c *counter) Increment(string, time.Time) error { return nil }
+func (c *budgetCounter) Increment(string, time.Time) error { return nil }
 
 // IncrementBy implements httprate.LimitCounter.
-func (c *counter) IncrementBy(string, time.Time, int) error { return nil }
+func (c *budgetCounter) IncrementBy(string, time.Time, int) error { return nil }

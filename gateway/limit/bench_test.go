@@ -67,7 +67,7 @@ func BenchmarkAdmit(b *testing.B) {
 // BenchmarkFlood is a request from an address never seen, at the ceiling.
 func BenchmarkFlood(b *testing.B) {
 	m := newMemory(30)
-	c := client(0)
+	c := clientKey(0)
 	for ; c < 500_000; c++ {
 		m.take(c, 0)
 	}
@@ -92,7 +92,7 @@ func BenchmarkRedis(b *testing.B) {
 	var next atomic.Uint64
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.decide(b.Context(), client(next.Add(1)))
+			l.decide(b.Context(), clientKey(next.Add(1)))
 		}
 	})
 	if got := l.Stats(); got.Backend != Redis || got.Refused != 0 {

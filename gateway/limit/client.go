@@ -5,24 +5,24 @@ import (
 	"net/netip"
 )
 
-// client names who is counted: the upper half of an IPv6 address, since one
-// household or machine owns a whole /64, or an IPv4 address. The latter borrows
-// ffff:ffff::/32, multicast addresses nobody can connect from.
-type client uint64
+// clientKey identifies a client: an IPv4 address, or the upper half of an IPv6
+// address, since one household or machine owns a whole /64. IPv4 addresses are
+// stored in ffff:ffff::/32, which is multicast, so that no client has it.
+type clientKey uint64
 
-const ipv4 = client(0xffffffff) << 32
+const ipv4 = clientKey(0xffffffff) << 32
 
-func clientOf(ip netip.Addr) client {
+func clientKeyOf(ip netip.Addr) clientKey {
 	ip = ip.Unmap()
 	if ip.Is4() {
 		b := ip.As4()
-		return ipv4 | client(binary.BigEndian.Uint32(b[:]))
+		return ipv4 | clientKey(binary.BigEndian.Uint32(b[:]))
 	}
 	b := ip.As16()
-	return client(binary.BigEndian.Uint64(b[:8]))
+	return clientKey(binary.BigEndian.Uint64(b[:8]))
 }
 
-func (c client) String() string {
+func (c clientKey) String() string {
 	var b [16]byte
 	if c&ipv4 == ipv4 {
 		binary.BigEndian.PutUint32(b[:], uint32(c))

@@ -14,7 +14,7 @@ func TestClientOf(t *testing.T) {
 		{"255.255.255.255", "255.255.255.255", "255.255.255.255"},
 	}
 	for _, tt := range tests {
-		a, b := clientOf(netip.MustParseAddr(tt.a)), clientOf(netip.MustParseAddr(tt.b))
+		a, b := clientKeyOf(netip.MustParseAddr(tt.a)), clientKeyOf(netip.MustParseAddr(tt.b))
 		if a != b {
 			t.Errorf("%s and %s are two clients, want one", tt.a, tt.b)
 		}
@@ -23,9 +23,9 @@ func TestClientOf(t *testing.T) {
 		}
 	}
 	different := []string{"203.0.113.9", "203.0.113.8", "2001:db8:1:2::1", "2001:db8:1:3::1", "::1", "0.0.0.1"}
-	seen := map[client]string{}
+	seen := map[clientKey]string{}
 	for _, s := range different {
-		c := clientOf(netip.MustParseAddr(s))
+		c := clientKeyOf(netip.MustParseAddr(s))
 		if other, ok := seen[c]; ok {
 			t.Errorf("%s and %s are one client, want two", s, other)
 		}

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxPerMinute = 1000 // keeps the log of one client small
-	maxPrefix    = 64   // bytes; every key in Redis repeats it
+	maxPrefix    = 64   // bytes; it is part of every key in Redis
 )
 
 // Config is read from the environment. Its zero value does not limit.

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// tick is the resolution of the clock: fine enough that nobody can tell,
-	// coarse enough that the minute fits the 32 bits of a log entry.
+	// tick is the resolution of the clock. It is coarse enough that a minute of
+	// ticks fits into 32 bits.
 	tick        = 16 * time.Nanosecond
 	windowTicks = int64(window / tick)
 	_           = uint32(windowTicks)
@@ -16,12 +16,12 @@ const (
 	shardCount   = 32
 )
 
-// clientBytes is the most that a client takes: its entry, its place in the map,
-// and its times, with what the allocator adds.
+// clientBytes is the most memory that a client takes: its log with the times,
+// its place in the map, and the overhead of the allocator.
 func clientBytes(perMinute int) int { return 112 + 4*perMinute*9/8 }
 
-// verdict is the answer to one request.
-type verdict struct {
+// decision is the result for one request.
+type decision struct {
 	allowed   bool
 	uncounted bool          // allowed because there was no room to count it
 	used      int           // requests counted within the minute, this one excluded
@@ -29,8 +29,8 @@ type verdict struct {
 	at        int64         // tick at which memory counted it
 }
 
-// memory counts clients in this process, spread over shards by a hash no client
-// can predict.
+// memory counts clients in this process. A hash that no client can predict
+// spreads them over the shards.
 type memory struct {
 	perMinute int
 	seed      maphash.Seed
@@ -46,45 +46,45 @@ func newMemory(perMinute int) *memory {
 	return m
 }
 
-func (m *memory) shard(c client) *shard {
+func (m *memory) shard(c clientKey) *shard {
 	return &m.shards[maphash.Comparable(m.seed, c)%shardCount]
 }
 
 // take counts a request of c at tick now, or refuses it.
-func (m *memory) take(c client, now int64) verdict {
+func (m *memory) take(c clientKey, now int64) decision {
 	s := m.shard(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.find(c, now)
-	if e == nil {
-		return verdict{allowed: true, uncounted: true, wait: window}
+	log := s.find(c, now)
+	if log == nil {
+		return decision{allowed: true, uncounted: true, wait: window}
 	}
-	// The clock was read before the lock was taken: another request of this
-	// client may have come in between.
-	now = max(now, e.last)
-	e.forget(now)
-	used := len(e.times)
+	// The clock was read before the lock was taken. Another request of this
+	// client may have been counted in between, with a later time.
+	now = max(now, log.last)
+	log.forget(now)
+	used := len(log.times)
 	if used >= m.perMinute {
-		return verdict{used: used, wait: e.wait(now)}
+		return decision{used: used, wait: log.wait(now)}
 	}
-	e.add(now, m.perMinute)
-	s.accepted(e)
-	return verdict{allowed: true, used: used, wait: e.wait(now), at: now}
+	log.add(now, m.perMinute)
+	s.accepted(log)
+	return decision{allowed: true, used: used, wait: log.wait(now), at: now}
 }
 
 // giveBack undoes the take of c that was counted at tick at.
-func (m *memory) giveBack(c client, at int64) {
+func (m *memory) giveBack(c clientKey, at int64) {
 	s := m.shard(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.entries[c]
-	if e == nil {
+	log := s.logs[c]
+	if log == nil {
 		return
 	}
-	if e.remove(at); len(e.times) == 0 {
-		s.drop(e)
+	if log.remove(at); len(log.times) == 0 {
+		s.drop(log)
 	} else {
-		s.accepted(e)
+		s.accepted(log)
 	}
 }
 
@@ -93,7 +93,7 @@ func (m *memory) clients() int {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		n += len(s.entries)
+		n += len(s.logs)
 		s.mu.Unlock()
 	}
 	return n

@@ -11,9 +11,9 @@ import (
 )
 
 // model is the limit in its plainest form.
-type model map[client][]int64
+type model map[clientKey][]int64
 
-func (m model) take(c client, now int64, perMinute int) (allowed bool, used int, wait int64) {
+func (m model) take(c clientKey, now int64, perMinute int) (allowed bool, used int, wait int64) {
 	var times []int64
 	for _, at := range m[c] {
 		if now-at < windowTicks {
@@ -43,7 +43,7 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 				case 1, 2, 3, 4:
 					now += rng.Int64N(windowTicks / 20)
 				}
-				c := client(rng.IntN(5))
+				c := clientKey(rng.IntN(5))
 				v := m.take(c, now)
 				allowed, used, wait := want.take(c, now, perMinute)
 				if v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick || v.uncounted {
@@ -94,13 +94,13 @@ func TestMemoryTakesALateClock(t *testing.T) {
 
 func TestAMillionAddresses(t *testing.T) {
 	skipIfShort(t)
-	const established, newcomer, flood = client(1), client(2), 1_000_000
+	const established, newcomer, flood = clientKey(1), clientKey(2), 1_000_000
 	m := newMemory(30)
 	for i := range int64(30) {
 		m.take(established, i)
 	}
 	now := int64(1000)
-	for i := range client(flood) {
+	for i := range clientKey(flood) {
 		now++
 		if v := m.take(1000+i, now); !v.allowed || v.uncounted {
 			t.Fatalf("address %d of the flood: got %+v, want it counted", i, v)
@@ -123,7 +123,7 @@ func TestAMillionAddresses(t *testing.T) {
 	}
 	// A minute later all of it makes room.
 	now += windowTicks
-	for i := range client(2 * flood / 5) {
+	for i := range clientKey(2 * flood / 5) {
 		m.take(2*flood+i, now)
 	}
 	if v := m.take(established, now); !v.allowed || v.used != 0 {
@@ -136,7 +136,7 @@ func fill(m *memory) {
 	for i := range m.shards {
 		m.shards[i].room = 2
 	}
-	for c := client(1 << 40); m.clients() < m.ceiling(); c++ {
+	for c := clientKey(1 << 40); m.clients() < m.ceiling(); c++ {
 		m.take(c, 0)
 		m.take(c, 0)
 	}
@@ -178,7 +178,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %d", tt.requests, tt.perMinute), func(t *testing.T) {
 			before := heap()
 			m := newMemory(tt.perMinute)
-			for c := client(0); m.clients() < m.ceiling(); {
+			for c := clientKey(0); m.clients() < m.ceiling(); {
 				for range 1000 {
 					c++
 					for range tt.requests {
@@ -187,7 +187,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 				}
 			}
 			used := heap() - before
-			if got := cap(m.shards[0].again.next.times); tt.requests > 1 && got != tt.perMinute {
+			if got := cap(m.shards[0].seenAgain.next.times); tt.requests > 1 && got != tt.perMinute {
 				t.Fatalf("got room for %d entries, want %d", got, tt.perMinute)
 			}
 			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.clients(), tt.requests, used/m.clients(), float64(used)/(1<<20))

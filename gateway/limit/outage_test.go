@@ -40,7 +40,7 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 		})
 	}
 	// Clients nobody has seen make sure that Redis is being asked.
-	stranger := client(1 << 40)
+	stranger := clientKey(1 << 40)
 	fresh := func(b Backend) func() bool {
 		return func() bool {
 			stranger++

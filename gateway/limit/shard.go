@@ -6,120 +6,119 @@ import (
 	"time"
 )
 
-// entry is the log of one client. A time holds the low 32 bits of its tick: as
-// all of them lie within a minute before last, that is enough to tell their age
-// exactly.
-type entry struct {
-	client     client
-	last       int64    // tick of the newest request ever counted
-	times      []uint32 // of the counted requests, oldest first
-	prev, next *entry   // neighbours in one of the shard's lists
+// clientLog is the log of one client. A time holds the low 32 bits of its tick.
+// That is enough for its exact age, as all times lie within a minute before last.
+type clientLog struct {
+	client     clientKey
+	last       int64      // tick of the newest request ever counted
+	times      []uint32   // of the counted requests, oldest first
+	prev, next *clientLog // neighbours in one of the shard's lists
 }
 
-// age is how long before now, which is not before last, request i was counted.
-func (e *entry) age(i int, now int64) int64 {
-	return now - e.last + int64(uint32(e.last)-e.times[i])
+// age is how many ticks before now request i was counted. now must not be before
+// last.
+func (log *clientLog) age(i int, now int64) int64 {
+	return now - log.last + int64(uint32(log.last)-log.times[i])
 }
 
 // forget drops the requests that have left the minute.
-func (e *entry) forget(now int64) {
+func (log *clientLog) forget(now int64) {
 	n := 0
-	for n < len(e.times) && e.age(n, now) >= windowTicks {
+	for n < len(log.times) && log.age(n, now) >= windowTicks {
 		n++
 	}
-	e.times = slices.Delete(e.times, 0, n)
+	log.times = slices.Delete(log.times, 0, n)
 }
 
 // wait is the time until the oldest request leaves the minute.
-func (e *entry) wait(now int64) time.Duration {
-	return time.Duration(windowTicks-e.age(0, now)) * tick
+func (log *clientLog) wait(now int64) time.Duration {
+	return time.Duration(windowTicks-log.age(0, now)) * tick
 }
 
-// add counts a request, and takes no more memory than most requests ever need.
-func (e *entry) add(now int64, most int) {
-	if n := len(e.times); n == cap(e.times) {
-		e.times = append(make([]uint32, 0, min(max(2, 2*n), most)), e.times...)
+// add counts a request. It allocates room for at most most times.
+func (log *clientLog) add(now int64, most int) {
+	if n := len(log.times); n == cap(log.times) {
+		log.times = append(make([]uint32, 0, min(max(2, 2*n), most)), log.times...)
 	}
-	e.times = append(e.times, uint32(now))
-	e.last = now
+	log.times = append(log.times, uint32(now))
+	log.last = now
 }
 
-// remove takes back a request counted at tick at, if it is still there.
-func (e *entry) remove(at int64) {
-	for i, t := range slices.Backward(e.times) {
+// remove deletes a request counted at tick at, if it is still there.
+func (log *clientLog) remove(at int64) {
+	for i, t := range slices.Backward(log.times) {
 		if t == uint32(at) {
-			e.times = slices.Delete(e.times, i, i+1)
+			log.times = slices.Delete(log.times, i, i+1)
 			return
 		}
 	}
 }
 
-// shard holds some of the clients under one lock. Each is in one of two
-// circular lists, in the order in which the clients were last accepted.
+// shard holds some of the clients under one lock. Each client is in one of two
+// circular lists, sorted by the time of its last accepted request.
 type shard struct {
-	mu      sync.Mutex
-	entries map[client]*entry
-	room    int   // most clients it will hold
-	once    entry // head of the list of clients with one request within the minute
-	again   entry // head of the list of clients with more
+	mu        sync.Mutex
+	logs      map[clientKey]*clientLog
+	room      int       // most clients it will hold
+	seenOnce  clientLog // head of the list of clients with one request within the minute
+	seenAgain clientLog // head of the list of clients with more
 }
 
 func (s *shard) init(room int) {
 	s.room = room
-	s.entries = make(map[client]*entry)
-	s.once.prev, s.once.next = &s.once, &s.once
-	s.again.prev, s.again.next = &s.again, &s.again
+	s.logs = make(map[clientKey]*clientLog)
+	s.seenOnce.prev, s.seenOnce.next = &s.seenOnce, &s.seenOnce
+	s.seenAgain.prev, s.seenAgain.next = &s.seenAgain, &s.seenAgain
 }
 
-// find gives the entry of a client, and makes one for a newcomer. It gives nil
-// when every entry belongs to a client that has come again within the minute.
-func (s *shard) find(c client, now int64) *entry {
-	s.expire(&s.once, now)
-	s.expire(&s.again, now)
-	e := s.entries[c]
-	if e != nil {
-		return e
+// find returns the log of a client, and makes one for a new client. It returns
+// nil if the shard is full of clients seen more than once within the minute.
+func (s *shard) find(c clientKey, now int64) *clientLog {
+	s.expire(&s.seenOnce, now)
+	s.expire(&s.seenAgain, now)
+	log := s.logs[c]
+	if log != nil {
+		return log
 	}
-	if len(s.entries) < s.room {
-		e = &entry{}
-		e.prev, e.next = e, e
-	} else if e = s.once.next; e == &s.once {
+	if len(s.logs) < s.room {
+		log = &clientLog{}
+		log.prev, log.next = log, log
+	} else if log = s.seenOnce.next; log == &s.seenOnce {
 		return nil
-	} else { // its memory serves the newcomer
-		s.drop(e)
+	} else { // the new client takes over its memory
+		s.drop(log)
 	}
-	e.client, e.last, e.times = c, now, e.times[:0]
-	s.entries[c] = e
-	return e
+	log.client, log.last, log.times = c, now, log.times[:0]
+	s.logs[c] = log
+	return log
 }
 
-// expire drops the first client of a list if its minute has passed. That keeps
-// pace, as a request adds one client at most.
-func (s *shard) expire(list *entry, now int64) {
-	if e := list.next; e != list && now-e.last >= windowTicks {
-		s.drop(e)
+// expire drops the first client of a list if its minute has passed. One per
+// request is enough, as a request adds at most one client.
+func (s *shard) expire(list *clientLog, now int64) {
+	if log := list.next; log != list && now-log.last >= windowTicks {
+		s.drop(log)
 	}
 }
 
-// accepted puts a client last in its list.
-func (s *shard) accepted(e *entry) {
-	list := &s.once
-	if len(e.times) > 1 {
-		list = &s.again
+// accepted moves a client to the end of its list.
+func (s *shard) accepted(log *clientLog) {
+	list := &s.seenOnce
+	if len(log.times) > 1 {
+		list = &s.seenAgain
 	}
-	e.unlink()
-	e.prev, e.next = list.prev, list
-	e.prev.next, e.next.prev = e, e
+	log.unlink()
+	log.prev, log.next = list.prev, list
+	log.prev.next, log.next.prev = log, log
 }
 
-// drop forgets a client.
-func (s *shard) drop(e *entry) {
-	delete(s.entries, e.client)
-	e.unlink()
+func (s *shard) drop(log *clientLog) {
+	delete(s.logs, log.client)
+	log.unlink()
 }
 
 // unlink takes an entry out of its list.
-func (e *entry) unlink() {
-	e.prev.next, e.next.prev = e.next, e.prev
-	e.prev, e.next = e, e
+func (log *clientLog) unlink() {
+	log.prev.next, log.next.prev = log.next, log.prev
+	log.prev, log.next = log, log
 }

@@ -180,7 +180,7 @@ func TestLogsInRedis(t *testing.T) {
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	tests := []struct {
 		name    string
-		entries int
+		logs    int
 		age     time.Duration
 		allowed bool
 		used    int
@@ -197,10 +197,10 @@ func TestLogsInRedis(t *testing.T) {
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := client(i)
+			c := clientKey(i)
 			key := keyPrefix + c.String()
-			s.write(key, tt.entries, tt.age)
-			v, ok := l.shared.take(t.Context(), c)
+			s.write(key, tt.logs, tt.age)
+			v, ok := l.redis.take(t.Context(), c)
 			if !ok {
 				t.Fatal("Redis does not answer")
 			}
@@ -214,8 +214,8 @@ func TestLogsInRedis(t *testing.T) {
 				return
 			}
 			s.pass(key, v.wait)
-			if again, _ := l.shared.take(t.Context(), c); !again.allowed {
-				t.Errorf("got %+v after the wait, want it allowed", again)
+			if seenAgain, _ := l.redis.take(t.Context(), c); !seenAgain.allowed {
+				t.Errorf("got %+v after the wait, want it allowed", seenAgain)
 			}
 		})
 	}
@@ -287,20 +287,20 @@ func TestClientsDoNotWaitForOneAnother(t *testing.T) {
 	h := guarded(l)
 	relay.hold("203.0.113.1")
 	var wg sync.WaitGroup
-	answer := make(chan int, 1)
-	wg.Go(func() { answer <- get(h, alice).Code })
+	reply := make(chan int, 1)
+	wg.Go(func() { reply <- get(h, alice).Code })
 	<-relay.held
 	for range 30 {
 		wantStatus(t, get(h, bob), 200)
 	}
 	select {
-	case code := <-answer:
+	case code := <-reply:
 		t.Errorf("alice was answered %d before Redis answered", code)
 	default:
 	}
 	close(relay.release)
 	wg.Wait()
-	if code := <-answer; code != 200 {
+	if code := <-reply; code != 200 {
 		t.Errorf("alice: got %d, want 200", code)
 	}
 }

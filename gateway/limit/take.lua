@@ -9,8 +9,8 @@ local stamp = string.format('%.0f', now)
 
 local function entry(i) return tonumber(redis.call('LINDEX', log, i)) end
 
--- Where the clock was set back, what lies in the future happened just now: the
--- limit holds, and nobody waits for longer than the window.
+-- If the clock was set back, requests in the future are moved to now. So the
+-- limit holds, and no client waits longer than the window.
 local newest = entry(-1)
 if newest and newest > now then
   for i, at in ipairs(redis.call('LRANGE', log, 0, -1)) do
@@ -26,7 +26,7 @@ end
 
 local used = redis.call('LLEN', log)
 if used >= limit then
-  -- More than the limit is there after the limit was lowered.
+  -- There are more than the limit after the limit was lowered.
   return {0, used, entry(used - limit) + window - now}
 end
 redis.call('RPUSH', log, stamp)

@@ -10,10 +10,10 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Admit sets the headers that the answer to a request must carry, and says why
-// the request is refused, if it is. It must come before anything is written.
-func (k *Keeper) Admit(h http.Header, r *http.Request, name string, who caller.Caller) *fault.Error {
-	versions := k.current.Load().versions
+// Admit sets the lifecycle headers of the response. If the request is refused,
+// it returns the reason. It must be called before anything is written.
+func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Caller) *fault.Error {
+	versions := k.inForce.Load().versions
 	i := slices.IndexFunc(versions, func(v *version) bool { return v.name == name })
 	if i < 0 {
 		return nil
@@ -24,42 +24,42 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, who caller.C
 	if Rehearsing(r) {
 		refusal = v.rehearse(h, r, now)
 	} else {
-		refusal = v.refuse(who, now)
+		refusal = v.refuse(c, now)
 	}
 	if refusal != nil {
-		// A cache may keep a 410, and would give it to clients outside the
-		// share, after the window, or of another version at the same path.
+		// A cache may keep a 410 and return it to clients outside the share,
+		// after the window, or of another version at the same path.
 		h.Set("Cache-Control", "no-store")
 	}
 	return refusal
 }
 
-func (v *version) refuse(who caller.Caller, now time.Time) *fault.Error {
+func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
 	switch v.stage(now) {
 	case Retired:
 		return v.retired(now)
 	case BrowningOut:
-		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(v.name, b.Share, who) {
+		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(v.name, b.Share, c) {
 			return v.brownout(now, b.To)
 		}
 	}
 	return nil
 }
 
-// Rehearsing says whether a request asks for a rehearsal. Such a request is
+// Rehearsing reports whether a request asks for a rehearsal. A rehearsal is
 // refused in every stage, and does not count as use of the version.
 func Rehearsing(r *http.Request) bool { return len(r.Header[canonicalRehearse]) > 0 }
 
 // canonicalRehearse is how net/http stores the header.
 var canonicalRehearse = http.CanonicalHeaderKey(rehearseHeader)
 
-// rehearsalLength is how long a rehearsed brownout claims to last where the
-// plan has no window to take the end from.
+// rehearsalLength is how long a rehearsed brownout claims to last if the plan
+// has no window left.
 const rehearsalLength = 15 * time.Minute
 
-// rehearse gives a client what it would get in a later stage, exempt or not.
-// The answer repeats the request's header, so that whoever reads it in a log
-// does not mistake it for the real refusal.
+// rehearse returns the refusal that a client would get in a later stage, exempt
+// or not. The response repeats the request's header, so that a reader of a log
+// does not mistake it for a real refusal.
 func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault.Error {
 	values := r.Header[canonicalRehearse]
 	stage := Stage(strings.ToLower(strings.TrimSpace(values[0])))

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Describe writes a plan in words: the course of every version, where it
-// stands at a time, and what each group of clients sees then.
+// Describe writes a plan as text: the timeline of every version, its stage at a
+// time, and what each group of clients sees then.
 func Describe(p *Plan, at time.Time, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, name := range p.served {
@@ -22,8 +22,8 @@ func Describe(p *Plan, at time.Time, w io.Writer) error {
 	return out.Flush()
 }
 
-// describe knows no usage, so it tells both what happens while a gate holds and
-// what happens once it does not.
+// describe does not know the usage, so it describes both cases: the gate holds,
+// and it does not.
 func (v *version) describe(w io.Writer, at time.Time) {
 	s := v.schedule
 	if s == nil {
@@ -37,10 +37,10 @@ func (v *version) describe(w io.Writer, at time.Time) {
 	}
 	fmt.Fprintf(w, "%s: %s at %s\n\n  timeline\n", v.name, stage, now)
 	changes := v.changes()
-	asked := sort.Search(len(changes), func(i int) bool { return changes[i].At.After(at) })
-	for i, c := range slices.Insert(changes, asked, Change{At: at, What: "the time asked about"}) {
+	position := sort.Search(len(changes), func(i int) bool { return changes[i].At.After(at) })
+	for i, c := range slices.Insert(changes, position, Change{At: at, What: "the time asked about"}) {
 		mark := " "
-		if i == asked {
+		if i == position {
 			mark = ">"
 		}
 		fmt.Fprintf(w, "  %s %s  %s\n", mark, stamp(c.At), c.What)
@@ -61,7 +61,7 @@ func (v *version) describe(w io.Writer, at time.Time) {
 	fmt.Fprintln(w)
 }
 
-// note is about what a plan may say, though it may not be meant.
+// note warns of something valid in a plan that may be a mistake.
 func (s *Schedule) note() string {
 	most := 0.0
 	for _, b := range s.Brownouts {
@@ -78,39 +78,39 @@ func (s *Schedule) note() string {
 	return ""
 }
 
-// groups tells which clients are treated alike, and how.
-func (v *version) groups(at time.Time, tell func(who, sees string)) {
+// groups writes one line for each group of clients that are treated alike.
+func (v *version) groups(at time.Time, line func(who, sees string)) {
 	const served = "served as always, with the headers below"
 	s := v.schedule
 	retired := "410 VERSION_RETIRED, successor " + s.Successor
 	switch stage := v.stage(at); {
 	case stage == Retired && s.Gate != nil:
-		tell("everyone, while the gate holds", served)
-		tell("everyone, once it does not", retired)
-		tell("the gate holds", "while there are "+s.Gate.limits())
+		line("everyone, while the gate holds", served)
+		line("everyone, once it does not", retired)
+		line("the gate holds", "while there are "+s.Gate.limits())
 	case stage == Retired:
-		tell("everyone, exempt or not", retired)
+		line("everyone, exempt or not", retired)
 	case stage == BrowningOut:
 		b, _ := s.NextBrownout(at)
-		tell("clients in the share of "+percent(b.Share), "410 VERSION_BROWNOUT until "+stamp(b.To)+", successor "+s.Successor)
+		line("clients in the share of "+percent(b.Share), "410 VERSION_BROWNOUT until "+stamp(b.To)+", successor "+s.Successor)
 		if len(s.Exempt) > 0 {
-			tell(fmt.Sprintf("exempt clients (%d in the plan)", len(s.Exempt)), served)
+			line(fmt.Sprintf("exempt clients (%d in the plan)", len(s.Exempt)), served)
 		}
 		if b.Share < 1 {
-			tell("all other clients", served)
+			line("all other clients", served)
 		}
 	default:
-		tell("everyone", served)
+		line("everyone", served)
 	}
 }
 
 const checkUsage = "usage: gateway plan check FILE [-at TIME]"
 
 // CheckCommand is `gateway plan check`: it reads the plan that args name and
-// describes it, or returns every fault it has.
+// describes it, or returns all its faults.
 func CheckCommand(args, versions []string, out io.Writer, now time.Time) error {
 	flags := flag.NewFlagSet("gateway plan check", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // what is wrong is in the error
+	flags.SetOutput(io.Discard) // the error says what is wrong
 	moment := flags.String("at", stamp(now.UTC()), "the time to describe, in RFC 3339")
 	var files []string
 	for { // a flag may also come after the file

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Document is what clients may know about every version, in one place.
+// Document is the public description of every version.
 type Document struct {
 	Versions []Entry `json:"versions"`
 }
 
-// Entry is one version. What its plan does not say is left out.
+// Entry is one version. Fields that its plan does not set are left out.
 type Entry struct {
 	Name       string     `json:"name"`
 	State      Stage      `json:"state"`
-	Deprecated time.Time  `json:"deprecated,omitzero"` // may lie ahead
+	Deprecated time.Time  `json:"deprecated,omitzero"` // may be in the future
 	Sunset     time.Time  `json:"sunset,omitzero"`
 	Brownouts  []Brownout `json:"brownouts"` // past ones too
 	Successor  string     `json:"successor,omitempty"`
@@ -35,7 +35,7 @@ type GateState struct {
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
 	doc := Document{Versions: []Entry{}}
-	for _, v := range k.current.Load().versions {
+	for _, v := range k.inForce.Load().versions {
 		e := Entry{Name: v.name, State: v.stage(now), Brownouts: []Brownout{}, Contract: "/" + v.name + "/openapi.yaml"}
 		if s := v.schedule; s != nil {
 			e.Deprecated, e.Sunset, e.Brownouts = s.Deprecated, s.Sunset, s.Brownouts
@@ -49,18 +49,18 @@ func (k *Keeper) Document() Document {
 	return doc
 }
 
-// Snapshot is what an operator may know.
+// Snapshot is the description for an operator.
 type Snapshot struct {
 	File     string    `json:"file"`
 	LoadedAt time.Time `json:"loadedAt"`
 	Plan     *Plan     `json:"plan"`
 	Versions []Status  `json:"versions"`
 	Next     []Change  `json:"next"`              // the first few, in order
-	Refused  *Refusal  `json:"refused,omitempty"` // the file is not what is in force
+	Refused  *Refusal  `json:"refused,omitempty"` // why the file's plan is not in force; nil if it is
 }
 
-// Status is one version. A gate is read in every stage: before the sunset it
-// says what would happen if the sunset were now.
+// Status is one version. A gate is read in every stage. Before the sunset it
+// tells what would happen if the sunset were now.
 type Status struct {
 	Version string       `json:"version"`
 	Stage   Stage        `json:"stage"`
@@ -74,13 +74,13 @@ type Change struct {
 	What    string    `json:"what"`
 }
 
-// nextChanges is how many changes to come a Snapshot lists.
+// nextChanges is how many future changes a Snapshot lists.
 const nextChanges = 10
 
-// Snapshot describes the plan in force and the stages it has led to.
+// Snapshot describes the plan in force and the current stages.
 func (k *Keeper) Snapshot() Snapshot {
 	now := k.options.Now()
-	c := k.current.Load()
+	c := k.inForce.Load()
 	s := Snapshot{File: k.options.File, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: c.refused}
 	for _, v := range c.versions {
 		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate})
@@ -92,7 +92,7 @@ func (k *Keeper) Snapshot() Snapshot {
 	return s
 }
 
-// changes lists the whole course of a version, in order.
+// changes lists all changes of a version, past ones too, in order.
 func (v *version) changes() []Change {
 	s := v.schedule
 	if s == nil {

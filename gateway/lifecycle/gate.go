@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Usage knows how much a version is used. It counts only the calls that were
-// served: if it counted refused ones too, the retries after a sunset would
-// bring the version back.
+// Usage knows how much a version is used. It must count only calls that were
+// served. If it counted refused calls too, retries after a sunset would make the
+// gate hold and bring the version back.
 type Usage interface {
-	// LastDay gives how many clients made how many calls within the last day.
+	// LastDay returns how many clients made how many calls within the last day.
 	LastDay(version string) (clients, calls int)
-	// Since is when the counting began. A gate holds until a day after it, as
-	// counts of less than a day prove nothing. The zero time means that the
+	// Since is when the counting began. A gate holds until a day after that,
+	// because it needs the counts of a whole day. The zero time means that the
 	// counts always cover the whole day.
 	Since() time.Time
 }
 
 const day = 24 * time.Hour
 
-// GateReading is what a gate makes of the last day.
+// GateReading compares a gate with the usage of the last day.
 type GateReading struct {
 	Gate
 	Clients int    `json:"clients"`
 	Calls   int    `json:"calls"`
 	Holds   bool   `json:"holds"`         // a sunset would not take effect now
-	Why     string `json:"why,omitempty"` // it holds, in words
+	Why     string `json:"why,omitempty"` // why it holds
 }
 
 func (g *Gate) read(version string, usage Usage, now time.Time) *GateReading {

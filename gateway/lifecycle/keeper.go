@@ -16,11 +16,11 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// Options is what a Keeper works with.
+// Options of a Keeper.
 type Options struct {
 	File     string           // the plan; empty: every version is active
 	Versions []string         // every version served, in the order to show them
-	Usage    Usage            // what the gates look at
+	Usage    Usage            // for the gates
 	Now      func() time.Time // time.Now if nil
 	Log      *slog.Logger     // slog.Default() if nil
 }
@@ -30,35 +30,35 @@ const (
 	warnEvery = time.Hour // how often the log says that a gate holds
 )
 
-// Keeper keeps the plan in force. A plan that is bad, or gone, never replaces
-// one that is good.
+// Keeper reads the plan from its file and applies it to requests. While the file
+// is missing or its plan is bad, the last good plan stays in force.
 type Keeper struct {
 	options Options
-	current atomic.Pointer[current]
+	inForce atomic.Pointer[planInForce]
 
-	mu     sync.Mutex           // over what follows: one poll at a time
-	seen   string               // what the last poll found: the file's text, or an error's
-	stages map[string]Stage     // as last logged
-	warned map[string]time.Time // when the log last said that a gate holds
+	mu       sync.Mutex           // guards the fields below: one poll at a time
+	lastRead string               // the file's text at the last poll, or the error
+	stages   map[string]Stage     // as last logged
+	warned   map[string]time.Time // when the log last said that a gate holds
 }
 
-// current is a plan in force, with a recent reading of its gates. Every poll
-// replaces it.
-type current struct {
+// planInForce is a plan and a recent reading of its gates. Every poll replaces
+// it.
+type planInForce struct {
 	plan     *Plan
-	text     string // of its file
+	text     string // the text of its file
 	loadedAt time.Time
-	refused  *Refusal   // of what the file holds since, nil if it is this plan
+	refused  *Refusal   // why the file's newer plan is refused, nil if the file is unchanged
 	versions []*version // every version served
 }
 
-// Refusal is why the file is not what is in force.
+// Refusal is why the file's plan is not in force.
 type Refusal struct {
 	At     time.Time `json:"at"`
 	Faults []string  `json:"faults"`
 }
 
-// New reads the plan. A bad one is an error that holds all its faults.
+// New reads the plan. If it is bad, the error lists all its faults.
 func New(o Options) (*Keeper, error) {
 	if o.Usage == nil {
 		return nil, errors.New("lifecycle: Usage is needed")
@@ -73,15 +73,15 @@ func New(o Options) (*Keeper, error) {
 	plan := &Plan{Versions: map[string]*Schedule{}, served: o.Versions}
 	if o.File != "" {
 		var err error
-		if plan, k.seen, err = read(o.File, o.Versions); err != nil {
+		if plan, k.lastRead, err = read(o.File, o.Versions); err != nil {
 			return nil, err
 		}
 	}
-	k.enforce(current{plan: plan, text: k.seen, loadedAt: o.Now().UTC()})
+	k.enforce(planInForce{plan: plan, text: k.lastRead, loadedAt: o.Now().UTC()})
 	return k, nil
 }
 
-// read reads a plan from a file, and gives the file's text beside it.
+// read reads a plan from a file, and returns the file's text too.
 func read(path string, versions []string) (*Plan, string, error) {
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -112,33 +112,33 @@ func (k *Keeper) Run(ctx context.Context) {
 // whose stage has changed.
 func (k *Keeper) Poll() { k.poll(false) }
 
-// Reload is Poll on demand: it says in the log what it found, changed or not.
+// Reload is Poll on demand: it logs the result even if nothing has changed.
 func (k *Keeper) Reload() { k.poll(true) }
 
-func (k *Keeper) poll(demanded bool) {
+func (k *Keeper) poll(onDemand bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	next := *k.current.Load()
+	next := *k.inForce.Load()
 	if k.options.File != "" {
-		k.readFile(&next, demanded)
-	} else if demanded {
+		k.readFile(&next, onDemand)
+	} else if onDemand {
 		k.options.Log.Info("no lifecycle plan is configured: every version is active")
 	}
 	k.enforce(next)
 }
 
 // readFile changes next if the file has changed.
-func (k *Keeper) readFile(next *current, demanded bool) {
+func (k *Keeper) readFile(next *planInForce, onDemand bool) {
 	file, log := k.options.File, k.options.Log
 	data, err := jsonfile.Read(file)
 	found := string(data)
 	if err != nil {
 		found = err.Error()
 	}
-	if found == k.seen && !demanded {
+	if found == k.lastRead && !onDemand {
 		return
 	}
-	k.seen = found
+	k.lastRead = found
 	if err == nil && found == next.text {
 		next.refused = nil
 		log.Info("lifecycle plan unchanged", "file", file)
@@ -152,7 +152,7 @@ func (k *Keeper) readFile(next *current, demanded bool) {
 		next.refused = k.refusal(err)
 		return
 	}
-	*next = current{plan: plan, text: found, loadedAt: k.options.Now().UTC()}
+	*next = planInForce{plan: plan, text: found, loadedAt: k.options.Now().UTC()}
 	log.Info("lifecycle plan in force", "file", file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
 }
 
@@ -167,8 +167,8 @@ func (k *Keeper) refusal(err error) *Refusal {
 	return &Refusal{At: k.options.Now().UTC(), Faults: faults}
 }
 
-// enforce puts a plan in force, with a new reading of its gates.
-func (k *Keeper) enforce(c current) {
+// enforce puts a plan in force and reads its gates.
+func (k *Keeper) enforce(c planInForce) {
 	now := k.options.Now()
 	c.versions = nil
 	for _, name := range k.options.Versions {
@@ -178,13 +178,13 @@ func (k *Keeper) enforce(c current) {
 		}
 		c.versions = append(c.versions, v)
 	}
-	k.current.Store(&c)
+	k.inForce.Store(&c)
 	for _, v := range c.versions {
 		k.logStage(v, now)
 	}
 }
 
-// logStage logs a stage that has changed, and once an hour a gate that holds.
+// logStage logs a stage that has changed and, once an hour, a gate that holds.
 func (k *Keeper) logStage(v *version, now time.Time) {
 	stage := v.stage(now)
 	switch was, logged := k.stages[v.name]; {

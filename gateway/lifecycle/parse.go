@@ -12,8 +12,8 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// planFile is a plan as an operator writes it. Its values are read one by one,
-// so that a wrong type in one of them hides none of the other faults.
+// planFile is a plan as an operator writes it. Its values are parsed one by one,
+// so that a wrong type in one of them does not hide the other faults.
 type planFile struct {
 	Versions map[string]*scheduleFile `json:"versions"`
 }
@@ -39,8 +39,8 @@ type gateFile struct {
 	MaxCallsPerDay json.RawMessage `json:"maxCallsPerDay"`
 }
 
-// Parse reads a plan for the versions that are served. The error joins every
-// fault there is, one to a line.
+// Parse reads a plan for the versions that are served. The error lists all
+// faults, one per line.
 func Parse(data []byte, versions []string) (*Plan, error) {
 	var file planFile
 	shape := jsonfile.Decode(data, &file)
@@ -54,10 +54,10 @@ func Parse(data []byte, versions []string) (*Plan, error) {
 		if !slices.Contains(versions, name) {
 			p.fault("%s: unknown version; this gateway serves %s", at, strings.Join(versions, ", "))
 		}
-		if written := file.Versions[name]; written == nil {
+		if raw := file.Versions[name]; raw == nil {
 			p.fault("%s: empty; leave the version out if it is active", at)
 		} else {
-			plan.Versions[name] = p.schedule(at, name, written)
+			plan.Versions[name] = p.schedule(at, name, raw)
 		}
 	}
 	p.successors(plan)
@@ -76,41 +76,41 @@ func (p *parser) fault(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Errorf(format, args...))
 }
 
-func (p *parser) schedule(at, name string, written *scheduleFile) *Schedule {
+func (p *parser) schedule(at, name string, raw *scheduleFile) *Schedule {
 	s := &Schedule{
-		Deprecated: value(p, at+".deprecated", written.Deprecated, quoted(parseTime)),
-		Successor:  value(p, at+".successor", written.Successor, quoted(p.successorOf(name))),
-		Docs:       value(p, at+".docs", written.Docs, quoted(parseDocs)),
+		Deprecated: value(p, at+".deprecated", raw.Deprecated, quoted(parseTime)),
+		Successor:  value(p, at+".successor", raw.Successor, quoted(p.successorOf(name))),
+		Docs:       value(p, at+".docs", raw.Docs, quoted(parseDocs)),
 		Brownouts:  []Brownout{},
 		Exempt:     []caller.Pattern{},
 	}
-	if given(written.Sunset) {
-		s.Sunset = value(p, at+".sunset", written.Sunset, quoted(parseTime))
+	if present(raw.Sunset) {
+		s.Sunset = value(p, at+".sunset", raw.Sunset, quoted(parseTime))
 		if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
 			p.fault("%s.sunset: %s is before the version is deprecated, %s", at, stamp(s.Sunset), stamp(s.Deprecated))
 		}
 	} else {
-		if len(written.Brownouts) > 0 {
+		if len(raw.Brownouts) > 0 {
 			p.fault("%s.brownouts: they prepare clients for a sunset, and there is none; give one", at)
 		}
-		if written.Gate != nil {
+		if raw.Gate != nil {
 			p.fault("%s.gate: there is no sunset for it to hold; give one", at)
 		}
 	}
-	for i, w := range written.Brownouts {
+	for i, w := range raw.Brownouts {
 		s.Brownouts = append(s.Brownouts, p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, w))
 	}
 	p.overlaps(at, s.Brownouts)
 	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
-	for i, raw := range written.Exempt {
+	for i, text := range raw.Exempt {
 		at := fmt.Sprintf("%s.exempt[%d]", at, i)
-		pattern := value(p, at, raw, quoted(caller.ParsePattern))
+		pattern := value(p, at, text, quoted(caller.ParsePattern))
 		if pattern != (caller.Pattern{}) && slices.Contains(s.Exempt, pattern) {
 			p.fault("%s: repeats an earlier entry, %s", at, pattern)
 		}
 		s.Exempt = append(s.Exempt, pattern)
 	}
-	if g := written.Gate; g != nil {
+	if g := raw.Gate; g != nil {
 		s.Gate = &Gate{
 			MaxClients:     value(p, at+".gate.maxClients", g.MaxClients, parseLimit),
 			MaxCallsPerDay: value(p, at+".gate.maxCallsPerDay", g.MaxCallsPerDay, parseLimit),
@@ -119,11 +119,11 @@ func (p *parser) schedule(at, name string, written *scheduleFile) *Schedule {
 	return s
 }
 
-func (p *parser) brownout(at string, s *Schedule, written brownoutFile) Brownout {
+func (p *parser) brownout(at string, s *Schedule, raw brownoutFile) Brownout {
 	b := Brownout{
-		From:  value(p, at+".from", written.From, quoted(parseTime)),
-		To:    value(p, at+".to", written.To, quoted(parseTime)),
-		Share: value(p, at+".share", written.Share, parseShare),
+		From:  value(p, at+".from", raw.From, quoted(parseTime)),
+		To:    value(p, at+".to", raw.To, quoted(parseTime)),
+		Share: value(p, at+".share", raw.Share, parseShare),
 	}
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
@@ -137,17 +137,16 @@ func (p *parser) brownout(at string, s *Schedule, written brownoutFile) Brownout
 	return b
 }
 
-// overlaps reports windows that overlap another. Those with faults in their
-// times are left out.
+// overlaps reports windows that overlap. It skips windows with faulty times.
 func (p *parser) overlaps(at string, brownouts []Brownout) {
-	var order []int // of the windows, by their beginning
+	var order []int // the windows by their start
 	for i, b := range brownouts {
 		if !b.From.IsZero() && b.From.Before(b.To) {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return brownouts[i].From.Compare(brownouts[j].From) })
-	last := -1 // of the windows so far, the one that ends last
+	last := -1 // the window that ends last so far
 	for _, i := range order {
 		if last >= 0 && brownouts[i].From.Before(brownouts[last].To) {
 			p.fault("%s.brownouts[%d]: overlaps brownouts[%d]", at, max(i, last), min(i, last))
@@ -158,11 +157,11 @@ func (p *parser) overlaps(at string, brownouts []Brownout) {
 	}
 }
 
-// successors makes sure that no client is sent to a version that is gone by
-// then, nor in a circle.
+// successors checks that no client is sent to a version that is retired by then,
+// nor in a circle.
 func (p *parser) successors(plan *Plan) {
 	next := func(s *Schedule) *Schedule {
-		if s.Successor == "" { // its fault is noted already
+		if s.Successor == "" { // already reported
 			return nil
 		}
 		return plan.Versions[p.versionOf(s.Successor)]
@@ -187,8 +186,8 @@ func (p *parser) successors(plan *Plan) {
 	}
 }
 
-// versionOf is the version that a path belongs to: its first segment that is
-// the name of one.
+// versionOf is the version that a path belongs to: the first segment that is
+// the name of a version.
 func (p *parser) versionOf(path string) string {
 	for segment := range strings.SplitSeq(path, "/") {
 		if slices.Contains(p.served, segment) {

@@ -1,12 +1,11 @@
-// Package lifecycle takes versions away gradually. A plan, which an operator
-// writes, says when each version is deprecated, when it is switched off for a
-// while for some clients, and when it is retired; where a version stands
-// follows from the plan and the clock alone, so that every instance agrees
-// without talking. Only a gate, which holds a sunset while a version is still
-// in use, looks at what was seen.
+// Package lifecycle retires versions gradually. An operator writes a plan. It
+// says when each version is deprecated, when it is switched off for a while for
+// some clients, and when it is retired. The stage of a version follows from the
+// plan and the clock alone, so that all instances agree without talking. The
+// exception is a gate, which delays a sunset while a version is still in use.
 //
-// Nothing here touches a body or the core: an answer gains headers, or is
-// refused before any work is done for it.
+// This package never changes a response body or a quote: it adds headers to a
+// response, or refuses a request before any work is done for it.
 package lifecycle
 
 import (
@@ -20,18 +19,18 @@ import (
 type Plan struct {
 	Versions map[string]*Schedule `json:"versions"` // a version that is absent is active
 
-	served []string // every version there is, in the order to show them
+	served []string // all versions, in the order to show them
 }
 
-// Schedule is the course of one version. All times are whole seconds in UTC.
+// Schedule is the plan for one version. All times are whole seconds in UTC.
 type Schedule struct {
 	Deprecated time.Time        `json:"deprecated"`
 	Sunset     time.Time        `json:"sunset,omitzero"` // zero: not decided
 	Successor  string           `json:"successor"`       // a path on this host
 	Docs       string           `json:"docs"`            // the migration page
-	Brownouts  []Brownout       `json:"brownouts"`       // in order, apart, before the sunset
-	Exempt     []caller.Pattern `json:"exempt"`          // spared every brownout, not the sunset
-	Gate       *Gate            `json:"gate"`            // nil: the date decides alone
+	Brownouts  []Brownout       `json:"brownouts"`       // in order, without overlaps, before the sunset
+	Exempt     []caller.Pattern `json:"exempt"`          // not refused in brownouts, but after the sunset
+	Gate       *Gate            `json:"gate"`            // nil: only the date decides
 }
 
 // Brownout is a window, [From, To), in which a share of clients is refused.
@@ -41,18 +40,19 @@ type Brownout struct {
 	Share float64   `json:"share"` // in (0, 1], to three decimals
 }
 
-// Gate holds a sunset back while more than this was seen within a day.
+// Gate delays a sunset while a version had more clients or calls than this
+// within a day.
 type Gate struct {
 	MaxClients     int `json:"maxClients"`
 	MaxCallsPerDay int `json:"maxCallsPerDay"`
 }
 
-// Exceeded says whether a version is too much in use to be retired.
+// Exceeded reports whether a version is used too much to be retired.
 func (g *Gate) Exceeded(clients, calls int) bool {
 	return g != nil && (clients > g.MaxClients || calls > g.MaxCallsPerDay)
 }
 
-// Stage is where a version stands.
+// Stage of a version.
 type Stage string
 
 const (
@@ -63,8 +63,8 @@ const (
 	Retired     Stage = "retired"
 )
 
-// Stage gives the stage at a time. Whether the gate holds matters only past the
-// sunset. A nil schedule is that of a version without a plan.
+// Stage returns the stage at a time. gateHolds matters only after the sunset. A
+// version without a plan has a nil schedule.
 func (s *Schedule) Stage(at time.Time, gateHolds bool) Stage {
 	switch {
 	case s == nil || at.Before(s.Deprecated):
@@ -81,8 +81,8 @@ func (s *Schedule) Stage(at time.Time, gateHolds bool) Stage {
 	return Deprecated
 }
 
-// NextBrownout gives the first window that has not ended: the open one, else
-// the one to come. A nil schedule has none.
+// NextBrownout returns the first window that has not ended: the current one, or
+// else the next. A nil schedule has none.
 func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 	if s != nil {
 		for _, b := range s.Brownouts {
@@ -94,12 +94,12 @@ func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 	return Brownout{}, false
 }
 
-// Hits says whether a brownout of a version refuses the caller.
+// Hits reports whether a brownout of a version refuses the caller.
 //
 // Every version has one fixed order of clients, the same on every instance and
-// in every window, and a share takes them from its beginning. So a client is
-// wholly in or wholly out of a window, and a larger share, of the same window
-// or of a later one, keeps those it had and adds others.
+// in every window. A share takes clients from the start of that order. So a
+// client is refused for a whole window or not at all, and a larger share refuses
+// the same clients as a smaller one, and more.
 func (s *Schedule) Hits(version string, share float64, c caller.Caller) bool {
 	if slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool { return p.Matches(c) }) {
 		return false

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// value reads one value of a plan. A fault is noted with its place, and makes
-// the result zero.
+// value parses one value of a plan. If that fails, it reports the fault with its
+// place and returns zero.
 func value[V any](p *parser, at string, raw json.RawMessage, parse func(json.RawMessage) (V, error)) V {
 	err := errors.New("missing")
-	if given(raw) {
+	if present(raw) {
 		var v V
 		if v, err = parse(raw); err == nil {
 			return v
@@ -27,9 +27,9 @@ func value[V any](p *parser, at string, raw json.RawMessage, parse func(json.Raw
 	return *new(V)
 }
 
-func given(raw json.RawMessage) bool { return raw != nil && string(raw) != "null" }
+func present(raw json.RawMessage) bool { return raw != nil && string(raw) != "null" }
 
-// quoted makes a parser of text one of JSON.
+// quoted turns a parser of text into a parser of a JSON string.
 func quoted[V any](parse func(string) (V, error)) func(json.RawMessage) (V, error) {
 	return func(raw json.RawMessage) (V, error) {
 		var text string
@@ -40,8 +40,8 @@ func quoted[V any](parse func(string) (V, error)) func(json.RawMessage) (V, erro
 	}
 }
 
-// rfc3339 is the shape that time.Parse takes more loosely: it lets "1:02:03"
-// and a decimal comma pass.
+// rfc3339 is stricter than time.Parse, which accepts "1:02:03" and a decimal
+// comma.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
 func parseTime(text string) (time.Time, error) {
@@ -76,7 +76,7 @@ func parseLimit(raw json.RawMessage) (n int, err error) {
 	return n, nil
 }
 
-// What may stand between the angle brackets of a Link header.
+// What is allowed between the angle brackets of a Link header.
 var (
 	plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._~-]*$`)
 	plainURL  = regexp.MustCompile(`^(?i:https)://[a-zA-Z0-9:/?#\[\]@!$&'()*+,;=._~%-]+$`)

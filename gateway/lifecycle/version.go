@@ -16,17 +16,17 @@ const (
 	rehearseHeader = "API-Rehearse"
 )
 
-// ResponseHeaders lists the headers a version in a plan may add to an answer,
-// for a front door that must name those a web page may read.
+// ResponseHeaders lists the headers that Admit may set, for CORS: a web page can
+// read only headers that are listed.
 func ResponseHeaders() []string {
 	return []string{"Deprecation", "Sunset", "Link", brownoutHeader, rehearseHeader}
 }
 
-// version is a version that is served, and what the plan makes of it.
+// version is a version that is served, and its part of the plan.
 type version struct {
 	name     string
-	schedule *Schedule    // nil: active, with no plan to change that
-	headers  http.Header  // of every answer; shared by them, so never changed
+	schedule *Schedule    // nil: no plan, so active
+	headers  http.Header  // of every response; shared, so never changed
 	gate     *GateReading // nil without a gate
 }
 
@@ -45,13 +45,13 @@ func newVersion(name string, s *Schedule) *version {
 	return v
 }
 
-// stage is where the version stands now, its gate included.
+// stage is the current stage, with the gate taken into account.
 func (v *version) stage(now time.Time) Stage {
 	return v.schedule.Stage(now, v.gate != nil && v.gate.Holds)
 }
 
-// announce sets the headers that say what is planned, also where all of it lies
-// ahead. Dates and the share are written as RFC 9651 wants them.
+// announce sets the headers that say what is planned, even before the version is
+// deprecated. Dates and the share have the format of RFC 9651.
 func (v *version) announce(h http.Header, now time.Time) {
 	maps.Copy(h, v.headers)
 	if b, ok := v.schedule.NextBrownout(now); ok {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a small front door with three versions, a clock, a plan's file and
+// world is a small gateway with three versions, a clock, a plan's file and
 // counts of use that a test sets.
 type world struct {
 	t      testing.TB
@@ -94,17 +94,17 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 	return w
 }
 
-// callerOf reads who sent a request, the way a front door does.
+// callerOf reads who sent a request, as the gateway does.
 func callerOf(r *http.Request, addr netip.Addr) caller.Caller {
 	id, _ := integrator.ParseID(r.URL.Query().Get("integratorId"))
 	return caller.From(r, addr, id)
 }
 
-// guard asks the keeper about each request, the way a front door does.
+// guard asks the keeper about each request, as the gateway does.
 func (w *world) guard(version string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			// The test names its address the way a front door would find it.
+			// The test names its address as the gateway would find it.
 			addr, _ := netip.ParseAddr(r.Header.Get("X-Test-Addr"))
 			if e := w.keeper.Admit(rw.Header(), r, version, callerOf(r, addr)); e != nil {
 				deny(rw, r, e)
@@ -115,7 +115,7 @@ func (w *world) guard(version string) func(http.Handler) http.Handler {
 	}
 }
 
-// deny answers the way a front door does.
+// deny answers as the gateway does.
 func deny(w http.ResponseWriter, _ *http.Request, e *fault.Error) {
 	status := http.StatusBadRequest
 	if e.Code == fault.VersionBrownout || e.Code == fault.VersionRetired {

@@ -91,8 +91,8 @@ func (q *Query) find(name string) (text string, err error) {
 			}
 		}
 	}
-	if given > 1 {
-		return "", fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, given).On(name)
+	if count > 1 {
+		return "", fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, count).On(name)
 	}
 	return text, nil
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// What became of a call.
+// The outcome of a call.
 const (
 	served    = "served"
-	refused   = "refused"   // by a brownout, or because the version is retired
-	rehearsed = "rehearsed" // refused because the client asked to be
+	refused   = "refused"   // in a brownout, or because the version is retired
+	rehearsed = "rehearsed" // refused because the client asked for a rehearsal
 	failed    = "failed"    // any other error
 )
 
-// otherClients counts the calls of all clients that have no entry of their own.
+// otherClients stands for all clients that have no entry of their own.
 const otherClients = "(other clients)"
 
 const (
@@ -31,16 +31,17 @@ const (
 
 const hour = 3600 // seconds
 
-// entry is what calls are counted by.
+// entry is the key by which calls are counted.
 type entry struct {
-	began   int64 // of the hour
+	began   int64 // start of the hour
 	version string
 	client  string
 	outcome string
 	finding gateway.Finding
 }
 
-// tally is how many calls there were since they were last taken, and when.
+// tally is how many calls there were since the last take, and the times of the
+// first and the last.
 type tally struct{ calls, first, last int64 }
 
 func (t *tally) add(at int64) {
@@ -57,9 +58,9 @@ type row struct {
 	tally
 }
 
-// buffer counts calls until they are written. Its size is bounded: clients that
-// find no room are counted together, and calls that find no room even there are
-// lost, which happens when the database has been away for days.
+// buffer counts calls until they are written. Its size is bounded. Clients that
+// do not fit are counted together. If even that does not fit, which takes days
+// without the database, calls are lost.
 type buffer struct {
 	seed   maphash.Seed
 	shards [shards]shard // by client
@@ -70,8 +71,8 @@ type buffer struct {
 	}
 }
 
-// shard is a part of the entries. An entry stays until its hour is over, so that
-// a known client costs no memory, batch after batch.
+// shard holds some of the entries under one lock. An entry stays until its hour
+// is over, so that a client's next call in that hour allocates nothing.
 type shard struct {
 	sync.Mutex
 	entries map[entry]*tally
@@ -115,13 +116,13 @@ func (s *shard) add(e entry, at int64) bool {
 	return true
 }
 
-// printable keeps out what a database would refuse, and all else with it.
+// printable keeps out text that a database may refuse.
 func printable(s string, most int) bool {
 	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
-// take gives what was counted since it was last asked, and forgets the entries
-// of hours that are over.
+// take returns the counts since the last take, and drops the entries of past
+// hours.
 func (b *buffer) take(now int64) (rows []row, lost tally) {
 	rows = b.others.take(rows, now)
 	for i := range b.shards {

@@ -73,14 +73,14 @@ func TestNoRoomLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		r := begin(t, cfg, &clock{t: noon})
 		r.buffer = newBuffer(1, 2)
-		r.turn.Lock() // nothing is written meanwhile
+		r.writing.Lock() // nothing is written meanwhile
 		for range 5 {
 			for i := range 1000 {
 				r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
 			}
 			r.clock.pass(time.Hour)
 		}
-		r.turn.Unlock()
+		r.writing.Unlock()
 		lost := r.buffer.lost.calls
 		if lost == 0 {
 			t.Fatal("everything found room")

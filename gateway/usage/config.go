@@ -8,19 +8,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Config is read from the environment. Its zero value counts in memory alone.
+// Config is read from the environment. The zero value counts in memory.
 type Config struct {
 	// DB is where the counts are kept: postgres://… is a database that all
 	// instances share, anything else the path of a SQLite file. Empty: in memory.
 	DB string `env:"USAGE_DB"`
-	// Key is the secret under which addresses are hashed. Empty: one is made and
-	// kept in the database.
+	// Key is the secret with which addresses are hashed. Empty: one is generated
+	// and kept in the database.
 	Key string `env:"USAGE_KEY"`
-	// File is where earlier releases kept their counts. It must be empty.
+	// File is where earlier releases kept the counts. It must be empty.
 	File string `env:"USAGE_FILE"`
 }
 
-// minKey keeps a key from being guessed along with the addresses.
+// minKey makes a key too long to guess.
 const minKey = 16
 
 // Validate reports every problem, naming the variable. It repeats no secret.

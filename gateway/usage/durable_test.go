@@ -130,7 +130,7 @@ func TestKilledProcess(t *testing.T) {
 		killedAt := time.Now()
 		_ = child.Process.Kill()
 		_ = child.Wait() // it was killed, which is an error
-		at := &clock{t: killedAt.Add(2 * alive)}
+		at := &clock{t: killedAt.Add(2 * aliveFor)}
 		r := begin(t, cfg, at)
 		if _, calls := r.LastDay("v1"); calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
 			t.Errorf("got %d calls, want those that were written", calls)

@@ -13,8 +13,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Findings is what the current version makes of the calls that an old version
-// served within the last two days.
+// Findings says what the current version would answer to the calls that an old
+// version served within the last two days.
 type Findings struct {
 	Successor  string    `json:"successor"`
 	Summary    string    `json:"summary"`
@@ -23,7 +23,7 @@ type Findings struct {
 	Different  uint64    `json:"different"`
 	Refused    uint64    `json:"refused"`
 	Uncompared uint64    `json:"uncompared"` // served, but not compared
-	Reasons    []Reason  `json:"reasons"`    // of different and refused calls, the most frequent first
+	Reasons    []Reason  `json:"reasons"`    // for different and refused calls, the most frequent first
 }
 
 // Reason is why the current version does not give calls the same money.
@@ -31,26 +31,26 @@ type Reason struct {
 	FindingCount
 	Clients uint64 `json:"clients"`
 
-	heaviest []string // clients, as many as a sentence can hold
+	topClients []string // clients, as many as a sentence can hold
 }
 
-// How much of the findings a sentence can hold.
+// How many reasons, and clients per reason, a summary names.
 const (
 	summaryReasons = 3
 	summaryClients = 5
 )
 
-// findings reads them for every version but the current one, and adds to the
-// clients what concerns them.
-func (r *Recorder) findings(ctx context.Context, now time.Time, clients []clientOf) (map[string]*Findings, error) {
+// findings reads the findings of every version but the current one, and adds to
+// each of the clients its own.
+func (r *Recorder) findings(ctx context.Context, now time.Time, clients []versionClient) (map[string]*Findings, error) {
 	all := map[string]*Findings{}
-	since := time.Unix(max(windowStart(now, compared), r.Since().Unix()), 0).UTC()
+	since := time.Unix(max(windowStart(now, findingsWindow), r.Since().Unix()), 0).UTC()
 	for _, version := range r.versions {
 		if r.current != "" && version != r.current {
 			all[version] = &Findings{Successor: r.current, Since: since, Reasons: []Reason{}}
 		}
 	}
-	args := []any{windowStart(now, compared), now.Unix(), summaryClients}
+	args := []any{windowStart(now, findingsWindow), now.Unix(), summaryClients}
 	named := "''"
 	for _, c := range clients {
 		args = append(args, c.Client.Client)
@@ -58,11 +58,11 @@ func (r *Recorder) findings(ctx context.Context, now time.Time, clients []client
 	}
 	type found struct {
 		version, client string
-		calls           uint64 // of the client alone
+		calls           uint64 // of this client
 		place           int    // of the client among those with the same reason
 		Reason
 	}
-	rows, err := collect(ctx, r.db, func(rows *sql.Rows, f *found) error {
+	rows, err := queryAll(ctx, r.db, func(rows *sql.Rows, f *found) error {
 		return rows.Scan(&f.version, &f.client, &f.Outcome, &f.Code, &f.Param, &f.calls, &f.Calls, &f.Clients, &f.place)
 	}, `select version, client, finding, code, param, cast(calls as bigint), cast(total as bigint), clients, place from (
 			select version, client, finding, code, param, sum(calls) as calls,
@@ -93,17 +93,17 @@ func (r *Recorder) findings(ctx context.Context, now time.Time, clients []client
 	return all, err
 }
 
-// add takes a reason with one of its clients.
+// add adds a reason, or one more client to it.
 func (f *Findings) add(reason Reason, client string) {
 	i := slices.IndexFunc(f.Reasons, func(r Reason) bool { return r.FindingCount == reason.FindingCount })
 	if i < 0 {
 		i = len(f.Reasons)
 		f.Reasons = append(f.Reasons, reason)
 	}
-	f.Reasons[i].heaviest = append(f.Reasons[i].heaviest, client)
+	f.Reasons[i].topClients = append(f.Reasons[i].topClients, client)
 }
 
-// addUp counts calls by outcome, and leaves those reasons that stop a client.
+// addUp counts calls by outcome, and keeps only the reasons that stop a client.
 func (f *Findings) addUp() {
 	for _, r := range f.Reasons {
 		switch r.Outcome {
@@ -123,7 +123,7 @@ func (f *Findings) addUp() {
 	})
 }
 
-// summary says in a sentence what an operator wants to know first.
+// summary is one sentence for an operator.
 func (f *Findings) summary(version string) string {
 	caveat := ""
 	if f.Uncompared > 0 {
@@ -144,7 +144,7 @@ func (f *Findings) summary(version string) string {
 	return strings.Join(parts, "; ") + caveat
 }
 
-// sentence says who is stopped by a reason, and how.
+// sentence says which clients a reason concerns, and how.
 func (r *Reason) sentence(version, successor string) string {
 	either := func(one, many string) string {
 		if r.Clients == 1 {
@@ -166,17 +166,17 @@ func (r *Reason) sentence(version, successor string) string {
 		what = either("gets ", "get ") + string(r.Code)
 	}
 	who := plural(r.Clients, "client", "clients")
-	if slices.Contains(r.heaviest, otherClients) {
+	if slices.Contains(r.topClients, otherClients) {
 		who = "at least " + who
 	}
-	names := strings.Join(r.heaviest, ", ")
-	if more := int(r.Clients) - len(r.heaviest); more > 0 {
+	names := strings.Join(r.topClients, ", ")
+	if more := int(r.Clients) - len(r.topClients); more > 0 {
 		names += fmt.Sprintf(", and %d more", more)
 	}
 	return who + " " + what + ": " + names
 }
 
-// proportion rounds down: what is not everything never reads as 100 %.
+// proportion rounds down, so that only the whole reads as 100 %.
 func proportion(part, whole uint64) string {
 	if percent := part * 100 / whole; percent > 0 || part == 0 {
 		return fmt.Sprintf("%d %%", percent)

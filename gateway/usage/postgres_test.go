@@ -274,13 +274,13 @@ func TestInstanceDies(t *testing.T) {
 	for _, one := range []*rig{dead, cutOff, r} {
 		one.flush(t)
 	}
-	at.pass(alive + time.Second)
+	at.pass(aliveFor + time.Second)
 	r.flush(t)
 	r.flush(t)
-	if got, want := r.Since(), noon.Add(alive+time.Second); !got.Equal(want) || len(r.Notes()) != 2 {
+	if got, want := r.Since(), noon.Add(aliveFor+time.Second); !got.Equal(want) || len(r.Notes()) != 2 {
 		t.Errorf("got counts since %s with notes %q, want two gaps that ended at %s", got, r.Notes(), want)
 	}
-	cutOff.failing.Store(&failure{noon, sql.ErrConnDone}) // it runs, and could not write
+	cutOff.failing.Store(&outage{noon, sql.ErrConnDone}) // it runs, and could not write
 	cutOff.flush(t)
 	r.flush(t)
 	if got := r.Notes(); len(got) != 1 {

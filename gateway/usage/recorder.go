@@ -1,23 +1,23 @@
-// Package usage keeps the evidence of who calls which version: the calls of
-// every client by hour and outcome, and what the current version would make of
-// the calls that an old version served. It is kept in SQL: SQLite in memory or in
-// a file, or a PostgreSQL that all instances share.
+// Package usage records who calls which version: the calls of every client by
+// hour and outcome, and what the current version would answer to the calls that
+// an old version served. It keeps them in SQL: SQLite in memory or in a file, or
+// a PostgreSQL database that all instances share.
 //
 // What it promises:
-//   - To count a call takes less than a microsecond, waits for nothing, and costs
-//     no memory for a client that is known in this hour.
+//   - Counting a call takes less than a microsecond, waits for nothing, and
+//     allocates nothing for a client that is known in this hour.
 //   - Memory is bounded, whatever clients send and however many there are: 32,768
-//     entries of a version, client, outcome and hour are counted apart, and as
-//     many may wait to be written, in less than 48 MiB together. Calls beyond that
-//     count in the totals of their version, under the name "(other clients)", and
-//     a note says so. A database in memory takes at most 128 MiB, and gives up its
-//     oldest counts when it is full.
-//   - No address is kept. A client without integrator ID and Origin is known by
-//     its software and the hash of its address prefix, under a secret key.
-//   - Counts are written every five seconds, each batch once, even where the
-//     answer to a commit is lost. While the database is away they wait. A database
-//     that is away, full or slow never keeps the service from starting or slows a
-//     request. What is lost after all is recorded as a gap.
+//     entries of a version, client, outcome and hour are counted separately, and
+//     as many may wait to be written, in less than 48 MiB together. Calls beyond
+//     that count in the totals of their version, under the name "(other
+//     clients)", and a note says so. A database in memory takes at most 128 MiB,
+//     and drops its oldest counts when it is full.
+//   - No address is kept. A client without integrator ID and Origin is identified
+//     by its software and the hash of its address prefix, made with a secret key.
+//   - Counts are written every five seconds, each batch once, even if the answer
+//     to a commit is lost. While the database is unavailable they wait. A database
+//     that is unavailable, full or slow never keeps the service from starting and
+//     never slows a request. Counts that are lost are recorded as a gap.
 //   - Windows are whole clock hours and cover at least what they say: up to an hour
 //     more, never less. Calls and distinct clients are exact. Hours are kept for two
 //     weeks, days for 400 days.
@@ -39,12 +39,12 @@ import (
 )
 
 const (
-	every    = 5 * time.Second  // counts are written
-	patience = 30 * time.Second // for one write
-	atStart  = 3 * time.Second  // for a server that the start of the service waits for
+	writeInterval = 5 * time.Second  // between writes
+	writeTimeout  = 30 * time.Second // for one write
+	startTimeout  = 3 * time.Second  // for a database server when the service starts
 )
 
-// Options is what a Recorder works with.
+// Options of a Recorder.
 type Options struct {
 	Versions []string         // every version that is counted, in the order to show them
 	Current  string           // the version that findings compare with
@@ -61,32 +61,32 @@ type Recorder struct {
 	db       *store
 	instance string
 	started  time.Time
-	secret   string // of the operator; empty: the one in the database
-	key      atomic.Pointer[key]
+	secret   string // set by the operator; empty: use the one in the database
+	hashKey  atomic.Pointer[hashKey]
 	buffer   *buffer
-	figures  atomic.Pointer[figures]
-	failing  atomic.Pointer[failure] // nil while the database answers
+	stats    atomic.Pointer[stats]
+	failing  atomic.Pointer[outage] // nil while the database answers
 
-	turn     sync.Mutex // to write; guards what follows
+	writing  sync.Mutex // held while writing; guards the fields below
 	prepared bool
-	batch    batch  // the last that was begun
-	keys     []key  // that names in the batch may be hashed under, beside the current one
-	folded   string // the last day on which old hours were folded
+	batch    batch     // the last one begun
+	keys     []hashKey // earlier keys that names in the batch may be hashed with
+	folded   string    // the last day on which old hours were folded
 
 	stop context.CancelFunc
 	done chan struct{}
 	once sync.Once
 }
 
-// failure is that the database does not take counts.
-type failure struct {
+// outage is a time in which the database accepts no counts.
+type outage struct {
 	since time.Time
 	err   error
 }
 
-// New opens the database and starts to write. An error is one of configuration,
-// or of a file that is no usable database. A database that is away is reported
-// to the log, and connected to later.
+// New opens the database and starts to write. It fails if the configuration is
+// wrong or the file is not a usable database. If the database is unavailable, New
+// logs that and connects later.
 func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -104,25 +104,24 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 	}
 	r.started = r.now()
 	k := keyFrom(cmp.Or(r.secret, rand.Text()))
-	r.key.Store(&k)
-	r.figures.Store(&figures{since: r.started})
+	r.hashKey.Store(&k)
+	r.stats.Store(&stats{since: r.started})
 	first, cancel := ctx, func() {}
 	if db.shared {
-		first, cancel = context.WithTimeout(ctx, atStart)
+		first, cancel = context.WithTimeout(ctx, startTimeout)
 	}
 	defer cancel()
 	if err := r.write(first); damaged(err) {
-		_ = db.Close() // the error that matters is known
+		_ = db.Close() // the first error matters
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stop = stop
-	go r.run(life)
+	go r.run(running)
 	return r, nil
 }
 
-// Observe counts an answered request. Requests that no quote route answered do
-// not count.
+// Observe counts an answered request, if the response was a quote or an error.
 func (r *Recorder) Observe(e *gateway.Event) {
 	what := outcome(e)
 	if what == "" || !slices.Contains(r.versions, e.Version) {
@@ -136,21 +135,21 @@ func (r *Recorder) Observe(e *gateway.Event) {
 	r.buffer.add(counted, at)
 }
 
-// Name is how a client is called in the report and the log: an address within it
-// is hashed.
-func (r *Recorder) Name(id caller.Identity) string { return r.key.Load().name(id) }
+// Name is the name of a client in the report and the log. It holds no address,
+// only a hash.
+func (r *Recorder) Name(id caller.Identity) string { return r.hashKey.Load().name(id) }
 
-// LastDay gives how many clients had how many calls served within the last day,
-// as of the last write. It does not ask the database.
+// LastDay returns how many clients had how many calls served within the last
+// day, as of the last write. It does not query the database.
 func (r *Recorder) LastDay(version string) (clients, calls int) {
-	day := r.figures.Load().served(version)[1]
+	day := r.stats.Load().served(version)[1]
 	return int(day.Clients), int(day.Calls)
 }
 
-// Since is the time from which on the counts are whole: when counting began, or
-// the end of the last gap. It is the start of the process while the database has
-// not told.
-func (r *Recorder) Since() time.Time { return r.figures.Load().since.UTC() }
+// Since is the time since which the counts are complete: when counting began, or
+// the end of the last gap. Until the database has been read, it is the start of
+// the process.
+func (r *Recorder) Since() time.Time { return r.stats.Load().since.UTC() }
 
 // Total is how often a version was served within a window.
 type Total struct {
@@ -159,30 +158,30 @@ type Total struct {
 	Count
 }
 
-// Totals gives every version in every window, as of the last write.
+// Totals returns every version in every window, as of the last write.
 func (r *Recorder) Totals() []Total {
 	var all []Total
 	for _, version := range r.versions {
-		for i, count := range r.figures.Load().served(version) {
+		for i, count := range r.stats.Load().served(version) {
 			all = append(all, Total{version, windows[i].name, count})
 		}
 	}
 	return all
 }
 
-// Notes says what the numbers leave out. There are none while all is well.
+// Notes says what the numbers do not include. It is empty if nothing is missing.
 func (r *Recorder) Notes() []string {
 	notes := []string{}
 	if f := r.failing.Load(); f != nil {
 		notes = append(notes, fmt.Sprintf("counts are not written since %s, and wait in memory: %v", f.since.UTC().Format(time.RFC3339), f.err))
 	}
-	return append(notes, r.figures.Load().notes...)
+	return append(notes, r.stats.Load().notes...)
 }
 
 // run writes until the context ends.
 func (r *Recorder) run(ctx context.Context) {
 	defer close(r.done)
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(writeInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -190,14 +189,14 @@ func (r *Recorder) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		attempt, cancel := context.WithTimeout(ctx, patience)
-		_ = r.write(attempt) // which has reported it
+		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
+		_ = r.write(attempt) // write has logged the error
 		cancel()
 	}
 }
 
-// Close writes what is left, for as long as the context lasts. Calls that are
-// observed later are lost.
+// Close writes the remaining counts, unless ctx ends first. Calls observed later
+// are lost.
 func (r *Recorder) Close(ctx context.Context) {
 	r.once.Do(func() {
 		r.stop()
@@ -209,6 +208,6 @@ func (r *Recorder) Close(ctx context.Context) {
 		if err != nil {
 			r.log.Error("usage: the last counts are not written, and are lost", "error", err)
 		}
-		_ = r.db.Close() // there is nothing left to lose
+		_ = r.db.Close() // everything is written
 	})
 }

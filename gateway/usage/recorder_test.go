@@ -212,8 +212,8 @@ func TestHeaviestClients(t *testing.T) {
 		name := r.Name(agent("203.0.113.77"))
 		r.call(name, 30)
 		got := r.report(t).Versions[1].Clients
-		if len(got) != heaviest {
-			t.Fatalf("got %d clients, want the heaviest %d", len(got), heaviest)
+		if len(got) != maxTopClients {
+			t.Fatalf("got %d clients, want the heaviest %d", len(got), maxTopClients)
 		}
 		if got[0].Client != name || got[0].Week != 30 || got[0].Share != 0.3 {
 			t.Errorf("got %+v first, want %s with 30 calls and a share of 0.3", got[0], name)

@@ -10,27 +10,27 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Report is who calls what, and what would become of it on the current version.
+// Report says who calls which version, and what the current version would answer.
 type Report struct {
 	At        time.Time `json:"at"`
-	Since     time.Time `json:"since"`     // from when on the counts are whole
-	Instances int       `json:"instances"` // that run now, this one among them
-	Notes     []string  `json:"notes"`     // what these numbers do not show
+	Since     time.Time `json:"since"`     // the counts are complete since then
+	Instances int       `json:"instances"` // running now, including this one
+	Notes     []string  `json:"notes"`     // what the numbers do not include
 	Versions  []Version `json:"versions"`
 }
 
-// Version is the use of one version. Hour, day and week are of served calls.
+// Version is the usage of one version. Hour, day and week count served calls.
 type Version struct {
 	Version  string           `json:"version"`
 	Hour     Count            `json:"hour"`
 	Day      Count            `json:"day"`
 	Week     Count            `json:"week"`
 	Unserved map[string]Count `json:"unserved"`           // of the week: refused, rehearsed, failed
-	Clients  []Client         `json:"clients"`            // the heaviest of the week, in order
+	Clients  []Client         `json:"clients"`            // with the most calls of the week, in order
 	Findings *Findings        `json:"findings,omitempty"` // of an old version
 }
 
-// Client is one of the heaviest.
+// Client is one of the clients with the most calls.
 type Client struct {
 	Client    string         `json:"client"` // as Name gives it
 	FirstSeen time.Time      `json:"firstSeen"`
@@ -41,7 +41,7 @@ type Client struct {
 	Findings  []FindingCount `json:"findings"` // of the last two days, the most frequent first
 }
 
-// FindingCount is what the current version makes of how many calls.
+// FindingCount is a finding and how many calls have it.
 type FindingCount struct {
 	Outcome gateway.Outcome `json:"outcome"`
 	Code    fault.Code      `json:"code,omitempty"`
@@ -50,21 +50,21 @@ type FindingCount struct {
 }
 
 const (
-	heaviest = 50 // clients of a version that a report names
-	// compared is how far back findings are looked at: a client that was mended
-	// is soon forgotten.
-	compared = 48 * time.Hour
+	maxTopClients = 50 // clients of a version that a report names
+	// findingsWindow is how far back findings are read. It is short, so that a
+	// client that was fixed soon disappears.
+	findingsWindow = 48 * time.Hour
 )
 
-// Report writes what waits, and reads what is known.
+// Report writes the waiting counts and reads the report from the database.
 func (r *Recorder) Report(ctx context.Context) (Report, error) {
 	if err := r.write(ctx); err != nil {
 		return Report{}, err
 	}
 	now := r.now()
-	f := r.figures.Load()
+	f := r.stats.Load()
 	report := Report{At: now.UTC(), Since: r.Since(), Instances: max(1, f.instances), Notes: r.Notes(), Versions: []Version{}}
-	clients, err := r.heaviest(ctx, now)
+	clients, err := r.topClients(ctx, now)
 	if err != nil {
 		return Report{}, err
 	}
@@ -76,7 +76,7 @@ func (r *Recorder) Report(ctx context.Context) (Report, error) {
 		count := f.served(version)
 		v := Version{Version: version, Hour: count[0], Day: count[1], Week: count[2], Unserved: map[string]Count{}, Clients: []Client{}, Findings: findings[version]}
 		for _, what := range []string{refused, rehearsed, failed} {
-			v.Unserved[what] = f.counts[use{version, what}][2]
+			v.Unserved[what] = f.counts[versionOutcome{version, what}][2]
 		}
 		for _, c := range clients {
 			if c.version == version {
@@ -89,7 +89,7 @@ func (r *Recorder) Report(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-// share is at most 1, though other instances may write between two questions.
+// share is at most 1, even if another instance writes between the two queries.
 func share(part, whole uint64) float64 {
 	if part >= whole {
 		return 1
@@ -97,15 +97,15 @@ func share(part, whole uint64) float64 {
 	return math.Round(float64(part)/float64(whole)*10_000) / 10_000
 }
 
-type clientOf struct {
+type versionClient struct {
 	version string
 	Client
 }
 
-// heaviest gives the clients with the most calls served in a week, of each
+// topClients returns the clients with the most served calls in a week, of each
 // version.
-func (r *Recorder) heaviest(ctx context.Context, now time.Time) ([]clientOf, error) {
-	return collect(ctx, r.db, func(rows *sql.Rows, c *clientOf) error {
+func (r *Recorder) topClients(ctx context.Context, now time.Time) ([]versionClient, error) {
+	return queryAll(ctx, r.db, func(rows *sql.Rows, c *versionClient) error {
 		var first, last int64
 		err := rows.Scan(&c.version, &c.Client.Client, &c.Day, &c.Week, &first, &last)
 		c.FirstSeen, c.LastSeen, c.Findings = time.Unix(first, 0).UTC(), time.Unix(last, 0).UTC(), []FindingCount{}
@@ -116,5 +116,5 @@ func (r *Recorder) heaviest(ctx context.Context, now time.Time) ([]clientOf, err
 			from usage_calls where outcome = 'served' and began >= $2 and began <= $3 group by version, client
 		) as h join usage_clients as c on c.version = h.version and c.client = h.client and c.outcome = 'served'
 		where place <= $4 order by h.version, place`,
-		windowStart(now, windows[1].span), windowStart(now, windows[2].span), now.Unix(), heaviest)
+		windowStart(now, windows[1].span), windowStart(now, windows[2].span), now.Unix(), maxTopClients)
 }

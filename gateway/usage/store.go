@@ -24,8 +24,8 @@ import (
 //go:embed schema/*.sql
 var schema embed.FS
 
-// store is the database. SQLite and PostgreSQL understand the same statements;
-// the fields say where they differ.
+// store is the database. SQLite and PostgreSQL run the same statements. The
+// fields say what is different.
 type store struct {
 	*sql.DB
 	shared bool          // PostgreSQL: other instances may be running
@@ -35,15 +35,15 @@ type store struct {
 
 const (
 	twoWeeks = 14 * 24 * time.Hour
-	// A database in memory cannot be asked about the past by a later release,
-	// and holds only what the report needs. Of 4 KiB pages.
+	// A database in memory holds only what the report needs. memoryPages are of
+	// 4 KiB.
 	keepInMemory   = 8 * 24 * time.Hour
 	keepInDatabase = 400 * 24 * time.Hour
 	memoryPages    = 32768
 )
 
-// open prepares to use a database. It fails for a file that cannot be used, and
-// does not touch a server.
+// open prepares to use a database. It fails if a file cannot be used. It does not
+// connect to a server.
 func open(c Config) (*store, error) {
 	if c.postgres() {
 		db, err := sql.Open("pgx", c.DB)
@@ -78,8 +78,8 @@ func open(c Config) (*store, error) {
 	return &store{DB: db, keep: keepInDatabase}, nil
 }
 
-// checkFile makes a file that its owner alone can read, or refuses one that
-// holds something else, and leaves that as it is.
+// checkFile creates the file if needed and makes it readable by its owner only.
+// It refuses, and does not change, a file that is not a database.
 func checkFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -96,8 +96,8 @@ func checkFile(path string) error {
 	return f.Chmod(0o600)
 }
 
-// damaged tells a file that will never work from a database that is away, full
-// or busy.
+// damaged reports whether err means that the file will never work. Otherwise the
+// database is unavailable, full or busy, and may work later.
 func damaged(err error) bool {
 	code := sqliteCode(err)
 	return code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_CORRUPT
@@ -112,15 +112,15 @@ func sqliteCode(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// transaction runs statements that take effect together or not at all. The first
-// error sticks: nothing runs after it.
+// transaction runs statements that take effect together or not at all. After the
+// first error, no more statements run.
 type transaction struct {
 	ctx context.Context
 	tx  *sql.Tx
 	err error
 }
 
-func (s *store) within(ctx context.Context, do func(*transaction)) error {
+func (s *store) transact(ctx context.Context, do func(*transaction)) error {
 	tx, err := s.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *store) within(ctx context.Context, do func(*transaction)) error {
 	return tx.Commit()
 }
 
-// exec gives how many rows were changed.
+// exec returns how many rows were changed.
 func (t *transaction) exec(statement string, args ...any) (changed int64) {
 	if t.err != nil {
 		return 0
@@ -146,15 +146,15 @@ func (t *transaction) exec(statement string, args ...any) (changed int64) {
 	return changed
 }
 
-// get reads the one value that a query answers.
+// get reads the single value that a query returns.
 func (t *transaction) get(value any, query string, args ...any) {
 	if t.err == nil {
 		t.err = t.tx.QueryRowContext(t.ctx, query, args...).Scan(value)
 	}
 }
 
-// insert writes many rows with few statements. into names the table and its
-// columns, conflict says what to do about rows that are there already.
+// insert writes many rows with few statements. into is the table and its columns.
+// conflict says what to do about rows that exist already.
 func (t *transaction) insert(into string, rows [][]any, conflict string) {
 	for chunk := range slices.Chunk(rows, 100) {
 		var values []any
@@ -171,10 +171,10 @@ func (t *transaction) insert(into string, rows [][]any, conflict string) {
 	}
 }
 
-// migrate brings the schema up to date. Instances that start at once wait for
-// one another: SQLite has one writer, PostgreSQL is given a lock.
+// migrate brings the schema up to date. Instances that start at the same time wait
+// for one another: SQLite has one writer, and in PostgreSQL migrate takes a lock.
 func (s *store) migrate(ctx context.Context) error {
-	return s.within(ctx, func(tx *transaction) {
+	return s.transact(ctx, func(tx *transaction) {
 		if s.shared {
 			tx.exec("select pg_advisory_xact_lock(7106201)")
 		}
@@ -192,8 +192,8 @@ func (s *store) migrate(ctx context.Context) error {
 	})
 }
 
-// collect reads every row of an answer.
-func collect[T any](ctx context.Context, s *store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
+// queryAll reads all rows of a query.
+func queryAll[T any](ctx context.Context, s *store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	rows, err := s.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// alive is how long after its last write an instance is taken to run.
-const alive = time.Minute
+// aliveFor is how long after its last write an instance counts as running.
+const aliveFor = time.Minute
 
-// Why calls are missing.
+// Reasons of gaps, as reports show them.
 const (
 	killed     = "an instance ended without writing its last counts"
 	noRoom     = "the database was away until there was no room left for waiting counts"
@@ -22,7 +22,7 @@ const (
 )
 
 // batch is what one transaction writes. It is kept until the database confirms
-// it, and its number keeps it from being written twice.
+// it. Its number prevents that it is written twice.
 type batch struct {
 	number  int64
 	waiting bool
@@ -30,17 +30,18 @@ type batch struct {
 	lost    tally
 }
 
-// write brings the database up to date, and the figures that are read from it.
+// write brings the database and the stats up to date. It logs the start and the
+// end of an outage.
 func (r *Recorder) write(ctx context.Context) error {
-	r.turn.Lock()
-	defer r.turn.Unlock()
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	err := r.writeAll(ctx)
 	failing := r.failing.Load()
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled): // we broke it off ourselves
-	case damaged(err) && !r.prepared: // New gives it to its caller
+	case errors.Is(ctx.Err(), context.Canceled): // cancelled here, not an outage
+	case damaged(err) && !r.prepared: // New returns the error
 	case err != nil && failing == nil:
-		r.failing.Store(&failure{r.now(), err})
+		r.failing.Store(&outage{r.now(), err})
 		r.log.Error("usage: the database takes no counts; they wait in memory", "error", err)
 	case err == nil && failing != nil:
 		r.failing.Store(nil)
@@ -61,16 +62,16 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 			r.batch = batch{number: r.batch.number + 1, waiting: true}
 			r.batch.rows, r.batch.lost = r.buffer.take(r.now().Unix())
 		}
-		err := r.db.within(ctx, r.insertBatch)
+		err := r.db.transact(ctx, r.insertBatch)
 		if r.db.memory && full(err) {
-			err = errors.Join(err, r.db.within(ctx, r.makeRoom)) // for the next attempt
+			err = errors.Join(err, r.db.transact(ctx, r.makeRoom)) // for the next attempt
 		}
 		if err != nil {
 			return err
 		}
 		r.batch.waiting, r.batch.rows, r.keys = false, nil, nil
 	}
-	if err := r.buryDead(ctx, alive); err != nil {
+	if err := r.recordDeadInstances(ctx, aliveFor); err != nil {
 		return err
 	}
 	if err := r.refresh(ctx); err != nil {
@@ -80,13 +81,13 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 }
 
 // prepare gets the database ready: the schema, the key that all instances share,
-// and what runs before this one left open.
+// and the gaps that earlier runs have left.
 func (r *Recorder) prepare(ctx context.Context) error {
 	if err := r.db.migrate(ctx); err != nil {
 		return err
 	}
 	secret := r.secret
-	err := r.db.within(ctx, func(tx *transaction) {
+	err := r.db.transact(ctx, func(tx *transaction) {
 		const add = "insert into usage_meta (name, value) values ($1, $2) on conflict (name) do nothing"
 		tx.exec(add, "since", strconv.FormatInt(r.started.Unix(), 10))
 		tx.exec(add, "folded", "")
@@ -99,24 +100,24 @@ func (r *Recorder) prepare(ctx context.Context) error {
 		return err
 	}
 	k := keyFrom(secret)
-	if ours := *r.key.Load(); ours != k && r.failing.Load() != nil {
-		r.keys = append(r.keys, ours) // calls that came while the database was away bear names under it
+	if ours := *r.hashKey.Load(); ours != k && r.failing.Load() != nil {
+		r.keys = append(r.keys, ours) // calls during the outage have names hashed with it
 	}
-	r.key.Store(&k)
+	r.hashKey.Store(&k)
 	if r.db.shared {
-		return r.buryDead(ctx, alive)
+		return r.recordDeadInstances(ctx, aliveFor)
 	}
-	return r.buryDead(ctx, 0) // a file is used by one process at a time
+	return r.recordDeadInstances(ctx, 0) // a file is used by one process at a time
 }
 
-// insertBatch writes the waiting batch. Rows are in order, so that instances
-// which write at once wait for one another and never in a circle.
+// insertBatch writes the waiting batch. The rows are sorted, so that instances
+// that write at the same time cannot deadlock.
 func (r *Recorder) insertBatch(tx *transaction) {
 	now := r.now().Unix()
 	if tx.exec(`insert into usage_instances (instance, written, stopped, batch) values ($1, $2, 0, $3)
 		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch
 		where usage_instances.batch < excluded.batch`, r.instance, now, r.batch.number) == 0 {
-		return // the batch was committed before, and the answer lost
+		return // the batch was committed before, but the answer was lost
 	}
 	var calls, totals, clients, keys [][]any
 	for _, row := range merge(r.batch.rows, func(*entry) {}) {
@@ -129,7 +130,7 @@ func (r *Recorder) insertBatch(tx *transaction) {
 	for _, row := range merge(r.batch.rows, func(e *entry) { *e = entry{version: e.version, client: e.client, outcome: e.outcome} }) {
 		clients = append(clients, []any{row.version, row.client, row.outcome, row.first, row.last})
 	}
-	for _, k := range append(r.keys, *r.key.Load()) {
+	for _, k := range append(r.keys, *r.hashKey.Load()) {
 		keys = append(keys, []any{k.fingerprint(), now})
 	}
 	tx.insert("usage_calls (began, version, client, outcome, finding, code, param, calls)", calls,
@@ -141,7 +142,7 @@ func (r *Recorder) insertBatch(tx *transaction) {
 		first_seen = case when excluded.first_seen < usage_clients.first_seen then excluded.first_seen else usage_clients.first_seen end,
 		last_seen = case when excluded.last_seen > usage_clients.last_seen then excluded.last_seen else usage_clients.last_seen end`)
 	tx.insert("usage_keys (fingerprint, used)", keys, "on conflict (fingerprint) do update set used = excluded.used")
-	if r.failing.Load() != nil { // others may have taken this instance for dead
+	if r.failing.Load() != nil { // other instances may have recorded this one as dead
 		tx.exec("delete from usage_gaps where instance = $1 and reason = $2", r.instance, killed)
 	}
 	if r.batch.lost.calls > 0 {
@@ -149,7 +150,8 @@ func (r *Recorder) insertBatch(tx *transaction) {
 	}
 }
 
-// merge adds up rows by a part of what they are counted by, in order.
+// merge adds up rows that are equal after keep has cleared a part of the entry.
+// It sorts the result.
 func merge(rows []row, keep func(*entry)) []row {
 	sums := map[entry]tally{}
 	for _, row := range rows {
@@ -176,20 +178,20 @@ func (t *transaction) gap(instance string, lost tally, reason string) {
 		instance, lost.first, lost.last, lost.calls, reason)
 }
 
-// buryDead records a gap for every instance that has been silent for longer than
-// that and has not said that it stops. Whoever finds it first records it.
-func (r *Recorder) buryDead(ctx context.Context, silence time.Duration) error {
+// recordDeadInstances records a gap for every instance that has not written for
+// that long and has not stopped properly. The first instance to notice records it.
+func (r *Recorder) recordDeadInstances(ctx context.Context, silence time.Duration) error {
 	type run struct {
 		instance string
 		written  int64
 	}
 	now := r.now()
-	dead, err := collect(ctx, r.db, func(rows *sql.Rows, d *run) error { return rows.Scan(&d.instance, &d.written) },
+	dead, err := queryAll(ctx, r.db, func(rows *sql.Rows, d *run) error { return rows.Scan(&d.instance, &d.written) },
 		"select instance, written from usage_instances where stopped = 0 and instance <> $1 and written <= $2", r.instance, now.Add(-silence).Unix())
 	if err != nil || len(dead) == 0 {
 		return err
 	}
-	return r.db.within(ctx, func(tx *transaction) {
+	return r.db.transact(ctx, func(tx *transaction) {
 		for _, d := range dead {
 			if tx.exec("update usage_instances set stopped = $1 where instance = $2 and stopped = 0 and written = $3", now.Unix(), d.instance, d.written) == 1 {
 				tx.gap(d.instance, tally{first: d.written, last: now.Unix()}, killed)
@@ -198,15 +200,15 @@ func (r *Recorder) buryDead(ctx context.Context, silence time.Duration) error {
 	})
 }
 
-// fold turns old hours into days and forgets what is older still, once a day.
-// Of several instances the first does it.
+// fold merges old hours into days and deletes what is too old, once a day. With
+// several instances, the first one does it.
 func (r *Recorder) fold(ctx context.Context) error {
 	now := r.now().UTC()
 	today := now.Format(time.DateOnly)
 	if r.folded == today {
 		return nil
 	}
-	err := r.db.within(ctx, func(tx *transaction) {
+	err := r.db.transact(ctx, func(tx *transaction) {
 		if tx.exec("update usage_meta set value = $1 where name = 'folded' and value < $1", today) == 0 {
 			return
 		}
@@ -218,7 +220,7 @@ func (r *Recorder) fold(ctx context.Context) error {
 			on conflict (began, version, client, outcome, finding, code, param) do update set calls = usage_calls.calls + excluded.calls`, before)
 		tx.exec("delete from usage_calls where began < $1 and began % 86400 <> 0", before)
 		tx.exec("delete from usage_instances where stopped <> 0 and written < $1", before)
-		tx.forget(now.Add(-r.db.keep).Unix())
+		tx.deleteBefore(now.Add(-r.db.keep).Unix())
 	})
 	if err == nil {
 		r.folded = today
@@ -226,7 +228,7 @@ func (r *Recorder) fold(ctx context.Context) error {
 	return err
 }
 
-func (t *transaction) forget(before int64) {
+func (t *transaction) deleteBefore(before int64) {
 	t.exec("delete from usage_calls where began < $1", before)
 	t.exec("delete from usage_totals where began < $1", before)
 	t.exec("delete from usage_clients where last_seen < $1", before)
@@ -234,12 +236,12 @@ func (t *transaction) forget(before int64) {
 	t.exec("delete from usage_gaps where ended < $1", before)
 }
 
-// makeRoom gives up the older half of the counts of a database in memory.
+// makeRoom deletes the older half of the counts of a database in memory.
 func (r *Recorder) makeRoom(tx *transaction) {
 	var oldest int64
 	tx.get(&oldest, "select coalesce(min(began), 0) from usage_calls")
 	now := r.now().Unix()
 	before := min((oldest+now)/2/hour*hour+hour, now)
-	tx.forget(before)
+	tx.deleteBefore(before)
 	tx.gap(r.instance, tally{first: oldest, last: before}, memoryFull)
 }

@@ -7,45 +7,46 @@ import (
 	"time"
 )
 
-// windows are what calls are added up over.
+// windows are the times over which calls are added up.
 var windows = [3]struct {
 	name string
 	span time.Duration
 }{{"hour", time.Hour}, {"day", 24 * time.Hour}, {"week", 7 * 24 * time.Hour}}
 
-// windowStart is the beginning of the first hour that a window from now covers.
+// windowStart is the start of the first hour of a window that ends now.
 func windowStart(now time.Time, span time.Duration) int64 {
 	return now.Add(-span).Truncate(time.Hour).Unix()
 }
 
-// Count is how many calls how many clients made.
 type Count struct {
 	Calls   uint64 `json:"calls"`
 	Clients uint64 `json:"clients"`
 }
 
-// figures is what is asked for too often to ask the database.
-type figures struct {
+// stats are numbers that are needed too often to query the database each time.
+type stats struct {
 	since     time.Time
 	instances int
 	notes     []string
-	counts    map[use][len(windows)]Count
+	counts    map[versionOutcome][len(windows)]Count
 }
 
-type use struct{ version, outcome string }
+type versionOutcome struct{ version, outcome string }
 
-func (f *figures) served(version string) [len(windows)]Count { return f.counts[use{version, served}] }
+func (f *stats) served(version string) [len(windows)]Count {
+	return f.counts[versionOutcome{version, served}]
+}
 
-// refresh reads the figures from the database. A client is within a window if its
-// last call is.
+// refresh reads the stats from the database. A client counts in a window if its
+// last call is in it.
 func (r *Recorder) refresh(ctx context.Context) error {
 	now := r.now()
 	hour, day, week := windowStart(now, windows[0].span), windowStart(now, windows[1].span), windowStart(now, windows[2].span)
 	type counted struct {
-		use
+		versionOutcome
 		in [len(windows)]Count
 	}
-	counts, err := collect(ctx, r.db, func(rows *sql.Rows, c *counted) error {
+	counts, err := queryAll(ctx, r.db, func(rows *sql.Rows, c *counted) error {
 		hour, day, week := &c.in[0], &c.in[1], &c.in[2]
 		return rows.Scan(&c.version, &c.outcome, &hour.Calls, &day.Calls, &week.Calls, &hour.Clients, &day.Clients, &week.Clients)
 	}, `select version, outcome,
@@ -58,9 +59,9 @@ func (r *Recorder) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &figures{counts: map[use][len(windows)]Count{}}
+	f := &stats{counts: map[versionOutcome][len(windows)]Count{}}
 	for _, c := range counts {
-		f.counts[c.use] = c.in
+		f.counts[c.versionOutcome] = c.in
 	}
 	var began, gapEnd int64
 	var keys, crowded int
@@ -70,7 +71,7 @@ func (r *Recorder) refresh(ctx context.Context) error {
 		(select count(*) from usage_clients where client = $2 and last_seen >= $3),
 		(select count(*) from usage_keys where used >= $4)
 		from usage_meta where name = 'since'`,
-		now.Add(-alive).Unix(), otherClients, day, week).Scan(&began, &gapEnd, &f.instances, &crowded, &keys)
+		now.Add(-aliveFor).Unix(), otherClients, day, week).Scan(&began, &gapEnd, &f.instances, &crowded, &keys)
 	if err != nil {
 		return err
 	}
@@ -83,14 +84,14 @@ func (r *Recorder) refresh(ctx context.Context) error {
 	}
 	gaps, err := r.gaps(ctx, day)
 	f.notes = append(f.notes, gaps...)
-	r.figures.Store(f)
+	r.stats.Store(f)
 	return err
 }
 
-// gaps describes the gaps of the last day; Since tells of those before.
+// gaps describes the gaps of the last day. Since tells of earlier ones.
 func (r *Recorder) gaps(ctx context.Context, day int64) ([]string, error) {
 	const most = 3
-	notes, err := collect(ctx, r.db, func(rows *sql.Rows, note *string) error {
+	notes, err := queryAll(ctx, r.db, func(rows *sql.Rows, note *string) error {
 		var began, ended, calls int64
 		var reason string
 		if err := rows.Scan(&began, &ended, &calls, &reason); err != nil {

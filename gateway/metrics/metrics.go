@@ -1,9 +1,9 @@
-// Package metrics tells Prometheus how the service does.
+// Package metrics provides the metrics for Prometheus.
 //
 // Every label has a closed set of values, known when the program is built or
-// configured. Nothing that a client sends becomes a label: what is not in its
-// set counts as "other", so the number of series is bounded whatever is sent.
-// To observe a successful request allocates nothing.
+// configured. Nothing that a client sends becomes a label: a value outside the
+// set counts as "other", so the number of series is bounded. Observing a
+// successful request allocates nothing.
 package metrics
 
 import (
@@ -19,19 +19,17 @@ import (
 const (
 	namespace = "quotegate"
 
-	// other stands for a value that is not in a label's set, and none for no
-	// value at all.
+	// other is the label for a value outside the set, none for no value.
 	other, none = "other", "none"
 )
 
-// Metrics is a registry of its own, apart from the process-wide one that any
-// package may add to.
+// Metrics has its own registry. Any package may add to the process-wide one.
 type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// New has the metrics of the build, the Go runtime and the process. Requests,
-// IntegratorHooks and Watch add the others.
+// New starts with the metrics of the build, the Go runtime and the process.
+// Requests, IntegratorHooks and Watch add the others.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
@@ -70,8 +68,8 @@ func buildInfo() prometheus.Collector {
 // maxScrapes bounds how many scrapes run at a time.
 const maxScrapes = 4
 
-// Handler answers scrapes. What one source fails to tell does not hide what
-// the others do.
+// Handler answers scrapes. If one source fails, the metrics of the others are
+// still served.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),

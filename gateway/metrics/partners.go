@@ -9,11 +9,11 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// rpcBuckets spread from a node next door to the longest a look-up may take.
+// rpcBuckets go from a node in the same network to the longest possible look-up.
 var rpcBuckets = []float64{1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
 
-// IntegratorHooks adds the metrics of look-ups of integrators, and gives what
-// counts them. Chains and reasons are the registry's own words, none a client's.
+// IntegratorHooks adds the metrics of integrator look-ups and returns the hooks
+// that count them. Chains and reasons are closed lists.
 func (m *Metrics) IntegratorHooks() integrator.Hooks {
 	lookups := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: namespace, Name: "integrator_lookups_total",

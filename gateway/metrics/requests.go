@@ -12,8 +12,8 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// buckets spread from a quote out of memory, which takes some 50 µs, to the
-// deadline of a request, 10 s.
+// buckets go from a quote without a look-up, about 50 µs, to the deadline of a
+// request, 10 s.
 var buckets = []float64{
 	50e-6, 100e-6, 250e-6, 500e-6,
 	1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
@@ -27,23 +27,23 @@ var statuses = []int{200, 204, 304, 400, 403, 404, 405, 410, 429, 500, 503}
 // is a gateway.Observer.
 type Requests struct {
 	counters *prometheus.CounterVec
-	routes   map[place]*route
-	unrouted *route
+	routes   map[routeKey]*routeMetrics
+	unrouted *routeMetrics
 	quotes   map[string]prometheus.Counter
 }
 
-// place is an endpoint of a version, as it is mounted.
-type place struct{ version, path string }
+// routeKey is a route of a version, as mounted.
+type routeKey struct{ version, path string }
 
-// route is where the requests of one place are counted.
-type route struct {
-	place
+// routeMetrics are the metrics of one route.
+type routeMetrics struct {
+	routeKey
 	duration prometheus.Observer
-	ok       prometheus.Counter // the most frequent of its counters, at hand
+	ok       prometheus.Counter // the counter of successes, which is used most
 }
 
-// Requests adds the metrics of requests to the routes of the modules. Requests
-// to any other count as to none.
+// Requests adds the metrics of requests to the routes of the modules. Requests to
+// other paths count with the labels none.
 func (m *Metrics) Requests(modules []web.Module) *Requests {
 	r := &Requests{
 		counters: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -71,10 +71,10 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
 		return &route{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none, "false")}
 	}
-	r.unrouted = add(place{none, none})
+	r.unrouted = add(routeKey{none, none})
 	for i := range modules {
 		for _, mounted := range modules[i].Routes {
-			at := place{modules[i].Name, mounted.Path}
+			at := routeKey{modules[i].Name, mounted.Path}
 			r.routes[at] = add(at)
 		}
 	}
@@ -83,7 +83,7 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 
 // Observe implements gateway.Observer.
 func (r *Requests) Observe(e *gateway.Event) {
-	at, ok := r.routes[place{e.Version, e.Route}]
+	at, ok := r.routes[routeKey{e.Version, e.Route}]
 	if !ok {
 		at = r.unrouted
 	}
@@ -119,8 +119,8 @@ func codeLabel(code fault.Code) string {
 	return other
 }
 
-// kinds are the ways in which a pair moves its money: through a pool to the hub
-// or from it, over the issuer's network, into a privacy pool or out of one.
+// kinds of pairs: through a pool to the hub or from it, over the issuer's
+// network, into a privacy pool or out of one.
 var kinds = []string{"direct_in", "direct_out", "burn", "shield", "unshield"}
 
 func kindOf(p *chain.Pair) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// Sources are read at every scrape. They must be quick, and safe for concurrent
+// Sources are called at every scrape. They must be quick and safe for concurrent
 // use.
 type Sources struct {
 	IssuerFees func() []cctp.State
@@ -45,14 +45,14 @@ func watchFees(fees func() []cctp.State) *collector {
 	c.collect = func(send send) {
 		for _, f := range fees() {
 			chain := f.Source.String()
-			send(failing, truth(f.Err != nil), chain)
+			send(failing, boolValue(f.Err != nil), chain)
 			bps, _ := strconv.ParseFloat(f.Rate.String(), 64) // a Rate is a decimal number
 			send(rate, bps, chain)
 			if f.Origin != cctp.BuiltIn {
 				send(age, f.Age.Seconds(), chain)
 			}
 			for _, o := range []cctp.Origin{cctp.Live, cctp.LastGood, cctp.BuiltIn} {
-				send(origin, truth(f.Origin == o), chain, asLabel.Replace(string(o)))
+				send(origin, boolValue(f.Origin == o), chain, asLabel.Replace(string(o)))
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func watchLimiter(stats func() limit.Stats) *collector {
 		send(decisions, float64(l.Refused), "refused")
 		send(decisions, float64(l.Uncounted), "uncounted")
 		for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {
-			send(backend, truth(l.Backend == b), string(b))
+			send(backend, boolValue(l.Backend == b), string(b))
 		}
 		send(clients, float64(l.Clients))
 		send(ceiling, float64(l.Ceiling))
@@ -100,16 +100,16 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 	gate := c.desc("version_gate_holds", "1 while a version is too much used for its sunset to take effect. Absent where there is no gate.", "version")
 	c.collect = func(send send) {
 		s := snapshot()
-		send(refused, truth(s.Refused != nil))
+		send(refused, boolValue(s.Refused != nil))
 		for _, v := range s.Versions {
 			for _, possible := range []lifecycle.Stage{lifecycle.Active, lifecycle.Deprecated, lifecycle.BrowningOut, lifecycle.Held, lifecycle.Retired} {
-				send(stage, truth(v.Stage == possible), v.Version, string(possible))
+				send(stage, boolValue(v.Stage == possible), v.Version, string(possible))
 			}
 			if schedule := s.Plan.Versions[v.Version]; schedule != nil && !schedule.Sunset.IsZero() {
 				send(sunset, schedule.Sunset.Sub(now()).Hours()/24, v.Version)
 			}
 			if v.Gate != nil {
-				send(gate, truth(v.Gate.Holds), v.Version)
+				send(gate, boolValue(v.Gate.Holds), v.Version)
 			}
 		}
 	}
@@ -126,16 +126,15 @@ func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
 			send(clients, float64(t.Clients), t.Version, t.Window)
 			send(calls, float64(t.Calls), t.Version, t.Window)
 		}
-		send(left, float64(len(notes())))
+		send(missing, float64(len(notes())))
 	}
 	return c
 }
 
-// collector makes a prometheus.Collector of a function that is asked at every
-// scrape.
+// collector is a prometheus.Collector that calls a function at every scrape.
 type collector struct {
 	descs   []*prometheus.Desc
-	totals  []*prometheus.Desc // those that only grow
+	totals  []*prometheus.Desc // the counters among them
 	collect func(send)
 }
 
@@ -169,10 +168,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	})
 }
 
-// asLabel makes a label's value of a text for people.
+// asLabel turns text for people into the value of a label.
 var asLabel = strings.NewReplacer(" ", "_", "-", "_")
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

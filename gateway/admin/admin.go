@@ -1,10 +1,10 @@
-// Package admin is what an operator asks the service, on a listener apart from
-// the public one: metrics, who uses what, the retirement plan, the log level,
-// profiles, and the probes of whatever runs the service.
+// Package admin serves the operator, on a listener separate from the public one:
+// metrics, usage, the retirement plan, the log level, profiles, and probes for
+// the system that runs the service.
 //
-// The listener is reachable from this machine alone, unless a token is
-// configured; then every request but those of the probes must carry it. All
-// errors are JSON.
+// The listener is reachable only from this machine, unless a token is
+// configured. Then every request except a probe must have the token. All errors
+// are JSON.
 package admin
 
 import (
@@ -17,15 +17,15 @@ import (
 	"strings"
 )
 
-// Options is what a handler shows. A part that is nil is not there.
+// Options of a handler. If a part is nil, its path does not exist.
 type Options struct {
-	Token     string                             // demanded of every request but the probes'; empty: of none
-	Metrics   http.Handler                       // of Prometheus
+	Token     string                             // required of every request except probes; empty: of none
+	Metrics   http.Handler                       // for Prometheus
 	Lifecycle func() any                         // what /admin/lifecycle shows, as JSON
 	Usage     func(context.Context) (any, error) // what /admin/usage shows, as JSON
 
-	// Ready says why the service should get no new requests, if so. Whoever
-	// reaches the listener can read it.
+	// Ready returns why the service should get no new requests, or nil. Anyone
+	// who can reach the listener can read the reason.
 	Ready func() error
 
 	Level *slog.LevelVar // of the log
@@ -34,9 +34,9 @@ type Options struct {
 
 type handler struct {
 	Options
-	mux   *http.ServeMux
-	about map[string]string // every path, and what is there
-	token [sha256.Size]byte
+	mux          *http.ServeMux
+	descriptions map[string]string // what is at each path
+	token        [sha256.Size]byte
 }
 
 const livez, readyz = "/livez", "/readyz"
@@ -46,8 +46,8 @@ func Handler(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	h := &handler{Options: o, mux: http.NewServeMux(), about: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
-	h.get("/", "this list", show(func() any { return h.about }))
+	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
+	h.get("/", "this list", show(func() any { return h.descriptions }))
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
 	if o.Metrics != nil {
@@ -67,9 +67,9 @@ func Handler(o Options) http.Handler {
 	return h
 }
 
-// get adds what a path answers to GET and HEAD. The path matches as a whole.
-func (h *handler) get(path, about string, f http.HandlerFunc) {
-	h.about[path] = about
+// get adds a handler for GET and HEAD. Only the exact path matches.
+func (h *handler) get(path, descriptions string, f http.HandlerFunc) {
+	h.descriptions[path] = descriptions
 	if strings.HasSuffix(path, "/") {
 		path += "{$}"
 	}
@@ -83,21 +83,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path != livez && path != readyz && !h.admit(w, r) {
 		return
 	}
-	if h.about[path] == "" { // the mux would redirect some paths to a similar one
+	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
 		fail(w, http.StatusNotFound, "There is nothing at this path; / lists what there is")
 		return
 	}
-	inJSON(h.mux, w, r)
+	serveJSONErrors(h.mux, w, r)
 }
 
-// admit tells whether a request may see what is not open to all, and answers
-// it if not.
+// admit reports whether a request is authorised. If not, it answers the request.
 func (h *handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	if h.Token == "" {
-		return h.local(w, r)
+		return h.checkHost(w, r)
 	}
-	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(given))) // so that not even the length shows in the time
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token))) // hides the length from timing, too
 	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
 		return true
 	}
@@ -107,10 +106,10 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// local refuses requests under another name than this machine's. A web page in
-// the operator's browser can send such: its owner lets the page's own name
-// stand for 127.0.0.1.
-func (h *handler) local(w http.ResponseWriter, r *http.Request) bool {
+// checkHost refuses requests whose Host is not this machine. It protects against
+// DNS rebinding: a web page in the operator's browser can send requests here if
+// its own host name resolves to 127.0.0.1.
+func (h *handler) checkHost(w http.ResponseWriter, r *http.Request) bool {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -12,20 +12,20 @@ import (
 
 // Config is read from the environment.
 type Config struct {
-	// Addr is where the admin listener is; "off" turns it off. An address that
-	// others can reach needs a token.
+	// Addr is the address of the admin listener; "off" turns it off. An address
+	// that others can reach needs a token.
 	Addr string `env:"ADMIN_ADDR, default=127.0.0.1:9090"`
-	// Token, if there is one, is demanded of every request but the probes'.
+	// Token, if set, is required of every request except probes.
 	Token string `env:"ADMIN_TOKEN"`
 }
 
 const (
 	off = "off"
-	// minToken keeps a token from being guessed.
+	// minToken makes a token too long to guess.
 	minToken = 16
 )
 
-// Enabled tells whether there is an admin listener.
+// Enabled reports whether there is an admin listener.
 func (c Config) Enabled() bool { return c.Addr != off && c.Addr != "" }
 
 // Validate reports every problem, naming the variable. The token is never
@@ -51,8 +51,8 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// loopback tells whether a host names this machine alone. An empty one is all
-// of its addresses, and any other name may be any address.
+// loopback reports whether host is certainly a loopback address. An empty host
+// is every address of the machine, and a name may stand for any address.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -61,8 +61,8 @@ func loopback(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// Listen opens the admin listener of a valid configuration. It looks again at
-// the address it got: what a name stands for is known only now.
+// Listen opens the admin listener of a valid configuration. It checks the
+// address again, because a name is resolved only now.
 func (c Config) Listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", c.Addr)

@@ -14,20 +14,20 @@ const (
 	maxProfile = 120
 )
 
-// addProfiles adds what `go tool pprof` asks for.
+// addProfiles adds the paths that `go tool pprof` uses.
 func (h *handler) addProfiles() {
 	h.get(profiles, "profiles for go tool pprof", pprof.Index)
 	h.get(profiles+"cmdline", "the command line", pprof.Cmdline)
 	h.get(profiles+"symbol", "names of program counters", pprof.Symbol)
-	h.get(profiles+"profile", "CPU profile, for ?seconds=30", bounded(pprof.Profile))
-	h.get(profiles+"trace", "execution trace, for ?seconds=1", bounded(pprof.Trace))
+	h.get(profiles+"profile", "CPU profile, for ?seconds=30", limitSeconds(pprof.Profile))
+	h.get(profiles+"trace", "execution trace, for ?seconds=1", limitSeconds(pprof.Trace))
 	for _, p := range runtime.Profiles() {
-		h.get(profiles+p.Name(), "profile", bounded(pprof.Handler(p.Name()).ServeHTTP))
+		h.get(profiles+p.Name(), "profile", limitSeconds(pprof.Handler(p.Name()).ServeHTTP))
 	}
 }
 
-// bounded refuses to profile for longer than anybody waits.
-func bounded(next http.HandlerFunc) http.HandlerFunc {
+// limitSeconds refuses to profile for longer than maxProfile.
+func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if text := r.URL.Query().Get("seconds"); text != "" {
 			seconds, err := strconv.ParseFloat(text, 64)

@@ -23,7 +23,7 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, status{Status: "ready"})
 }
 
-// usage answers 503 while what was counted cannot be read.
+// usage answers 503 while the counts cannot be read.
 func (h *handler) usage(w http.ResponseWriter, r *http.Request) {
 	report, err := h.Usage(r.Context())
 	if err != nil {
@@ -37,14 +37,14 @@ type level struct {
 	Level string `json:"level"`
 }
 
-// levels are those an operator can name.
+// levels that an operator can set.
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, level{strings.ToLower(h.Level.Level().String())})
 }
 
-// maxLevel is far more than a level and what may be around it.
+// maxLevel bounds the size of the body. A level is much shorter.
 const maxLevel = 256
 
 // setLevel takes a level as GET shows it, or the bare word.

@@ -11,7 +11,7 @@ import (
 
 // Config is read from the environment.
 type Config struct {
-	TrustedProxies []string `env:"TRUSTED_PROXIES"` // addresses and CIDRs whose X-Forwarded-For is believed
+	TrustedProxies []string `env:"TRUSTED_PROXIES"` // addresses and CIDRs whose X-Forwarded-For is trusted
 }
 
 // Validate reports every problem, naming the variable.
@@ -20,10 +20,10 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Proxies are the networks whose X-Forwarded-For is believed.
+// Proxies are the networks whose X-Forwarded-For is trusted.
 type Proxies []netip.Prefix
 
-// Proxies reads the trusted networks. The error joins every problem there is.
+// Proxies reads the trusted networks. The error joins all problems.
 func (c Config) Proxies() (Proxies, error) {
 	var proxies Proxies
 	var problems []error
@@ -37,8 +37,8 @@ func (c Config) Proxies() (Proxies, error) {
 	return proxies, errors.Join(problems...)
 }
 
-// parseProxy reads a CIDR or a bare address. IPv4 written as IPv6 becomes IPv4,
-// the form in which peers are compared.
+// parseProxy reads a CIDR or a single address. An IPv4-mapped IPv6 address
+// becomes IPv4, because peers are compared in that form.
 func parseProxy(s string) (netip.Prefix, error) {
 	s = strings.TrimSpace(s)
 	p, err := netip.ParsePrefix(s)
@@ -58,13 +58,13 @@ func parseProxy(s string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// Address is where a request comes from. It is the zero Addr only when the peer
-// itself has none.
+// Address is the client's address. It is the zero Addr only if the peer has no
+// address.
 //
-// A peer that is a trusted proxy is asked for the hop before it, which is the
-// last in X-Forwarded-For, and so on from hop to hop until one is not trusted.
-// Where that says nothing more that is readable, the farthest hop that trusted
-// proxies vouch for is the client.
+// If the peer is a trusted proxy, the last address in X-Forwarded-For is the hop
+// before it. Address goes back from hop to hop until one is not a trusted proxy:
+// that is the client. If X-Forwarded-For ends or cannot be read before, the last
+// hop so far is the client.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	hop, ok := parseHop(r.RemoteAddr)
 	if !ok {
@@ -95,8 +95,8 @@ func (p Proxies) trusts(hop netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(hop) })
 }
 
-// parseHop reads an address with a port, as peers have one and some load
-// balancers write it, or without.
+// parseHop reads an address with or without a port. Peers have a port, and some
+// load balancers write one.
 func parseHop(s string) (netip.Addr, bool) {
 	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
 		if ap, err := netip.ParseAddrPort(s); err == nil {

@@ -1,10 +1,10 @@
-// Package caller says who is calling, as far as a service without accounts can
+// Package caller tells who is calling, as far as a service without accounts can
 // know: the integrator named in the request, else the page's origin, else the
 // kind of software and the network it calls from.
 //
-// None of these is a credential. An identity serves to count clients, to treat
-// one client the same way throughout and to spare those an operator names; it
-// never opens anything. Every text in it is bounded, canonical and printable
+// None of these is a credential. An identity is used to count clients, to treat
+// each client consistently, and to exempt clients that an operator names. It
+// never grants access. Every text in it is bounded, canonical and printable
 // ASCII, whatever was sent.
 package caller
 
@@ -17,7 +17,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// Kind is what an identity was told by.
+// Kind is what an identity is based on.
 type Kind string
 
 const (
@@ -26,27 +26,27 @@ const (
 	Agent      Kind = "agent"
 )
 
-// Caller is what one request tells about its sender. A field is empty where the
-// request says nothing, or nothing valid.
+// Caller is what one request tells about its sender. A field is empty if the
+// request has no such value, or no valid one.
 type Caller struct {
 	Integrator integrator.ID // zero for none
-	Origin     string        // scheme://host, with a port unless it is the scheme's own
-	Agent      string        // the product that the User-Agent begins with
+	Origin     string        // scheme://host, with a port unless it is the scheme's default
+	Agent      string        // the first product of the User-Agent
 	Addr       netip.Addr    // never an IPv4-mapped IPv6 address; may be the zero Addr
 }
 
-// From puts together what a request's headers, address and query say.
+// From collects what a request's headers, address and query tell.
 func From(r *http.Request, addr netip.Addr, integrator integrator.ID) Caller {
 	return Caller{
 		Integrator: integrator,
 		Origin:     canonicalOrigin(r.Header.Get("Origin")),
-		Agent:      family(r.Header.Get("User-Agent")),
+		Agent:      product(r.Header.Get("User-Agent")),
 		Addr:       addr.Unmap().WithZone(""),
 	}
 }
 
-// Identity is the name under which a caller is counted and treated. It is
-// comparable, and the same on every instance.
+// Identity is the key by which a caller is counted. It is comparable, and the
+// same on every instance.
 type Identity struct {
 	Kind Kind
 	Text string // at most MaxText bytes
@@ -55,7 +55,7 @@ type Identity struct {
 // MaxText bounds the text of every identity.
 const MaxText = maxOrigin
 
-// Identity gives the most telling of what is known about the caller.
+// Identity returns the most specific identity of the caller.
 func (c Caller) Identity() Identity {
 	switch {
 	case c.Integrator != integrator.ID{}:
@@ -67,13 +67,13 @@ func (c Caller) Identity() Identity {
 	if agent == "" {
 		agent = "-"
 	}
-	var room [maxFamily + 64]byte
-	text := append(append(room[:0], agent...), ' ')
+	var buf [maxProduct + 64]byte
+	text := append(append(buf[:0], agent...), ' ')
 	return Identity{Agent, string(appendNetwork(text, c.Addr))}
 }
 
-// appendNetwork writes the neighbourhood of an address that one client is
-// likely to stay within.
+// appendNetwork writes the network of an address. A client is likely to stay in
+// one network.
 func appendNetwork(b []byte, addr netip.Addr) []byte {
 	bits := 48
 	if addr.Is4() {
@@ -92,12 +92,12 @@ func (id Identity) String() string { return string(id.Kind) + " " + id.Text }
 // MarshalText is String, so that an identity is one string in JSON.
 func (id Identity) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// Position places the identity in [0, 1), evenly among all identities and
-// independently for every salt. It depends on nothing else, so that every
-// instance agrees on it without talking.
+// Position maps the identity to [0, 1), evenly among all identities and
+// independently for every salt. It depends on nothing else, so that all instances
+// agree without talking.
 func (id Identity) Position(salt string) float64 {
-	var room [2 * MaxText]byte
-	text := append(room[:0], salt...)
+	var buf [2 * MaxText]byte
+	text := append(buf[:0], salt...)
 	text = append(append(append(text, 0), id.Kind...), 0)
 	sum := sha256.Sum256(append(text, id.Text...))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

@@ -8,8 +8,8 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// Pattern names one or more clients, the way an operator writes them: an
-// integrator ID, a network in CIDR form, or "origin:" and a web origin.
+// Pattern matches one or more clients. An operator writes it as an integrator
+// ID, a network in CIDR form, or "origin:" and a web origin.
 type Pattern struct {
 	integrator integrator.ID
 	origin     string
@@ -18,7 +18,7 @@ type Pattern struct {
 
 const originPrefix = "origin:"
 
-// ParsePattern reads a pattern. The error says which forms there are.
+// ParsePattern reads a pattern. The error says how to write one.
 func ParsePattern(text string) (Pattern, error) {
 	if origin, ok := strings.CutPrefix(text, originPrefix); ok {
 		canonical := canonicalOrigin(origin)
@@ -50,7 +50,7 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{network: network}, nil
 }
 
-// quoted keeps a message short whatever was written.
+// quoted quotes text and shortens it if it is long.
 func quoted(text string) string {
 	const most = 80
 	if len(text) > most {
@@ -59,8 +59,8 @@ func quoted(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// Matches says whether the pattern names the caller. What a caller is counted
-// as does not matter: an integrator's call from a named network matches.
+// Matches reports whether the pattern matches the caller. The caller's identity
+// does not matter: an integrator's call from a matching network matches.
 func (p Pattern) Matches(c Caller) bool {
 	switch {
 	case p.integrator != integrator.ID{}:

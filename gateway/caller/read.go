@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	maxOrigin = 255
-	maxFamily = 32
+	maxOrigin  = 255
+	maxProduct = 32
 )
 
-// canonicalOrigin gives scheme://host[:port] in lower case, without the port a
-// scheme implies, and "" for what names no place: "null", "file://", nonsense.
+// canonicalOrigin returns scheme://host[:port] in lower case, without the default
+// port, and "" for text without a valid host, such as "null" or "file://".
 func canonicalOrigin(text string) string {
 	if len(text) > maxOrigin {
 		return ""
@@ -45,7 +45,7 @@ func isHost(host string) bool {
 	return host != "" && only(host, "-._")
 }
 
-// only says whether text is lower-case letters, digits and the extra bytes.
+// only reports whether text is lower-case letters, digits and the extra bytes.
 func only(text, extra string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -56,10 +56,10 @@ func only(text, extra string) bool {
 	return true
 }
 
-// family is the product that a User-Agent begins with, in lower case.
-func family(agent string) string {
+// product is the first product of a User-Agent, in lower case.
+func product(agent string) string {
 	end := 0
-	for end < len(agent) && end < maxFamily && agent[end] > ' ' && agent[end] < 0x7f && agent[end] != '/' {
+	for end < len(agent) && end < maxProduct && agent[end] > ' ' && agent[end] < 0x7f && agent[end] != '/' {
 		end++
 	}
 	return strings.ToLower(agent[:end])

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// reply writes v for people, who read it with curl.
+// reply writes v as indented JSON, for people with curl.
 func reply(w http.ResponseWriter, status int, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -27,10 +27,10 @@ func show(what func() any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, what()) }
 }
 
-// inJSON lets a handler answer, and turns an error that it writes as text into
-// JSON. The mux, pprof and Prometheus write such.
-func inJSON(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	t := &translator{ResponseWriter: w}
+// serveJSONErrors calls a handler and turns an error that it writes as text into
+// JSON. The mux, pprof and Prometheus write errors as text.
+func serveJSONErrors(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	t := &errorTranslator{ResponseWriter: w}
 	next.ServeHTTP(t, r)
 	if t.status == 0 {
 		return
@@ -44,14 +44,14 @@ func inJSON(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	fail(w, t.status, text)
 }
 
-// translator holds back an error's status and text.
-type translator struct {
+// errorTranslator holds back the status and text of an error.
+type errorTranslator struct {
 	http.ResponseWriter
-	status int // of an error in text; 0: none so far
+	status int // of an error in text; 0: no error so far
 	text   strings.Builder
 }
 
-func (t *translator) WriteHeader(status int) {
+func (t *errorTranslator) WriteHeader(status int) {
 	if status >= 400 && t.Header().Get("Content-Type") != jsonType {
 		t.status = status
 		return
@@ -59,10 +59,10 @@ func (t *translator) WriteHeader(status int) {
 	t.ResponseWriter.WriteHeader(status)
 }
 
-// maxError bounds how much of an error is told.
+// maxError bounds how much of an error is sent.
 const maxError = 4 << 10
 
-func (t *translator) Write(p []byte) (int, error) {
+func (t *errorTranslator) Write(p []byte) (int, error) {
 	if t.status == 0 {
 		return t.ResponseWriter.Write(p)
 	}
@@ -71,4 +71,4 @@ func (t *translator) Write(p []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (t *translator) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+func (t *errorTranslator) Unwrap() http.ResponseWriter { return t.ResponseWriter }

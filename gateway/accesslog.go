@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// AccessLog writes one line for every answered request, at level info. The JSON
-// is written by hand, byte for byte as slog writes it, because slog takes four
-// to five times as long (BenchmarkAccessLog): more than pricing and encoding a
-// quote does. The text format, for people, is slog's own.
+// AccessLog writes one line for every answered request, at level info. It writes
+// JSON itself, byte for byte as slog does, because slog takes four to five times
+// as long (BenchmarkAccessLog), more than pricing and encoding a quote. The text
+// format is written by slog.
 type AccessLog struct {
 	out   io.Writer
 	level slog.Leveler
 	text  slog.Handler // nil: JSON
 }
 
-// NewAccessLog makes a log that writes each line whole in one call, from many
-// goroutines at once.
+// NewAccessLog makes a log that writes each line in one call. Many goroutines may
+// write at the same time.
 func NewAccessLog(out io.Writer, format string, level slog.Leveler) *AccessLog {
 	l := &AccessLog{out: out, level: level}
 	if format == "text" {
@@ -39,7 +39,7 @@ func (l *AccessLog) Observe(e *Event) {
 	default:
 		line := lines.Get().(*[]byte)
 		*line = e.appendJSON((*line)[:0])
-		_, _ = l.out.Write(*line) // here neither
+		_, _ = l.out.Write(*line) // as above
 		lines.Put(line)
 	}
 }
@@ -49,7 +49,7 @@ var lines = sync.Pool{New: func() any {
 	return &line
 }}
 
-// record is the line as slog has it.
+// record is the line for slog.
 func (e *Event) record() slog.Record {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
@@ -97,7 +97,7 @@ func (e *Event) appendJSON(b []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendQuoted quotes a text for JSON. Hardly any needs escapes.
+// appendQuoted quotes a text for JSON. Most texts need no escapes.
 func appendQuoted(b []byte, text string) []byte {
 	escapes := false
 	for i := range len(text) {

@@ -35,7 +35,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	gw := gateway.New(gateway.Config{}, gateway.Parts{
-		Modules: all, Life: life, Limiter: limiter, Names: recorder, Log: log,
+		Modules: all, Lifecycle: life, Limiter: limiter, Names: recorder, Log: log,
 		Observers: []gateway.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo)},
 	})
 

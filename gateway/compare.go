@@ -8,9 +8,9 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// compare says what the current version makes of a query that an old version
-// understood as old and has answered. Versions that understand a query as the
-// same Request quote it alike, since one core answers them all.
+// compare decodes the query of a quote by an old version with the current
+// version. If both decode it to the same Request, both give the same quote, as
+// one core quotes for all versions.
 func (g *Gateway) compare(old *quote.Request, rawQuery string) Finding {
 	current, err := g.modules[0].Decode(rawQuery)
 	if err != nil {
@@ -23,10 +23,10 @@ func (g *Gateway) compare(old *quote.Request, rawQuery string) Finding {
 	return Finding{Outcome: SameMoney}
 }
 
-// noting is a Quoter that notes on the trace of a request what was quoted.
-type noting struct{ Quoter }
+// recordingQuoter is a Quoter that records the quote in the request's trace.
+type recordingQuoter struct{ Quoter }
 
-func (n noting) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+func (n recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
 	q, err := n.Quoter.Quote(ctx, req)
 	if t, ok := ctx.(*trace); ok && err == nil {
 		t.quoted, t.event.Pair = req, q.Pair

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Config is the gateway's own part of the environment.
+// Config is read from the environment.
 type Config struct {
 	LegacyHosts   []string `env:"LEGACY_HOSTS"`   // Host names whose /v3/swap/quote is the earlier v3
-	LifecycleFile string   `env:"LIFECYCLE_FILE"` // the retirement plan; none: all versions are active
+	LifecycleFile string   `env:"LIFECYCLE_FILE"` // the retirement plan; empty: all versions are active
 }
 
 // Validate reports every problem, naming the variable.

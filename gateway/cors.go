@@ -9,8 +9,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
-// allowOrigins lets a page of any origin GET, and read the headers that tell
-// it how it stands.
+// allowOrigins lets web pages of any origin use GET and read our headers.
 func allowOrigins() func(http.Handler) http.Handler {
 	return cors.Handler(cors.Options{
 		AllowedOrigins: []string{"*"},

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// deadline is a context that ends at a given time. Its timer is started by the
-// first who waits for the end; most requests are answered from memory, where
-// nobody does.
+// deadline is a context that ends at a given time. It starts its timer at the
+// first call of Done. Most requests never call it, and so need no timer.
 type deadline struct {
 	context.Context
 	at time.Time

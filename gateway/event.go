@@ -8,7 +8,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Event is one answered request, told to every observer once.
+// Event describes one answered request. Every observer gets it once.
 type Event struct {
 	Time      time.Time // when it was answered
 	Took      time.Duration
@@ -20,30 +20,30 @@ type Event struct {
 	Quotes    bool       // the route is one that quotes
 	Status    int        // 0 where nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
-	Rehearsal bool       // the client asked for a later stage of the version, and was refused for that
+	Rehearsal bool       // the client asked for a rehearsal of a later stage
 	Caller    caller.Caller
-	Client    string      // the caller's name, which holds no address; empty for a path of no version
-	Pair      *chain.Pair // of the quote that was given, nil if none was
-	Finding   Finding     // of a quote by an old version
+	Client    string      // the caller's name, without its address; empty for a path of no version
+	Pair      *chain.Pair // the pair of the quote, nil if there is no quote
+	Finding   Finding     // for a quote by an old version
 }
 
-// Observer is told of every answered request, many at a time. It must not
-// block, and must not keep the Event.
+// Observer gets every answered request, from many goroutines. It must not block
+// and must not keep the Event.
 type Observer interface{ Observe(*Event) }
 
-// Finding is what the current version makes of a request that an old version
-// has answered. The zero Finding says that nothing was compared.
+// Finding says what the current version would answer to a request that an old
+// version has answered. The zero Finding means that nothing was compared.
 type Finding struct {
 	Outcome Outcome
 	Code    fault.Code // Refused: the error's code
-	Param   string     // Refused: the parameter at fault. DifferentMoney: the one that makes the difference
+	Param   string     // Refused: the parameter at fault. DifferentMoney: the parameter that differs
 }
 
 // Outcome is the kind of a Finding.
 type Outcome string
 
 const (
-	SameMoney      Outcome = "same"      // the same transaction and the same money; URL and answer have a new shape
-	DifferentMoney Outcome = "different" // a quote, but another one
+	SameMoney      Outcome = "same"      // the same transaction and the same money, in a new format
+	DifferentMoney Outcome = "different" // a different quote
 	Refused        Outcome = "refused"   // an error
 )

@@ -1,7 +1,7 @@
-// Package gateway is the front door: it mounts the versions, gives every
-// request its ID, its client's address, its place in the version's life, its
-// share of the budget and its deadline, and alone replies to errors, in the
-// dialect of the version that was addressed.
+// Package gateway is the public HTTP handler. It mounts the versions. For every
+// request it sets an ID and a deadline, finds the client's address, applies the
+// lifecycle of the version and the client's budget, and reports one Event. Only
+// the gateway replies to errors, in the format of the requested version.
 package gateway
 
 import (
@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// requestTimeout bounds how long one answer may take.
+	// requestTimeout bounds how long a request may take.
 	requestTimeout = 10 * time.Second
-	// maxURL bounds path and query together. The longest lawful quote request
-	// is below 600 bytes.
+	// maxURL bounds path and query together. The longest valid quote request
+	// has less than 600 bytes.
 	maxURL = 4 << 10
 )
 
-// Parts is what a Gateway is put together from.
+// Parts of a Gateway.
 type Parts struct {
-	// Modules are the versions. The first is the current one, which answers
-	// for paths that belong to none.
+	// Modules are the versions. The first is the current one. It also answers
+	// errors for paths that belong to no version.
 	Modules   []web.Module
-	Life      *lifecycle.Keeper
+	Lifecycle *lifecycle.Keeper
 	Limiter   *limit.Limiter
-	Proxies   caller.Proxies // whose X-Forwarded-For is believed
+	Proxies   caller.Proxies // whose X-Forwarded-For is trusted
 	Names     Namer
-	Observers []Observer // told of every answered request, in this order
+	Observers []Observer // called for every answered request, in this order
 	Log       *slog.Logger
 }
 
-// Namer knows how to call a client without telling its address.
+// Namer makes a name for a client that does not reveal its address.
 type Namer interface {
 	Name(caller.Identity) string
 }
@@ -49,7 +49,7 @@ type Gateway struct {
 	http.Handler
 
 	modules     []web.Module
-	life        *lifecycle.Keeper
+	lifecycle   *lifecycle.Keeper
 	limiter     *limit.Limiter
 	proxies     caller.Proxies
 	names       Namer
@@ -61,7 +61,7 @@ type Gateway struct {
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
-		modules: parts.Modules, life: parts.Life, limiter: parts.Limiter, proxies: parts.Proxies,
+		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies,
 		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
 	}
 	router := chi.NewRouter()
@@ -88,7 +88,7 @@ func New(cfg Config, parts Parts) *Gateway {
 	return g
 }
 
-// boundURL refuses what no client of ours would send before any route reads it.
+// boundURL refuses a URL that is too long before any route reads it.
 func (g *Gateway) boundURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.RequestURI) > maxURL {
@@ -99,9 +99,9 @@ func (g *Gateway) boundURL(next http.Handler) http.Handler {
 	})
 }
 
-// versions answers what there is to know about every version.
+// versions answers with the lifecycle of every version.
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
-	if err := web.JSON(w, http.StatusOK, g.life.Document()); err != nil {
+	if err := web.JSON(w, http.StatusOK, g.lifecycle.Document()); err != nil {
 		g.fail(w, r, err)
 	}
 }

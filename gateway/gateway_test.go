@@ -59,7 +59,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Life: life, Limiter: limiter, Names: counts, Log: log,
+		Modules: s.modules, Lifecycle: life, Limiter: limiter, Names: counts, Log: log,
 		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level)),
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/quotegate/quotegate/v3legacy"
 )
 
-// Core is what the versions stand on.
+// Core is what the versions need from the shared code.
 type Core struct {
 	Deployment *chain.Deployment
 	Engine     Quoter
@@ -26,10 +26,10 @@ type Quoter interface {
 	Quote(context.Context, *quote.Request) (*quote.Quote, error)
 }
 
-// Modules is every version this gateway serves, the current one first. A
-// version is gone when its line and its folder are.
+// Modules is every version this gateway serves, the current one first. To remove
+// a version, delete its line here and its folder.
 func Modules(core Core) []web.Module {
-	engine := noting{core.Engine}
+	engine := recordingQuoter{core.Engine}
 	return []web.Module{
 		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
 		v3legacy.Module(engine, core.Deployment),

@@ -19,21 +19,21 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// trace carries a request through the gateway and becomes its Event. It is the
-// request's context, its response writer and its place in the router, so that
-// whoever has the request has them all, and the request is copied once.
+// trace holds the state of one request, including its Event. It is the request's
+// context, its response writer and its routing context in one, so that the
+// request is copied only once.
 type trace struct {
 	deadline
 	http.ResponseWriter
 	routing chi.Context
 
-	id       [1]string // as a header has it
-	vary     [2]string // as a header has it, with room for CORS
-	patterns [1]string // for the routing
+	id       [1]string // a header value
+	vary     [2]string // a header value, with room for CORS
+	patterns [1]string // for routing
 
 	start  time.Time
 	query  wire.Query
-	quoted *quote.Request // what was quoted, as the version understood it; nil if nothing was
+	quoted *quote.Request // what was quoted, as the version decoded it; nil without a quote
 	event  Event
 }
 
@@ -62,10 +62,10 @@ func (t *trace) WriteHeader(status int) {
 // Unwrap lets http.ResponseController reach the connection.
 func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// Query is what wire.QueryOf finds, so that no version parses it again.
+// Query is for wire.QueryOf, so that the versions do not parse it again.
 func (t *trace) Query() *wire.Query { return &t.query }
 
-// Value gives chi its place, which spares it a copy of the request.
+// Value gives chi its routing context, so that chi does not copy the request.
 func (t *trace) Value(key any) any {
 	if key == chi.RouteCtxKey {
 		return &t.routing
@@ -73,8 +73,7 @@ func (t *trace) Value(key any) any {
 	return t.deadline.Value(key)
 }
 
-// observe gives a request its ID and its deadline, and tells the observers what
-// came of it.
+// observe gives a request its ID and its deadline, and reports its Event.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := &trace{ResponseWriter: w, id: [1]string{newRequestID()}, vary: varies, start: time.Now()}
@@ -102,18 +101,18 @@ func (g *Gateway) report(t *trace, r *http.Request) {
 	for _, o := range g.observers {
 		o.Observe(e)
 	}
-	if g.log.Enabled(t, slog.LevelDebug) { // tells amounts and recipients, so never above
+	if g.log.Enabled(t, slog.LevelDebug) { // shows amounts and recipients, so only at debug
 		g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
 	}
 }
 
-// What every answer says.
+// Headers of every response.
 var (
 	noStore = []string{"no-store"}      // a quote is for one caller, at one time
-	varies  = [2]string{"API-Revision"} // the Host is part of every cache's key already
+	varies  = [2]string{"API-Revision"} // caches already distinguish by Host
 )
 
-// newRequestID makes an ID that tells nothing about other requests.
+// newRequestID makes a random ID. It reveals nothing about other requests.
 func newRequestID() string {
 	var random [16]byte
 	binary.BigEndian.PutUint64(random[:8], rand.Uint64())

@@ -12,7 +12,7 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// fail is the one place that answers an error and logs its cause.
+// fail is the only place that replies to an error and logs its cause.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := fault.From(err)
 	t := traceOf(r)
@@ -21,18 +21,19 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, body := m.MapFault(e, t.id[0])
 	g.logFault(r, t, e, status)
 	if t.event.Status != 0 {
-		return // an answer is on its way already; another would only garble it
+		return // a response was already started
 	}
 	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter + time.Second - 1) / time.Second // up, so that the retry passes
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second // rounded up, so that the retry passes
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	_ = web.JSON(w, status, body) // an error body is plain text fields: it always encodes
+	_ = web.JSON(w, status, body) // an error body has only text fields, so encoding cannot fail
 }
 
-// refuse answers a request that no route took. Under a version's prefix that is
-// an answer of the version, with all its headers; once it is gone, that it is.
+// refuse answers a request that no route handled. Under a version's prefix, the
+// response has the version's lifecycle headers, and is a 410 once the version is
+// retired.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
@@ -44,8 +45,8 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error)
 	g.fail(w, r, e)
 }
 
-// logFault records why: at error level when it is our fault, and never when
-// the client has merely left.
+// logFault logs the cause: at error level if the fault is ours, at info level if
+// it is the client's or the client has disconnected.
 func (g *Gateway) logFault(r *http.Request, t *trace, e *fault.Error, status int) {
 	level := slog.LevelInfo
 	if status >= 500 && !errors.Is(r.Context().Err(), context.Canceled) {

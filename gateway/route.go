@@ -9,14 +9,14 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// legacy is the revision that hosts on the operator's list speak.
+// legacy is the revision for the hosts in LEGACY_HOSTS.
 const legacy = "legacy"
 
 // revisionHeader names a revision: API-Revision, in canonical form.
 const revisionHeader = "Api-Revision"
 
-// revisions are the handlers of one path, by revision. The unnamed one serves
-// whoever asks for no revision there is.
+// revisions are the handlers of one path, by revision. The one without a name
+// serves requests that name no revision, or an unknown one.
 type revisions struct {
 	handlers map[string]http.Handler
 	of       func(*http.Request) string
@@ -32,7 +32,7 @@ func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// routes arranges what the modules offer by path.
+// routes collects the routes of all modules by path.
 func (g *Gateway) routes() map[string]*revisions {
 	paths := map[string]*revisions{}
 	for i := range g.modules {
@@ -49,8 +49,8 @@ func (g *Gateway) routes() map[string]*revisions {
 	return paths
 }
 
-// serve takes a request of one version through the steps it shares with all:
-// the life of the version and the client's budget.
+// serve handles a request to a route. First it applies the lifecycle of the
+// version and the client's budget.
 func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
@@ -65,11 +65,11 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	})
 }
 
-// admit says why a request is refused, if it is: its version is going or gone,
-// or its client has asked too often. What is free outlives its version and
-// counts against no budget.
+// admit returns why a request is refused, or nil: its version is in a brownout or
+// retired, or its client has no budget left. Free routes are never refused and do
+// not count against the budget.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fault.Error {
-	gone := g.life.Admit(h, r, t.event.Version, t.event.Caller)
+	gone := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
 	switch {
 	case free:
 		return nil
@@ -79,7 +79,7 @@ func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fa
 	return g.limiter.Admit(t, h, t.event.Caller.Addr)
 }
 
-// revision is the one a request names, by header or by the host it came to.
+// revision is the revision that a request names, by header or by its host.
 func (g *Gateway) revision(r *http.Request) string {
 	if named := r.Header.Get(revisionHeader); named != "" {
 		return strings.ToLower(named)
@@ -97,8 +97,8 @@ func hostName(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// module is the version whose dialect a request expects, and whether the path
-// is one of its own.
+// module is the version that a request is for, and whether the path belongs to
+// it. For other paths it is the current version.
 func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 	if revision := g.revision(r); revision != "" {
 		for i := range g.modules {

@@ -20,7 +20,8 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-// config is the whole environment. The parts sit beside the code they configure.
+// config is the whole environment. Each part is defined next to the code that it
+// configures.
 type config struct {
 	ListenAddr     string        `env:"LISTEN_ADDR, default=:8080"`
 	DeploymentFile string        `env:"DEPLOYMENT_FILE"`

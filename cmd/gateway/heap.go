@@ -2,14 +2,14 @@ package main
 
 import "runtime"
 
-// spareHeap is how much more than twice its need the heap may take. A gateway
-// needs a megabyte or two; by itself the collector would come round for every
-// four that are allocated, 70 times a second under load.
+// spareHeap delays the garbage collector. A gateway needs one or two megabytes.
+// Without spareHeap the collector would run after every four megabytes of
+// allocations, 70 times a second under load.
 const spareHeap = 8 << 20
 
-// holdSpareHeap makes the collector wait for that much more, until done is
-// called. What it holds is counted by the collector and never touched, so that
-// it takes no memory. GOGC and GOMEMLIMIT keep their meaning.
+// holdSpareHeap allocates spareHeap until done is called. The collector counts
+// it, but as it is never touched, it takes no memory. GOGC and GOMEMLIMIT keep
+// their meaning.
 func holdSpareHeap() (done func()) {
 	ballast := make([]byte, spareHeap)
 	return func() { runtime.KeepAlive(ballast) }

@@ -8,7 +8,7 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 )
 
-// logs is everything that is logged, at a level that can be changed meanwhile.
+// logs are the two logs, and their level, which can be changed while running.
 type logs struct {
 	*slog.Logger
 	access *gateway.AccessLog
@@ -18,7 +18,7 @@ type logs struct {
 func newLogs(cfg *config, w io.Writer) logs {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
-	w = &oneAtATime{w: w}
+	w = &lockedWriter{w: w}
 	options := &slog.HandlerOptions{Level: level}
 	var handler slog.Handler = slog.NewJSONHandler(w, options)
 	if cfg.LogFormat == "text" {
@@ -27,13 +27,13 @@ func newLogs(cfg *config, w io.Writer) logs {
 	return logs{slog.New(handler), gateway.NewAccessLog(w, cfg.LogFormat, level), level}
 }
 
-// oneAtATime keeps lines whole that come from two logs.
-type oneAtATime struct {
+// lockedWriter lets two logs write to one writer without mixing their lines.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (o *oneAtATime) Write(p []byte) (int, error) {
+func (o *lockedWriter) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.w.Write(p)

@@ -1,8 +1,8 @@
-// Command gateway serves swap quotes. It is configured by its environment and
-// needs none of it: see the README for the variables.
+// Command gateway serves swap quotes. Environment variables configure it, and all
+// are optional: see the README.
 //
 //	gateway                                serves
-//	gateway plan check FILE [-at TIME]     checks a retirement plan and tells its timeline
+//	gateway plan check FILE [-at TIME]     checks a retirement plan and shows its timeline
 package main
 
 import (
@@ -43,8 +43,8 @@ func command(ctx context.Context, args []string) error {
 	return errors.New("unknown command; `gateway` serves, `gateway plan check FILE [-at TIME]` checks a retirement plan")
 }
 
-// version is the one Go has stamped into the program: of a module that was
-// fetched, its version; of a checkout, its commit.
+// version is the one that Go has stamped into the program: a module version, or
+// the commit of a checkout.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

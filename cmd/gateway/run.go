@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// readTimeout is for a whole request. One of its own for the headers would
-	// have net/http set another deadline for every request, and no endpoint
-	// takes a body.
+	// readTimeout is for a whole request. A separate one for the headers would
+	// cost another deadline per request, and no endpoint takes a body.
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 20 * time.Second // longer than the gateway's own deadline
 	profileTimeout = 3 * time.Minute  // a CPU profile takes as long as it is asked to
@@ -30,9 +29,9 @@ const (
 	drainTimeout   = 25 * time.Second // longer than any request may take
 )
 
-// run serves until ctx ends, then drains: it stops being ready, finishes the
-// requests under way and refuses new ones. It calls ready with the public
-// address, and the admin address if there is one, once it listens on both.
+// run serves until ctx ends. Then it drains: it stops being ready, finishes the
+// running requests and refuses new ones. Once it listens, it calls ready with the
+// public address and, if there is one, the admin address.
 func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready func(public, admin string)) error {
 	cfg, err := readConfig(ctx, env)
 	if err != nil {
@@ -44,8 +43,8 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 		return err
 	}
 	defer s.close()
-	go s.life.Run(ctx)
-	reloadOnHangup(ctx, s.life)
+	go s.lifecycle.Run(ctx)
+	reloadOnHangup(ctx, s.lifecycle)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {
@@ -61,7 +60,7 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 		}
 		adminAddr = listener.Addr().String()
 		adminServer := newServer(s.admin, profileTimeout, log.Logger)
-		defer adminServer.Close() // last: an operator may watch the drain
+		defer adminServer.Close() // last, so that an operator can watch the drain
 		go func() { failed <- adminServer.Serve(listener) }()
 	}
 	server := newServer(s.public, writeTimeout, log.Logger)
@@ -78,8 +77,8 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 	return s.drain(server, cfg.DrainDelay, log.Logger)
 }
 
-// drain ends the service without losing a request. For the delay it goes on
-// accepting, while those who ask whether it is ready learn that it is not.
+// drain ends the service without losing a request. During the delay it still
+// accepts requests, but is no longer ready, so that load balancers stop sending.
 func (s *service) drain(server *http.Server, delay time.Duration, log *slog.Logger) error {
 	s.draining.Store(true)
 	log.Info("draining")
@@ -104,8 +103,8 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 	}
 }
 
-// reloadOnHangup has the plan read again on SIGHUP, until ctx ends.
-func reloadOnHangup(ctx context.Context, life *lifecycle.Keeper) {
+// reloadOnHangup reads the plan again on SIGHUP, until ctx ends.
+func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
@@ -113,7 +112,7 @@ func reloadOnHangup(ctx context.Context, life *lifecycle.Keeper) {
 		for {
 			select {
 			case <-hangup:
-				life.Reload()
+				keeper.Reload()
 			case <-ctx.Done():
 				return
 			}

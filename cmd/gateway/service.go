@@ -21,18 +21,18 @@ import (
 	"github.com/quotegate/quotegate/shared/railgun"
 )
 
-// service is all the parts of the gateway, put together.
+// service is the whole gateway.
 type service struct {
 	public     http.Handler
 	admin      http.Handler
-	life       *lifecycle.Keeper
+	lifecycle  *lifecycle.Keeper
 	deployment string
 	draining   atomic.Bool
 
 	closers []func()
 }
 
-// newService puts the parts together. close stops what was started.
+// newService builds the parts and connects them. close stops them.
 func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
 	s := &service{}
 	if err := s.build(ctx, cfg, log); err != nil {
@@ -61,7 +61,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(fees.Close)
-	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log.Logger, Hooks: figures.IntegratorHooks()})
+	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log.Logger, Hooks: promMetrics.IntegratorHooks()})
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err != nil {
 		return err
 	}
-	s.onClose(within(5*time.Second, recorder.Close))
-	s.life, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: log.Logger})
+	s.onClose(closeWithin(5*time.Second, recorder.Close))
+	s.lifecycle, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: log.Logger})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
@@ -93,18 +93,18 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.public = gateway.New(cfg.Gateway, gateway.Parts{
-		Modules: modules, Life: s.life, Limiter: limiter, Proxies: proxies, Names: recorder,
-		Observers: []gateway.Observer{figures.Requests(modules), recorder, log.access}, Log: log.Logger,
+		Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Names: recorder,
+		Observers: []gateway.Observer{promMetrics.Requests(modules), recorder, log.access}, Log: log.Logger,
 	})
-	figures.Watch(metrics.Sources{
+	promMetrics.Watch(metrics.Sources{
 		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiter.Stats,
-		Lifecycle: s.life.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
+		Lifecycle: s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
-		Metrics:   figures.Handler(log.Logger),
+		Metrics:   promMetrics.Handler(log.Logger),
 		Usage:     func(ctx context.Context) (any, error) { return recorder.Report(ctx) },
-		Lifecycle: func() any { return s.life.Snapshot() },
+		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Ready:     s.ready,
 		Level:     log.level,
 		Log:       log.Logger,
@@ -123,15 +123,15 @@ func (s *service) ready() error {
 
 func (s *service) onClose(f func()) { s.closers = append(s.closers, f) }
 
-// close stops the parts, the last first.
+// close stops the parts in reverse order.
 func (s *service) close() {
 	for _, f := range slices.Backward(s.closers) {
 		f()
 	}
 }
 
-// within gives what is being closed some time to finish its work.
-func within(d time.Duration, close func(context.Context)) func() {
+// closeWithin gives close a limited time.
+func closeWithin(d time.Duration, close func(context.Context)) func() {
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()

@@ -80,7 +80,7 @@ func Gateway(t testing.TB) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Life: life, Limiter: limiter, Names: unused{}, Log: log,
+		Modules: modules, Lifecycle: life, Limiter: limiter, Names: unused{}, Log: log,
 	})
 }
 

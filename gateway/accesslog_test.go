@@ -94,7 +94,7 @@ func TestAccessLogLevel(t *testing.T) {
 	}
 }
 
-// BenchmarkAccessLog is a line of ours beside the same by slog.
+// BenchmarkAccessLog compares our line with the same by slog.
 func BenchmarkAccessLog(b *testing.B) {
 	line := &gateway.Event{
 		Time: time.Now(), RequestID: "1f2e3d4c5b6a7988-123456", Version: "v3", Route: "/v3/swap/quote", Method: "GET",

@@ -117,7 +117,7 @@ func (h *handler) checkHost(w http.ResponseWriter, r *http.Request) bool {
 	if loopback(strings.Trim(host, "[]")) {
 		return true
 	}
-	h.Log.Warn("admin: a request under a name that is not this machine's", "remote", r.RemoteAddr)
+	h.Log.Warn("admin: a request whose Host is not this machine", "remote", r.RemoteAddr)
 	fail(w, http.StatusForbidden, "Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only")
 	return false
 }

@@ -20,8 +20,8 @@ func TestAddress(t *testing.T) {
 		{"direct", nil, "203.0.113.9:4711", nil, "203.0.113.9"},
 		{"direct IPv6", nil, "[2001:db8::1]:4711", nil, "2001:db8::1"},
 		{"direct, IPv4 as IPv6", nil, "[::ffff:203.0.113.9]:4711", nil, "203.0.113.9"},
-		{"nobody is trusted, so nobody is believed", nil, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
-		{"a stranger is not believed", trusted, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"without trusted proxies, no header is trusted", nil, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"an unknown peer is not trusted", trusted, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
 		{"a proxy is", trusted, "10.0.0.1:80", []string{"198.51.100.1"}, "198.51.100.1"},
 		{"a proxy named by address is", trusted, "192.168.7.7:80", []string{"198.51.100.1"}, "198.51.100.1"},
 		{"its neighbour is not", trusted, "192.168.7.8:80", []string{"198.51.100.1"}, "192.168.7.8"},
@@ -67,7 +67,7 @@ func TestAddress(t *testing.T) {
 }
 
 // Whatever a trusted proxy forwards, there is a client, and the header cannot
-// make it one of the peers nobody trusts.
+// make it an untrusted peer.
 func FuzzForwardedFor(f *testing.F) {
 	for _, s := range []string{"", "unknown", "1.2.3.4", "1.2.3.4:5, 10.0.0.1", "[::1]:80", "fe80::1%eth0", ",,", "::ffff:10.0.0.1", "[", "]", "[]:"} {
 		f.Add(s)
@@ -83,7 +83,7 @@ func FuzzForwardedFor(f *testing.F) {
 				t.Errorf("peer %s: got %v, want a plain address", peer, ip)
 			}
 			if !trusted && ip.String() != "203.0.113.9" {
-				t.Errorf("a stranger made itself %v", ip)
+				t.Errorf("an untrusted peer made itself %v", ip)
 			}
 		}
 	})

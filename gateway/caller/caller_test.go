@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	nobody     integrator.ID
-	partner, _ = integrator.ParseID(wallet)
+	noIntegrator integrator.ID
+	partner, _   = integrator.ParseID(wallet)
 )
 
 func request(headers ...string) *http.Request {
@@ -57,7 +57,7 @@ func TestOrigin(t *testing.T) {
 		"https://ünicode.example":               "",
 		"https://" + strings.Repeat("a", 5_000): "",
 	} {
-		if got := caller.From(request("Origin", sent), netip.Addr{}, nobody).Origin; got != want {
+		if got := caller.From(request("Origin", sent), netip.Addr{}, noIntegrator).Origin; got != want {
 			t.Errorf("%.60q: got %q, want %q", sent, got, want)
 		}
 	}
@@ -72,16 +72,16 @@ func TestIdentityIsTheMostTelling(t *testing.T) {
 		want       string
 	}{
 		"integrator first":   {request("Origin", "https://a.example", "User-Agent", "x"), v4, partner, "integrator " + word},
-		"then origin":        {request("Origin", "https://a.example", "User-Agent", "x"), v4, nobody, "origin https://a.example"},
-		"then agent":         {request("Origin", "null", "User-Agent", "Node-Fetch/1.0 (+https://x)"), v4, nobody, "agent node-fetch 203.0.113.0/24"},
-		"agent with space":   {request("User-Agent", "Wallet 3.1"), v4, nobody, "agent wallet 203.0.113.0/24"},
-		"agent in IPv6":      {request("User-Agent", "curl/8"), v6, nobody, "agent curl 2001:db8:1::/48"},
-		"IPv4 in IPv6":       {request("User-Agent", "curl/8"), netip.MustParseAddr("::ffff:203.0.113.9"), nobody, "agent curl 203.0.113.0/24"},
-		"no agent":           {request(), v4, nobody, "agent - 203.0.113.0/24"},
-		"no address":         {request("User-Agent", "curl"), netip.Addr{}, nobody, "agent curl -"},
-		"agent in bad bytes": {request("User-Agent", "cu\x00rl/8"), v4, nobody, "agent cu 203.0.113.0/24"},
-		"agent not ASCII":    {request("User-Agent", "überwallet/8"), v4, nobody, "agent - 203.0.113.0/24"},
-		"agent too long":     {request("User-Agent", strings.Repeat("A", 9_999)), v4, nobody, "agent " + strings.Repeat("a", 32) + " 203.0.113.0/24"},
+		"then origin":        {request("Origin", "https://a.example", "User-Agent", "x"), v4, noIntegrator, "origin https://a.example"},
+		"then agent":         {request("Origin", "null", "User-Agent", "Node-Fetch/1.0 (+https://x)"), v4, noIntegrator, "agent node-fetch 203.0.113.0/24"},
+		"agent with space":   {request("User-Agent", "Wallet 3.1"), v4, noIntegrator, "agent wallet 203.0.113.0/24"},
+		"agent in IPv6":      {request("User-Agent", "curl/8"), v6, noIntegrator, "agent curl 2001:db8:1::/48"},
+		"IPv4 in IPv6":       {request("User-Agent", "curl/8"), netip.MustParseAddr("::ffff:203.0.113.9"), noIntegrator, "agent curl 203.0.113.0/24"},
+		"no agent":           {request(), v4, noIntegrator, "agent - 203.0.113.0/24"},
+		"no address":         {request("User-Agent", "curl"), netip.Addr{}, noIntegrator, "agent curl -"},
+		"agent in bad bytes": {request("User-Agent", "cu\x00rl/8"), v4, noIntegrator, "agent cu 203.0.113.0/24"},
+		"agent not ASCII":    {request("User-Agent", "überwallet/8"), v4, noIntegrator, "agent - 203.0.113.0/24"},
+		"agent too long":     {request("User-Agent", strings.Repeat("A", 9_999)), v4, noIntegrator, "agent " + strings.Repeat("a", 32) + " 203.0.113.0/24"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := caller.From(tt.r, tt.addr, tt.integrator).Identity()
@@ -120,10 +120,10 @@ func TestPositionsAreEven(t *testing.T) {
 			return caller.From(request(), netip.Addr{}, integrator.ID{28: byte(i >> 24), 29: byte(i >> 16), 30: byte(i >> 8), 31: byte(i)}).Identity()
 		},
 		"origins": func(i int) caller.Identity {
-			return caller.From(request("Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}, nobody).Identity()
+			return caller.From(request("Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}, noIntegrator).Identity()
 		},
 		"agents": func(i int) caller.Identity {
-			return caller.From(request("User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}), nobody).Identity()
+			return caller.From(request("User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}), noIntegrator).Identity()
 		},
 	}
 	for name, make := range kinds {
@@ -171,7 +171,7 @@ func FuzzFrom(f *testing.F) {
 	f.Add("http://[::1]:80", "", []byte("0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, origin, agent string, ip []byte) {
 		addr, _ := netip.AddrFromSlice(ip)
-		c := caller.From(request("Origin", origin, "User-Agent", agent), addr, nobody)
+		c := caller.From(request("Origin", origin, "User-Agent", agent), addr, noIntegrator)
 		id := c.Identity()
 		if len(id.Text) > caller.MaxText || id.Text == "" || c.Identity() != id {
 			t.Errorf("identity %q is empty, too long or not stable", id)
@@ -182,7 +182,7 @@ func FuzzFrom(f *testing.F) {
 			}
 		}
 		if c.Origin != "" {
-			if again := caller.From(request("Origin", c.Origin), addr, nobody).Origin; again != c.Origin {
+			if again := caller.From(request("Origin", c.Origin), addr, noIntegrator).Origin; again != c.Origin {
 				t.Errorf("origin %q becomes %q when read again", c.Origin, again)
 			}
 		}

@@ -42,7 +42,7 @@ func ParsePattern(text string) (Pattern, error) {
 		return Pattern{}, fmt.Errorf("%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin (origin:https://partner.example)", quoted(text))
 	}
 	if network.Addr().Is4In6() {
-		return Pattern{}, fmt.Errorf("%s is IPv4 written as IPv6, which matches nobody: write it as IPv4", quoted(text))
+		return Pattern{}, fmt.Errorf("%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
 	}
 	if network != network.Masked() {
 		return Pattern{}, fmt.Errorf("%s has bits beyond its prefix: write %s if that network is meant", quoted(text), network.Masked())

@@ -10,7 +10,7 @@ import (
 
 func TestPatternMatches(t *testing.T) {
 	known := caller.From(request("Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"), partner)
-	unknown := caller.From(request(), netip.Addr{}, nobody)
+	unknown := caller.From(request(), netip.Addr{}, noIntegrator)
 	for text, want := range map[string]bool{
 		wallet:                                true,
 		checksum:                              true,

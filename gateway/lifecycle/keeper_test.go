@@ -210,7 +210,7 @@ func TestGateOfNullLetsTheDateDecide(t *testing.T) {
 	}
 }
 
-// After a restart nobody knows what the last day was like: the gate waits.
+// After a restart the usage of the last day is unknown: the gate holds.
 func TestGateWaitsForAWholeDay(t *testing.T) {
 	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = &usage{since: at("2027-05-01T00:00:00Z")} })
 	if a := w.get("/v1/quote"); a.status != http.StatusOK {

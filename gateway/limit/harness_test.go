@@ -61,7 +61,7 @@ func start(t testing.TB, cfg Config, log *slog.Logger, c *clock, p timeouts) *Li
 	return l
 }
 
-// guarded answers 200 to whom l lets pass, and the others as the gateway would.
+// guarded answers 200 to requests that l admits, and refuses others as the gateway does.
 func guarded(l *Limiter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if e := l.Admit(r.Context(), w.Header(), peer(r)); e != nil {

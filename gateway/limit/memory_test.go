@@ -70,8 +70,8 @@ func TestGiveBackRestoresTheBudget(t *testing.T) {
 	if v := m.take(1, 400); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
 		t.Errorf("got %+v, want a refusal until the first leaves", v)
 	}
-	m.giveBack(2, 100) // a client nobody knows
-	m.giveBack(1, 999) // an entry nobody made
+	m.giveBack(2, 100) // an unknown client
+	m.giveBack(1, 999) // a tick without a request
 	m.giveBack(1, first.at)
 	m.giveBack(1, 300)
 	m.giveBack(1, 400)

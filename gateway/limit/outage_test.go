@@ -11,7 +11,7 @@ import (
 )
 
 // Redis is killed in mid-traffic and comes back empty: every request is
-// answered by the limit's rules, and nobody's budget starts afresh.
+// answered by the limit's rules, and no budget starts afresh.
 func TestRedisDiesAndComesBack(t *testing.T) {
 	skipIfShort(t)
 	s := startRedis(t)
@@ -39,12 +39,12 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 			}
 		})
 	}
-	// Clients nobody has seen make sure that Redis is being asked.
-	stranger := clientKey(1 << 40)
+	// New clients make sure that Redis is asked.
+	newClient := clientKey(1 << 40)
 	fresh := func(b Backend) func() bool {
 		return func() bool {
-			stranger++
-			if v := l.decide(t.Context(), stranger); !v.allowed {
+			newClient++
+			if v := l.decide(t.Context(), newClient); !v.allowed {
 				t.Errorf("a newcomer: got %+v, want it allowed", v)
 			}
 			return l.Stats().Backend == b

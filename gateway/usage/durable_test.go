@@ -235,7 +235,7 @@ func TestNoBatchIsWrittenTwice(t *testing.T) {
 	})
 }
 
-// A report that nobody waits for any more loses nothing.
+// A cancelled report loses no counts.
 func TestReportBrokenOff(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		r := begin(t, cfg, &clock{t: noon})

@@ -11,7 +11,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 )
 
-// hashKey is the secret key for hashing addresses. It must stay secret: whoever
+// hashKey is the secret key for hashing addresses. It must stay secret: anyone who
 // has it can find the address of a hash by trying all addresses.
 type hashKey [16]byte
 

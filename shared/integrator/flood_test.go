@@ -28,7 +28,7 @@ func TestInventedIDsEvictNoPartner(t *testing.T) {
 	g.wantFee(2, 30)
 	g.wantFault(149, fault.IntegratorUnregistered)
 	if got := front.count("eth_call") - calls; got != 0 {
-		t.Errorf("%d calls, want 0: both partners and the last stranger are remembered", got)
+		t.Errorf("%d calls, want 0: both partners and the last invented ID are cached", got)
 	}
 	if got := g.cache.others.Len(); got != 2 {
 		t.Errorf("%d invented IDs cached, want 2", got)
@@ -64,7 +64,7 @@ func TestInventedIDsHoldNoPartnerUp(t *testing.T) {
 		}()
 	}
 	if e := fault.From(<-ended); e.Code != fault.IntegratorUnverified || g.failures()[Busy] != 1 {
-		t.Errorf("the stranger without a place got %v", e)
+		t.Errorf("the invented ID without a place got %v", e)
 	}
 	g.pass(30 * time.Second)
 	g.wantFee(1, 25)
@@ -76,7 +76,7 @@ func TestInventedIDsHoldNoPartnerUp(t *testing.T) {
 	close(release)
 	for range places {
 		if e := fault.From(<-ended); e.Code != fault.IntegratorUnregistered {
-			t.Errorf("a stranger who waited got %v, want %s", e, fault.IntegratorUnregistered)
+			t.Errorf("an invented ID that waited got %v, want %s", e, fault.IntegratorUnregistered)
 		}
 	}
 	g.wantFault(200, fault.IntegratorUnregistered)

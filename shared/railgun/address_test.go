@@ -233,7 +233,7 @@ func TestPayableOn(t *testing.T) {
 }
 
 // The code finds any single wrong character at any length up to 1023, so no
-// slip of the pen pays a stranger.
+// typing error pays another address.
 func TestEveryWrongCharacterIsRefused(t *testing.T) {
 	text := knownAnswers[0].address
 	for at := range text {

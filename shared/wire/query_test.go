@@ -88,8 +88,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// TestIntegratorIsParsedOnce: whoever asks first, the others hear the same; and
-// a wrong integrator spoils no other parameter.
+// TestIntegratorIsParsedOnce: the second call returns what the first parsed, and
+// a wrong integrator does not affect other parameters.
 func TestIntegratorIsParsedOnce(t *testing.T) {
 	want, err := integrator.ParseID(wallet)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 	}
 }
 
-// parsed is the context of a front door that has parsed the query.
+// parsed is the context of a gateway that has parsed the query.
 type parsed struct {
 	context.Context
 	query Query

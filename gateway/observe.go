@@ -39,10 +39,10 @@ type trace struct {
 
 func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 
-// enter notes which version a request is for and who sent it.
-func (g *Gateway) enter(t *trace, r *http.Request, m *web.Module, route web.Route) {
+// identify sets which version a request is for and who sent it.
+func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.Route) {
 	t.query = wire.ParseQuery(r.URL.RawQuery)
-	integrator, _ := t.query.Integrator() // one that cannot be read names nobody, and the version refuses it
+	integrator, _ := t.query.Integrator() // an invalid one counts as none here; the version refuses it
 	t.event.Version, t.event.Route, t.event.Quotes = m.Name, route.Path, route.Quotes
 	t.event.Rehearsal = lifecycle.Rehearsing(r)
 	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)

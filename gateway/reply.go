@@ -37,8 +37,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
-		g.enter(t, r, m, web.Route{})
-		if gone := g.life.Admit(w.Header(), r, m.Name, t.event.Caller); gone != nil {
+		g.identify(t, r, m, web.Route{})
+		if gone := g.lifecycle.Admit(w.Header(), r, m.Name, t.event.Caller); gone != nil {
 			e = gone
 		}
 	}

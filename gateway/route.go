@@ -54,7 +54,7 @@ func (g *Gateway) routes() map[string]*revisions {
 func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
-		g.enter(t, r, m, route)
+		g.identify(t, r, m, route)
 		if e := g.admit(w.Header(), r, t, route.Free); e != nil {
 			g.fail(w, r, e)
 			return

@@ -50,7 +50,7 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 			Namespace: namespace, Name: "http_requests_total",
 			Help: "Requests answered, by version, route as mounted, status, error code, and whether the client rehearsed a later stage.",
 		}, []string{"version", "route", "status", "code", "rehearsal"}),
-		routes: make(map[place]*route),
+		routes: make(map[routeKey]*routeMetrics),
 		quotes: make(map[string]prometheus.Counter),
 	}
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -65,11 +65,11 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	for _, kind := range kinds {
 		r.quotes[kind] = quotes.WithLabelValues(kind)
 	}
-	add := func(at place) *route {
+	add := func(at routeKey) *routeMetrics {
 		// A counter that begins at its first failure hides that failure from
 		// rate(): those that alerts look at begin at 0.
 		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
-		return &route{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none, "false")}
+		return &routeMetrics{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none, "false")}
 	}
 	r.unrouted = add(routeKey{none, none})
 	for i := range modules {

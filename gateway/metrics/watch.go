@@ -120,7 +120,7 @@ func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
 	c := &collector{}
 	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
 	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
-	left := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
+	missing := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
 	c.collect = func(send send) {
 		for _, t := range totals() {
 			send(clients, float64(t.Clients), t.Version, t.Window)

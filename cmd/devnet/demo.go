@@ -65,11 +65,11 @@ func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error
 	}
 	d.line("   It says: send the call to %s (%s), and %s arrive.", q.To, q.Route.Type, q.DestAmount)
 	d.line("\n2. Check the answer, as a wallet should: contract, calldata, approval and amounts, each worked out again.")
-	routers, err := gateway.Routers(ctx)
+	listing, err := gateway.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: d.chains.Deployment, Routers: routers, ViewingKey: &reference.PrivateViewingKey})
+	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: d.chains.Deployment, Listing: listing, ViewingKey: &reference.PrivateViewingKey})
 	if err != nil {
 		return nil, err
 	}

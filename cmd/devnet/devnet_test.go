@@ -137,11 +137,11 @@ func swapOn(t *testing.T, gateway wallet.Gateway, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routers, err := gateway.Routers(t.Context())
+	listing, err := gateway.Listing(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: chain.Reference(), Routers: routers})
+	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: chain.Reference(), Listing: listing})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,11 +77,11 @@ func newWorld(t *testing.T) *world {
 	if w.referee, err = referee.New("../.."); err != nil {
 		t.Fatal(err)
 	}
-	routers, err := w.gateway.Routers(t.Context())
+	listing, err := w.gateway.Listing(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.know = wallet.Knowledge{Deployment: chain.Reference(), Routers: routers, ViewingKey: &reference.PrivateViewingKey}
+	w.know = wallet.Knowledge{Deployment: chain.Reference(), Listing: listing, ViewingKey: &reference.PrivateViewingKey}
 	return w
 }
 

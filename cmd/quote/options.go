@@ -86,13 +86,15 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readKey(*key, getenv("QUOTE_KEY")))
 }
 
+// readDeployment reads the reviewed contracts, none of which may be the recipient.
 func (o *options) readDeployment(file string) (err error) {
-	if file == "" {
-		o.deployment = chain.Reference()
-		return nil
+	o.deployment = chain.Reference()
+	if file != "" {
+		if o.deployment, err = chain.ReadDeployment(file); err != nil {
+			return err
+		}
 	}
-	o.deployment, err = chain.ReadDeployment(file)
-	return err
+	return o.swap.CheckRecipient(o.deployment, wallet.Listing{})
 }
 
 func (o *options) readViewingKey(text string) error {

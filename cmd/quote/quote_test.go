@@ -136,7 +136,7 @@ func TestPinnedDeployment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+	mine := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
 	path := filepath.Join(t.TempDir(), "mine.json")
 	if err := os.WriteFile(path, []byte(strings.Replace(mine, `"reference"`, `"mine"`, 1)), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,6 +146,22 @@ func TestPinnedDeployment(t *testing.T) {
 		t.Errorf("got exit code %d, want 1", code)
 	}
 	contains(t, "the refusal", stderr, `the contract that deployment "mine" pins for USDC on chain 1`)
+}
+
+// TestListedRecipient wants a recipient that only the listing names as a contract to be refused before a quote is asked for.
+func TestListedRecipient(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v3/app/routers", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `{"data": [{"chainId": 1, "symbol": "USDC", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}]}`)
+	})
+	mux.HandleFunc("/v3/swap/quote", func(http.ResponseWriter, *http.Request) { t.Error("a quote was asked for") })
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", server.URL)...)
+	if code != 1 || stdout != "" {
+		t.Errorf("got exit code %d and %q, want 1 and nothing", code, stdout)
+	}
+	contains(t, "the refusal", stderr, "is a contract of the service: what is sent there is lost")
 }
 
 // TestUsage wants every mistake in the call to be named before anything is asked.
@@ -164,6 +180,8 @@ func TestUsage(t *testing.T) {
 		"version":            {nil, with(wish, "-version", "v2"), "is not v3, v3legacy or v1"},
 		"pair":               {nil, with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
 		"deployment":         {nil, with(wish, "-deployment", "no-such-file"), "no-such-file"},
+		"recipient":          {nil, with(wish, "-recipient", "0x0000000000000000000000000000000000000001"), "below 0x10000"},
+		"router recipient":   {nil, with(wish, "-recipient", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"), "a contract of the service"},
 		"execute, no node":   {map[string]string{"QUOTE_KEY": secret}, with(wish, "-execute"), "-execute needs -rpc"},
 		"execute, no key":    {nil, execute, "-execute needs a private key in QUOTE_KEY"},
 		"execute, two keys":  {map[string]string{"QUOTE_KEY": secret}, with(execute, "-key", secret), "given twice"},

@@ -18,6 +18,13 @@ import (
 // run asks, checks, prints and, if it should, executes.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	o.gateway.HTTP = &http.Client{Timeout: 30 * time.Second}
+	listing, err := o.gateway.Listing(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.swap.CheckRecipient(o.deployment, listing); err != nil {
+		return err
+	}
 	quote, err := o.gateway.Quote(ctx, o.version, o.swap)
 	if err != nil {
 		return err
@@ -25,11 +32,7 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if o.json {
 		fmt.Fprintf(stdout, "%s\n", quote.Raw)
 	}
-	routers, err := o.gateway.Routers(ctx)
-	if err != nil {
-		return fmt.Errorf("the router listing: %w", err)
-	}
-	checked, err := wallet.Check(o.swap, quote, wallet.Knowledge{Deployment: o.deployment, Routers: routers, ViewingKey: o.viewingKey})
+	checked, err := wallet.Check(o.swap, quote, wallet.Knowledge{Deployment: o.deployment, Listing: listing, ViewingKey: o.viewingKey})
 	if err != nil {
 		return fmt.Errorf("do not sign this quote:\n%w", err)
 	}

@@ -36,12 +36,15 @@ type Checked struct {
 // Knowledge is what a quote is held against, beside the swap that was asked for.
 type Knowledge struct {
 	Deployment *chain.Deployment // whose contracts have been reviewed
-	Routers    []Router          // the gateway's own listing
+	Listing    Listing           // the gateway's own
 	ViewingKey *[32]byte         // of a private recipient; nil if it is not at hand
 }
 
 // Check holds a quote against the swap that was asked for. The error joins everything that is wrong with it.
 func Check(s Swap, q *Quote, k Knowledge) (*Checked, error) {
+	if err := s.CheckRecipient(k.Deployment, k.Listing); err != nil {
+		return nil, err
+	}
 	recipient, err := s.recipient()
 	if err != nil {
 		return nil, err
@@ -97,7 +100,7 @@ func (c *check) checkTarget(k Knowledge) {
 		c.problem("to: got %s, want %s, the contract that deployment %q pins for %s on chain %s", c.to, want, k.Deployment.Name, c.swap.SrcToken.Symbol, c.swap.Src)
 	}
 	rows := 0
-	for _, row := range k.Routers {
+	for _, row := range k.Listing.Routers {
 		if row.ChainID != uint64(c.swap.Src) || row.Symbol != c.swap.SrcToken.Symbol {
 			continue
 		}

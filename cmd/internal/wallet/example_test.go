@@ -35,11 +35,11 @@ func ExampleCheck() {
 	const somebodyElse = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	know := wallet.Knowledge{
 		Deployment: chain.Reference(),
-		Routers: []wallet.Router{{
+		Listing: wallet.Listing{Routers: []wallet.Router{{
 			ChainID: 1, Symbol: "ETH",
 			Token:  "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE",
 			Router: "0xD98c74c52e2bb6641982271AE856fF685F8726AA",
-		}},
+		}}},
 	}
 	quote := &wallet.Quote{Version: "v3"}
 	if err := json.Unmarshal([]byte(answer), quote); err != nil {

@@ -88,6 +88,12 @@ type Router struct {
 	Symbol, Token, Router string
 }
 
+// A Listing is what a gateway says of its contracts.
+type Listing struct {
+	Routers    []Router                  `json:"data"`
+	Settlement struct{ Receiver string } // of burns; a gateway may leave it out
+}
+
 // QuoteURL is where to get a quote in the words of a version: v3, v3legacy or v1.
 func (g Gateway) QuoteURL(version string, s Swap) (string, error) {
 	path, ok := paths[version]
@@ -121,11 +127,12 @@ func (g Gateway) Quote(ctx context.Context, version string, s Swap) (*Quote, err
 	return q, nil
 }
 
-// Routers asks for the listing.
-func (g Gateway) Routers(ctx context.Context) ([]Router, error) {
-	var body struct{ Data []Router }
-	_, err := g.get(ctx, g.at("/v3/app/routers"), &body)
-	return body.Data, err
+// Listing asks for the gateway's own list of its contracts.
+func (g Gateway) Listing(ctx context.Context) (l Listing, err error) {
+	if _, err = g.get(ctx, g.at("/v3/app/routers"), &l); err != nil {
+		return l, fmt.Errorf("the router listing: %w", err)
+	}
+	return l, nil
 }
 
 func (g Gateway) at(path string) string { return strings.TrimSuffix(g.URL, "/") + path }

@@ -109,11 +109,9 @@ func knowledge(t *testing.T, s Swap) Knowledge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listing struct{ Data []Router }
-	if err := json.Unmarshal(data[strings.Index(string(data), "{"):], &listing); err != nil {
+	if err := json.Unmarshal(data[strings.Index(string(data), "{"):], &k.Listing); err != nil {
 		t.Fatal(err)
 	}
-	k.Routers = listing.Data
 	if !s.Dst.Private() {
 		return k
 	}

@@ -246,8 +246,8 @@ func TestLyingListing(t *testing.T) {
 	for name, alter := range tests {
 		t.Run(name, func(t *testing.T) {
 			k := knowledge(t, g.swap)
-			i := slices.IndexFunc(k.Routers, func(r Router) bool { return r.ChainID == 1 && r.Symbol == "USDC" })
-			k.Routers = alter(k.Routers, i)
+			i := slices.IndexFunc(k.Listing.Routers, func(r Router) bool { return r.ChainID == 1 && r.Symbol == "USDC" })
+			k.Listing.Routers = alter(k.Listing.Routers, i)
 			if _, err := Check(g.swap, quote(t, g.version, g.body), k); err == nil {
 				t.Error("it passes")
 			}

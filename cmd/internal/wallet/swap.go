@@ -17,7 +17,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/railgun"
 )
 
 // A Swap is what somebody wants.
@@ -71,25 +70,6 @@ func NewSwap(from, to, amount, recipient, integrator string) (Swap, error) {
 		}
 	}
 	return s, nil
-}
-
-// recipient gives the bytes that must name an EVM recipient, or nil for a private one.
-func (s Swap) recipient() ([]byte, error) {
-	if s.Dst.Private() {
-		address, err := railgun.ParseAddress(s.Recipient)
-		if err != nil {
-			return nil, err
-		}
-		return nil, address.PayableOn(uint64(s.Dst.Network()))
-	}
-	address, err := chain.ParseAddress(s.Recipient)
-	if err != nil {
-		return nil, fmt.Errorf("the recipient %w", err)
-	}
-	if address == (common.Address{}) {
-		return nil, errors.New("the recipient is the zero address: what is sent there is lost")
-	}
-	return address[:], nil
 }
 
 // integratorID names the integrator to the contracts.

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/big"
 	"net/url"
 	"strings"
 
@@ -27,6 +28,7 @@ type options struct {
 
 	execute bool
 	rpc     string
+	maxFee  *big.Int // the most that the gas of one transaction may cost
 	key     *ecdsa.PrivateKey
 }
 
@@ -52,12 +54,15 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	flags.BoolVar(&o.json, "json", false, "print the answer as it came; it is checked all the same")
 	flags.BoolVar(&o.execute, "execute", false, "sign and send it")
 	flags.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
+	maxFee := flags.String("max-fee", "", "with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap from; "+
+		"a dearer transaction is not signed (default: below)")
 	key := flags.String("key", "", "private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(output, usage)
 			flags.SetOutput(output)
 			flags.PrintDefaults()
+			fmt.Fprintf(output, "\nWithout -max-fee, the gas of one transaction may cost at most %s.\n", defaultMaxFees())
 		}
 		return nil, err
 	}
@@ -83,7 +88,7 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	if _, err := o.gateway.QuoteURL(o.version, o.swap); err != nil {
 		return nil, err
 	}
-	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readKey(*key, getenv("QUOTE_KEY")))
+	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readMaxFee(*maxFee), o.readKey(*key, getenv("QUOTE_KEY")))
 }
 
 // readDeployment reads the reviewed contracts, none of which may be the recipient.
@@ -106,6 +111,27 @@ func (o *options) readViewingKey(text string) error {
 		return err
 	}
 	o.viewingKey = (*[32]byte)(key)
+	return nil
+}
+
+// defaultMaxFees lists the bounds on gas of all chains.
+func defaultMaxFees() string {
+	var bounds []string
+	for _, network := range chain.Networks() {
+		bounds = append(bounds, wallet.FormatCoins(wallet.DefaultMaxGas(network.ID), network.ID)+" on "+network.Name)
+	}
+	return strings.Join(bounds, ", ")
+}
+
+// readMaxFee reads the bound on gas, which is that of the chain unless another was chosen.
+func (o *options) readMaxFee(text string) (err error) {
+	if text == "" {
+		o.maxFee = wallet.DefaultMaxGas(o.swap.Src)
+		return nil
+	}
+	if o.maxFee, err = wallet.ParseCoins(text); err != nil {
+		return fmt.Errorf("-max-fee: %w", err)
+	}
 	return nil
 }
 

@@ -187,6 +187,7 @@ func TestUsage(t *testing.T) {
 		"execute, two keys":  {map[string]string{"QUOTE_KEY": secret}, with(execute, "-key", secret), "given twice"},
 		"execute, short key": {map[string]string{"QUOTE_KEY": secret[2:]}, execute, "the private key is not 32 bytes"},
 		"execute, zero key":  {map[string]string{"QUOTE_KEY": strings.Repeat("0", 64)}, execute, "not one of the curve"},
+		"max-fee":            {nil, with(wish, "-max-fee", "0.05 ETH"), "-max-fee: \"0.05 ETH\" is not an amount"},
 		"viewing key":        {map[string]string{"QUOTE_VIEWING_KEY": secret + "zz"}, wish, "QUOTE_VIEWING_KEY is not 32 bytes"},
 	}
 	for name, test := range tests {
@@ -205,7 +206,8 @@ func TestUsage(t *testing.T) {
 	if code != 0 {
 		t.Errorf("got exit code %d for -help", code)
 	}
-	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway")
+	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway", "-max-fee coins",
+		"at most 0.05 ETH on Ethereum", "50000 PLS on PulseChain")
 }
 
 // TestExecutes signs and sends on a chain with the pool of the quote.
@@ -246,12 +248,18 @@ func TestExecutes(t *testing.T) {
 	if _, err := chain.Send(t.Context(), key, usdc, nil, mint); err != nil {
 		t.Fatal(err)
 	}
+	code, _, stderr = call(t, env, with(args, "-max-fee", "0.000000000000000001")...)
+	if code != 1 {
+		t.Errorf("got exit code %d with gas dearer than -max-fee, want 1", code)
+	}
+	contains(t, "the error", stderr, "swap: not signed: at the node's price its gas could cost 0.0", "and the most allowed is 0.000000000000000001 ETH")
+
 	code, stdout, stderr := call(t, env, args...)
 	if code != 0 {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the output", stdout, "arrives")
-	contains(t, "the progress", stderr, "Executing as "+me.Hex()+" on Ethereum (1)", "the allowance is enough already",
+	contains(t, "the progress", stderr, "Executing as "+me.Hex()+" on Ethereum (1), with gas of at most 0.05 ETH for each transaction:", "the allowance is enough already",
 		"swap: sending 0x", "swap: in block 3", "Sent. 123.086419 USDC will arrive on PulseChain (369).")
 	balance, err := contracts.TokenABI.Pack("balanceOf", pool)
 	if err != nil {

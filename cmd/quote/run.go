@@ -52,8 +52,9 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 		return fmt.Errorf("-rpc: %w", err)
 	}
 	defer client.Close()
-	fmt.Fprintf(stderr, "Executing as %s on %s:\n", crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src))
-	sender := wallet.Sender{Node: client, Key: o.key, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
+	fmt.Fprintf(stderr, "Executing as %s on %s, with gas of at most %s for each transaction:\n",
+		crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src), wallet.FormatCoins(o.maxFee, o.swap.Src))
+	sender := wallet.Sender{Node: client, Key: o.key, MaxGas: o.maxFee, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
 	if _, err := sender.Execute(ctx, checked); err != nil {
 		return err
 	}

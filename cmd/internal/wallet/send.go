@@ -13,12 +13,19 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // A Sender signs transactions with one key and sends them to one chain.
 type Sender struct {
 	Node *ethclient.Client
 	Key  *ecdsa.PrivateKey
+
+	// MaxGas is the most that the gas of one transaction may cost, in the smallest unit of the chain's coin; nil for
+	// DefaultMaxGas. A dearer transaction is not signed. Where a chain also charges for publishing a transaction's bytes
+	// elsewhere, as rollups do, no transaction can bound that charge, and neither does this.
+	MaxGas *big.Int
 
 	Poll     time.Duration // how often to ask for a receipt; 0 for every second
 	Progress func(string)  // told what happens, as it happens; nil for nobody
@@ -113,16 +120,34 @@ func (s Sender) sign(ctx context.Context, chainID *big.Int, t Transaction) (*typ
 	if head.BaseFee == nil {
 		return nil, errors.New("the chain has no base fee: it is too old for these transactions")
 	}
+	price := new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1))
+	gas += gas / 4
+	if err := s.affordable(chainID, gas, price); err != nil {
+		return nil, err
+	}
 	return types.SignNewTx(s.Key, types.LatestSignerForChainID(chainID), &types.DynamicFeeTx{
 		ChainID:   chainID,
 		Nonce:     nonce,
 		GasTipCap: tip,
-		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1)),
-		Gas:       gas + gas/4,
+		GasFeeCap: price,
+		Gas:       gas,
 		To:        &t.To,
 		Value:     t.Value,
 		Data:      t.Data,
 	})
+}
+
+// affordable refuses so much gas at such a price if it could cost more than MaxGas: a node may suggest anything.
+func (s Sender) affordable(chainID *big.Int, gas uint64, price *big.Int) error {
+	id, most := chain.ID(chainID.Uint64()), s.MaxGas
+	if most == nil {
+		most = DefaultMaxGas(id)
+	}
+	cost := new(big.Int).Mul(new(big.Int).SetUint64(gas), price)
+	if cost.Cmp(most) > 0 {
+		return fmt.Errorf("not signed: at the node's price its gas could cost %s, and the most allowed is %s", FormatCoins(cost, id), FormatCoins(most, id))
+	}
+	return nil
 }
 
 // wait asks for the receipt until there is one.

@@ -76,6 +76,12 @@ func checkedQuote(t *testing.T, name string) *Checked {
 // slowNode stands before a node and changes its answers about receipts.
 func slowNode(t *testing.T, node string, receipt func(answer []byte) []byte) string {
 	t.Helper()
+	return lyingNode(t, node, "eth_getTransactionReceipt", receipt)
+}
+
+// lyingNode stands before a node and changes its answers to one method.
+func lyingNode(t *testing.T, node, method string, alter func(answer []byte) []byte) string {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -91,8 +97,8 @@ func slowNode(t *testing.T, node string, receipt func(answer []byte) []byte) str
 		if err != nil {
 			t.Error(err)
 		}
-		if bytes.Contains(body, []byte("eth_getTransactionReceipt")) {
-			answer = receipt(answer)
+		if bytes.Contains(body, []byte(`"`+method+`"`)) {
+			answer = alter(answer)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(answer)

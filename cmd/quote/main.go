@@ -1,8 +1,8 @@
 // Command quote asks a gateway for a swap, checks the answer without trusting it, and prints it for a person. With
 // -execute it signs and sends the swap too.
 //
-// It exits with 0 if the quote is what was asked for (and was executed, if it should be), with 1 if not, and with 2 if it
-// was called wrongly.
+// It exits with 0 if the quote is what was asked for (and was executed, if it should be), with 1 if not, with 2 if it was
+// called wrongly, and with 3 if all is right that could be checked and the note for a 0zk recipient could not.
 package main
 
 import (
@@ -33,9 +33,12 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 		fmt.Fprintf(stderr, "quote: %v\n", err)
 		return 2
 	}
-	if err := run(ctx, o, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "quote: %v\n", err)
-		return 1
+	if err = run(ctx, o, stdout, stderr); err == nil {
+		return 0
 	}
-	return 0
+	fmt.Fprintf(stderr, "quote: %v\n", err)
+	if errors.Is(err, errNote) {
+		return 3
+	}
+	return 1
 }

@@ -35,7 +35,11 @@ type options struct {
 const usage = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
 
 Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the environment: QUOTE_KEY is the
-private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key of a 0zk recipient, to open its note.
+private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key of a 0zk recipient, to open its note. Without the
+viewing key, -execute signs a note that it makes itself.
+
+Exit codes: 0 the quote is what was asked for, and was executed if it should be; 1 it is not; 2 wrong call; 3 all is right
+that could be checked, but without the viewing key nobody can tell whom the note in the answer pays.
 
 `
 

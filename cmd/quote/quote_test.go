@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"encoding/hex"
 	"io"
 	"math/big"
@@ -34,14 +35,20 @@ func golden(t *testing.T, path string) string {
 	return string(data[bytes.IndexByte(data, '{'):])
 }
 
-// startGateway serves the answer to one swap, altered, and the listing.
+// startGateway serves the answer to wish, altered, and the listing.
 func startGateway(t *testing.T, alter func(string) string) string {
+	t.Helper()
+	return serveAnswer(t, alter(golden(t, "v3/pair-usdc-1-to-usdc-369.http")))
+}
+
+// serveAnswer serves an answer, whatever is asked, and the listing.
+func serveAnswer(t *testing.T, answer string) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	serve := func(path, body string) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) })
 	}
-	serve("/v3/swap/quote", alter(golden(t, "v3/pair-usdc-1-to-usdc-369.http")))
+	serve("/v3/swap/quote", answer)
 	serve("/v3/app/routers", golden(t, "v3/routers.http"))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -83,7 +90,35 @@ func TestPrintsForAPerson(t *testing.T) {
 		"protocol fee    0.37037 USDC",
 		"approve         123.456789 USDC for 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d",
 		"send            a pool's swap, 260 bytes, to 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d with no value",
-		`the contract is the listed one and that of deployment "reference"`)
+		`the contract is the listed one and that of deployment "reference"`,
+		"Worked out again and the same: calldata, approval, value, limits, fees and amounts.")
+}
+
+// TestSaysWhatWasNotWorkedOut wants nothing to be claimed of what the answer alone states.
+func TestSaysWhatWasNotWorkedOut(t *testing.T) {
+	tests := map[string]struct {
+		golden string
+		args   []string
+		says   []string
+	}{
+		"burn": {"v3/pair-usdc-59144-to-usdc-369.http", []string{"-from", "USDC@59144"}, []string{
+			"calldata except maxFee, approval, value, limits, fees and amounts.",
+			"Within its bound of 1.2 % of the amount: maxFee",
+		}},
+		"integrator": {"v3/integrator-address.http", []string{"-amount", "100", "-integrator", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, []string{
+			"calldata, approval, value, limits, the protocol fee.",
+			"Not checked: the integrator's fee of 0.25 %",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := call(t, nil, with(with(wish, test.args...), "-gateway", serveAnswer(t, golden(t, test.golden)))...)
+			if code != 0 {
+				t.Fatalf("got exit code %d and %s", code, stderr)
+			}
+			contains(t, "the output", stdout, test.says...)
+		})
+	}
 }
 
 func TestPrintsJSON(t *testing.T) {
@@ -210,15 +245,20 @@ func TestUsage(t *testing.T) {
 		"at most 0.05 ETH on Ethereum", "50000 PLS on PulseChain")
 }
 
-// TestExecutes signs and sends on a chain with the pool of the quote.
-func TestExecutes(t *testing.T) {
+// The token and the pool of wish.
+var (
+	usdc = common.HexToAddress("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48")
+	pool = common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
+)
+
+// startEthereum runs a chain with the token and the pool of wish, and somebody with coins.
+func startEthereum(t *testing.T) (*localnet.Chain, *ecdsa.PrivateKey) {
+	t.Helper()
 	key, err := crypto.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	me := crypto.PubkeyToAddress(key.PublicKey)
-	usdc := common.HexToAddress("0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48")
-	pool := common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
 	chain, err := localnet.Start(localnet.Spec{ID: 1, Addr: "127.0.0.1:0", Alloc: types.GenesisAlloc{
 		me:   {Balance: new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)},
 		usdc: contracts.Token(me, "USDC", 6),
@@ -227,11 +267,30 @@ func TestExecutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := chain.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return chain, key
+}
+
+// mintUSDC gives somebody what wish takes.
+func mintUSDC(t *testing.T, chain *localnet.Chain, key *ecdsa.PrivateKey) {
+	t.Helper()
+	mint, err := contracts.TokenABI.Pack("mint", crypto.PubkeyToAddress(key.PublicKey), big.NewInt(123456789))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain.Send(t.Context(), key, usdc, nil, mint); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExecutes signs and sends on a chain with the pool of the quote.
+func TestExecutes(t *testing.T) {
+	chain, key := startEthereum(t)
+	me := crypto.PubkeyToAddress(key.PublicKey)
 	env := map[string]string{"QUOTE_KEY": "0x" + hex.EncodeToString(crypto.FromECDSA(key))}
 	args := with(wish, "-gateway", startGateway(t, truth), "-execute", "-rpc", chain.URL())
 
@@ -241,13 +300,7 @@ func TestExecutes(t *testing.T) {
 	}
 	contains(t, "the error", stderr, "swap: it would fail: execution reverted: balance too low")
 
-	mint, err := contracts.TokenABI.Pack("mint", me, big.NewInt(123456789))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chain.Send(t.Context(), key, usdc, nil, mint); err != nil {
-		t.Fatal(err)
-	}
+	mintUSDC(t, chain, key)
 	code, _, stderr = call(t, env, with(args, "-max-fee", "0.000000000000000001")...)
 	if code != 1 {
 		t.Errorf("got exit code %d with gas dearer than -max-fee, want 1", code)

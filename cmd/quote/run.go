@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,14 +37,23 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("do not sign this quote:\n%w", err)
 	}
-	if !o.json {
+	if o.json {
+		showUnchecked(stderr, checked)
+	} else {
 		show(stdout, checked, o.deployment.Name)
 	}
-	if !o.execute {
-		return nil
+	switch {
+	case o.execute:
+		return execute(ctx, o, checked, stderr)
+	case checked.OwnNote:
+		return errNote
 	}
-	return execute(ctx, o, checked, stderr)
+	return nil
 }
+
+// errNote is about an answer that somebody may sign elsewhere.
+var errNote = errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
+	"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own")
 
 // execute signs and sends, and tells of it on the side.
 func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io.Writer) error {
@@ -54,6 +64,9 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 	defer client.Close()
 	fmt.Fprintf(stderr, "Executing as %s on %s, with gas of at most %s for each transaction:\n",
 		crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src), wallet.FormatCoins(o.maxFee, o.swap.Src))
+	if checked.OwnNote {
+		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
+	}
 	sender := wallet.Sender{Node: client, Key: o.key, MaxGas: o.maxFee, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
 	if _, err := sender.Execute(ctx, checked); err != nil {
 		return err
@@ -90,8 +103,28 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 		value = money(q.Main.Value, s.SrcToken)
 	}
 	line("send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
-	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q; calldata, approval, value,\n"+
-		"limits, fees and amounts were worked out again and are the same.\n", deployment)
+	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q.\n", deployment)
+	calldata, fees := "calldata", "fees and amounts"
+	if s.Dst.Private() {
+		calldata = "calldata except its note"
+	}
+	if q.MaxFee != nil {
+		calldata = "calldata except maxFee"
+	}
+	if s.Integrator != (common.Address{}) {
+		fees = "the protocol fee"
+	}
+	fmt.Fprintf(w, "Worked out again and the same: %s, approval, value, limits, %s.\n", calldata, fees)
+	if s.Dst.Private() && !q.OwnNote {
+		fmt.Fprintln(w, "Opened with the viewing key: the note. The recipient can spend it.")
+	}
+	if q.MaxFee != nil {
+		fmt.Fprintln(w, "Within its bound of 1.2 % of the amount: maxFee, the most the issuer may take.")
+	}
+	showUnchecked(w, q)
+}
+
+func showUnchecked(w io.Writer, q *wallet.Checked) {
 	for _, what := range q.Unchecked {
 		fmt.Fprintf(w, "Not checked: %s.\n", what)
 	}

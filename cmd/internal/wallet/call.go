@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/railgun"
 )
 
 // calls are the functions that a quote may call, as their contracts declare them.
@@ -47,54 +46,30 @@ func pack(method string, args ...any) []byte {
 const (
 	toAddress = 0
 	toPrivate = 2
-	noteSize  = 160
-	noteAt    = 4 + 7*32 // in a swap: six words, then the length of the bytes
 
 	fastFinality = 1000
 )
 
-// checkSwap builds a pool's call again.
-func (c *check) checkSwap(data []byte) {
-	recipient, kind := c.recipient, uint8(toAddress)
+// checkSwap builds a pool's call again, and gives the call to sign.
+func (c *check) checkSwap(data []byte) []byte {
 	if c.swap.Dst.Private() {
-		if len(data) != noteAt+noteSize {
-			c.problem("calldata: %d bytes, where shielding takes %d", len(data), noteAt+noteSize)
-			return
-		}
-		recipient, kind = data[noteAt:], toPrivate
-		c.checkNote(recipient)
+		return c.checkShield(data)
 	}
-	want := pack("swap", new(big.Int).SetUint64(uint64(c.swap.Dst)), c.swap.Amount, recipient, kind,
-		c.swap.DstToken.Address.Address, c.swap.integratorID())
+	return c.checkSwapTo(c.recipient, toAddress, data)
+}
+
+// checkSwapTo gives the call that pays a recipient so encoded, which data must be.
+func (c *check) checkSwapTo(recipient []byte, kind uint8, data []byte) []byte {
+	want := c.swap.call(recipient, kind)
 	if !bytes.Equal(data, want) {
 		c.problem("calldata: not the call that was asked for%s", difference("swap", data, want))
 	}
+	return want
 }
 
-// checkNote opens the note with the recipient's own key, if it is at hand.
-func (c *check) checkNote(recipient []byte) {
-	if c.viewingKey == nil {
-		c.unchecked("that the note is for the recipient: only the viewing key of the 0zk address can tell")
-		return
-	}
-	owner, err := railgun.ParseAddress(c.swap.Recipient)
-	if err != nil {
-		c.problem("recipient: %w", err)
-		return
-	}
-	note, err := railgun.ParseNote(recipient)
-	if err != nil {
-		c.problem("note: %w", err)
-		return
-	}
-	random, err := railgun.Open(*c.viewingKey, note)
-	if err != nil {
-		c.problem("note: the recipient cannot open it: %w", err)
-		return
-	}
-	if owner.NPK(random) != note.NPK {
-		c.problem("note: the recipient could see it and never spend it")
-	}
+// call is a pool's call for this swap.
+func (s Swap) call(recipient []byte, kind uint8) []byte {
+	return pack("swap", new(big.Int).SetUint64(uint64(s.Dst)), s.Amount, recipient, kind, s.DstToken.Address.Address, s.integratorID())
 }
 
 // checkBurn reads the burn argument by argument, then builds it again.

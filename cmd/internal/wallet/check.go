@@ -24,13 +24,14 @@ type Transaction struct {
 type Checked struct {
 	Swap     Swap
 	Main     Transaction
+	OwnNote  bool         // Main carries a note made here for the recipient, and not the answer's, which nobody opened
 	Approval *Transaction // nil when the source is native
 
 	// What comes of it, in the destination token's smallest unit.
 	Dest, Protocol, Integrator *big.Int
 
 	MaxFee    *big.Int // what the issuer may take of a burn, which the service pays; nil for none
-	Unchecked []string // what had to be taken on trust
+	Unchecked []string // what of the answer had to be taken on trust
 }
 
 // Knowledge is what a quote is held against, beside the swap that was asked for.
@@ -137,7 +138,7 @@ func (c *check) checkCalls(d *chain.Deployment) {
 	if c.swap.Route == chain.CCTPInbound {
 		c.checkBurn(data, d.Settlement)
 	} else {
-		c.checkSwap(data)
+		data = c.checkSwap(data)
 	}
 	value := new(big.Int)
 	if c.swap.SrcToken.Native() {

@@ -270,6 +270,43 @@ func TestWhatCannotBeChecked(t *testing.T) {
 	}
 }
 
+// TestOwnNote has a gateway put anything in a note's place. Without the viewing key nobody can tell, so the call to sign
+// has a note of the wallet's own, and is the call that was asked for in all other bytes.
+func TestOwnNote(t *testing.T) {
+	g := read(t, "v3", "pair-usdc-1-to-usdc-69696969")
+	k := knowledge(t, g.swap)
+	opened, err := Check(g.swap, quote(t, g.version, g.body), k)
+	if err != nil || opened.OwnNote {
+		t.Fatalf("got %+v and %v, want the answer's own note, which the viewing key opens", opened, err)
+	}
+	k.ViewingKey = nil
+	q := quote(t, g.version, g.body)
+	answer := common.FromHex(q.MethodParameters.Calldata)
+	for i := range answer {
+		forged := bytes.Clone(answer)
+		forged[i] ^= 1
+		q.MethodParameters.Calldata = fmt.Sprintf("0x%x", forged)
+		checked, err := Check(g.swap, q, k)
+		if i < noteAt {
+			if err == nil {
+				t.Fatalf("byte %d, outside of the note, may be anything", i)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("byte %d, in the note that is not used: %v", i, err)
+		}
+		data := checked.Main.Data
+		note, err := railgun.ParseNote(data[noteAt:])
+		if err != nil || !noteForSender(g.swap, note) || !checked.OwnNote {
+			t.Fatalf("byte %d: the note to sign is not the recipient's: %v", i, err)
+		}
+		if !bytes.Equal(data[:noteAt], answer[:noteAt]) || bytes.Contains(data, answer[noteAt:noteAt+32]) {
+			t.Fatalf("byte %d: got %x to sign, want the call that was asked for with a note of its own", i, data)
+		}
+	}
+}
+
 // TestLimits wants a quote beyond the limits of one transaction to be refused, however right it is otherwise.
 func TestLimits(t *testing.T) {
 	for name, test := range map[string]struct {

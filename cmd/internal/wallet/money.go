@@ -60,7 +60,7 @@ func (c *check) checkIntegrator(gross *big.Int) *big.Int {
 	} else {
 		c.compare("fee.integrator.id", got.ID, common.Hash(c.swap.integratorID()))
 		c.compare("fee.integrator.address", got.Address, c.swap.Integrator)
-		c.unchecked("the integrator's fee of " + got.Percentage.String() + " %: its registry knows")
+		c.unchecked("the integrator's fee of " + got.Percentage.String() + " %, from which its amount and the amount that arrives follow: only its registry can tell")
 	}
 	if bps.Cmp(big.NewInt(highestIntegratorBPS)) > 0 {
 		c.problem("fee.integrator.percentage: %s is above 10", got.Percentage)

@@ -2,10 +2,12 @@
 // cannot work out again, and sends what is left.
 //
 // What it promises: a Checked quote pays the recipient that was asked for, with the amount that was asked for, through
-// the contract that was pinned; and only a Checked quote can be sent. What cannot be checked without more knowledge (a
-// note without its viewing key, an integrator's fee) is named in it.
+// the contract that was pinned; and only a Checked quote can be sent. What of the answer cannot be checked without more
+// knowledge (a note without its viewing key, an integrator's fee) is named in it, and a note that cannot be checked is
+// replaced by one made here.
 //
-// It shares the tables of chains and pairs with the gateway, and none of its arithmetic or encoding.
+// It shares the tables of chains and pairs with the gateway, and the making and opening of notes, and none of its
+// arithmetic or encoding.
 package wallet
 
 import (

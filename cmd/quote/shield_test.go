@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/hex"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/localnet"
+	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+const (
+	owner    = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+	ownerKey = "0x1ca1e63cc45ca8fd705fd7438b6a8869b9aaa7b2e333756f2768482f6b90ea10"
+	stranger = "0zk1qyz75q556x52tgqw7jnavcdzs372jtghpalrfeazg9y4ym8vs6vh8rv7j6fe3z53llcjehy8up0hrd6vccs632a8qx6lksrknvja2fhu9shwehknj8xnc4h8vrp"
+)
+
+// shield is the swap of testdata/v3/pair-usdc-1-to-usdc-69696969.http.
+var shield = with(wish, "-to", "USDC@69696969", "-recipient", owner)
+
+func parse0zk(t *testing.T, text string) railgun.Address {
+	t.Helper()
+	address, err := railgun.ParseAddress(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// serveNote serves an answer to shield with a note for somebody.
+func serveNote(t *testing.T, recipient string) string {
+	t.Helper()
+	note, err := railgun.NewNote(parse0zk(t, recipient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := golden(t, "v3/pair-usdc-1-to-usdc-69696969.http")
+	return serveAnswer(t, strings.Replace(answer, "(note)", hex.EncodeToString(note.Recipient()), 1))
+}
+
+// TestNoteThatNobodyOpened wants it to be said, on whichever stream is not the answer's, and by the exit code.
+func TestNoteThatNobodyOpened(t *testing.T) {
+	gateway := serveNote(t, stranger)
+	const unchecked = "Not checked: whom the note in the answer pays: only the viewing key of the 0zk address can tell."
+
+	code, stdout, stderr := call(t, nil, with(shield, "-gateway", gateway)...)
+	if code != 3 {
+		t.Errorf("got exit code %d, want 3", code)
+	}
+	contains(t, "the output", stdout, "Worked out again and the same: calldata except its note, approval", unchecked)
+	contains(t, "the error", stderr, "do not sign the answer as it is")
+
+	code, stdout, stderr = call(t, nil, with(shield, "-json", "-gateway", gateway)...)
+	if code != 3 || !strings.HasPrefix(stdout, "{") || strings.Contains(stdout, "Not checked") {
+		t.Errorf("got exit code %d and %s, want 3 and the answer as it came", code, stdout)
+	}
+	contains(t, "the error", stderr, unchecked, "do not sign the answer as it is")
+}
+
+// TestNoteThatTheViewingKeyOpens wants the viewing key to tell a note for the recipient from another.
+func TestNoteThatTheViewingKeyOpens(t *testing.T) {
+	env := map[string]string{"QUOTE_VIEWING_KEY": ownerKey}
+	code, stdout, stderr := call(t, env, with(shield, "-gateway", serveNote(t, owner))...)
+	if code != 0 || stderr != "" || strings.Contains(stdout, "Not checked") {
+		t.Errorf("got exit code %d, %s and\n%s", code, stderr, stdout)
+	}
+	contains(t, "the output", stdout, "Opened with the viewing key: the note.")
+	code, _, stderr = call(t, env, with(shield, "-gateway", serveNote(t, stranger))...)
+	if code != 1 {
+		t.Errorf("got exit code %d for a stranger's note, want 1", code)
+	}
+	contains(t, "the refusal", stderr, "do not sign this quote", "the recipient cannot open it")
+}
+
+// TestSignsItsOwnNote has a gateway pay a stranger, and wants the recipient to be paid all the same.
+func TestSignsItsOwnNote(t *testing.T) {
+	chain, key := startEthereum(t)
+	mintUSDC(t, chain, key)
+	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
+	code, _, stderr := call(t, env, with(shield, "-json", "-gateway", serveNote(t, stranger), "-execute", "-rpc", chain.URL())...)
+	if code != 0 {
+		t.Fatalf("got exit code %d and %s", code, stderr)
+	}
+	contains(t, "the progress", stderr, "The note was made here for "+owner+"; the one in the answer is not used.", "Sent.")
+
+	note := swappedNote(t, chain)
+	random, err := railgun.Open([32]byte(common.FromHex(ownerKey)), note)
+	if err != nil || parse0zk(t, owner).NPK(random) != note.NPK {
+		t.Errorf("got %v: the note that was sent is not the recipient's", err)
+	}
+}
+
+// swappedNote is the note of the only swap that the pool saw.
+func swappedNote(t *testing.T, chain *localnet.Chain) railgun.Note {
+	t.Helper()
+	logs, err := chain.Client().FilterLogs(t.Context(), ethereum.FilterQuery{FromBlock: new(big.Int), Addresses: []common.Address{pool}})
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("got %d events of the pool and %v, want one", len(logs), err)
+	}
+	event := map[string]any{}
+	if err := contracts.PoolABI.UnpackIntoMap(event, "Swap", logs[0].Data); err != nil {
+		t.Fatal(err)
+	}
+	note, err := railgun.ParseNote(event["recipient"].([]byte))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return note
+}

@@ -35,7 +35,7 @@ func demoSwap(from, to, amount string) (*wallet.Swap, error) {
 
 // demonstrate takes one swap from the question to the money, and tells of each step.
 func (d *devnet) demonstrate(ctx context.Context, s wallet.Swap) error {
-	d.line("\nA swap, from the question to the money: %s on %s to %s on %s.", money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	d.line("\nA swap, from the question to the money: %s on %s to %s on %s.", wallet.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
 	quote, err := d.ask(ctx, s)
 	if err != nil {
 		return err
@@ -73,9 +73,22 @@ func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error
 	if err != nil {
 		return nil, err
 	}
-	d.line("   All of it is what was asked for: %s for the recipient, %s for the protocol, %s for the integrator.",
-		money(checked.Dest, s.DstToken), money(checked.Protocol, s.DstToken), money(checked.Integrator, s.DstToken))
+	d.explain(checked)
 	return checked, nil
+}
+
+// explain says who gets what, and what RAILGUN takes beside.
+func (d *devnet) explain(q *wallet.Checked) {
+	token := q.Swap.DstToken
+	d.line("   All of it is what was asked for: %s for the recipient, %s for the protocol, %s for the integrator.",
+		wallet.Money(q.Dest, token), wallet.Money(q.Protocol, token), wallet.Money(q.Integrator, token))
+	if q.Swap.Src.Private() {
+		d.line("   A wallet unshields %s.", q.ToUnshield())
+	}
+	if q.Swap.Dst.Private() {
+		d.line("   Of this, %s arrives in the pool: %s.", wallet.Money(q.Arrives, token), wallet.LessRailgun(q.Dest, token))
+		d.line("   %s", wallet.RailgunWait)
+	}
 }
 
 // execute signs and sends, over JSON-RPC as a wallet does.
@@ -106,7 +119,7 @@ func (d *devnet) settled(ctx context.Context, s wallet.Swap, tx common.Hash) (*r
 	}
 	p := report.Payout
 	if p.Delivery != nil {
-		d.line("   The issuer attests the burn and takes %s, which the service pays.", money(p.Delivery.Fee, s.SrcToken))
+		d.line("   The issuer attests the burn and takes %s, which the service pays.", wallet.Money(p.Delivery.Fee, s.SrcToken))
 		d.line("   The receiver on %s checks the attestation, mints the rest and reads the hook.", name(d.chains.Deployment.Settlement.ChainID))
 	}
 	d.line("   The pool %s on %s pays the fees and the rest.", p.Pool, name(p.Network))
@@ -147,9 +160,9 @@ func (d *devnet) got(ctx context.Context, whose string, token chain.Token, holde
 		return err
 	}
 	if got.Cmp(want) != 0 {
-		return fmt.Errorf("the %s got %s, and the quote said %s", whose, money(got, token), money(want, token))
+		return fmt.Errorf("the %s got %s, and the quote said %s", whose, wallet.Money(got, token), wallet.Money(want, token))
 	}
-	d.line("   %-10s  got %s on %s, as the quote said", whose, money(got, token), name(token.ChainID))
+	d.line("   %-10s  got %s on %s, as the quote said", whose, wallet.Money(got, token), name(token.ChainID))
 	return nil
 }
 
@@ -167,12 +180,12 @@ func (d *devnet) opened(p *reference.Payout, q *wallet.Checked) error {
 	if err != nil {
 		return err
 	}
-	if owner.NPK(random) != note.NPK || new(big.Int).Add(note.Value, note.Fee).Cmp(q.Dest) != 0 {
+	if owner.NPK(random) != note.NPK || note.Value.Cmp(q.Arrives) != 0 || new(big.Int).Add(note.Value, note.Fee).Cmp(q.Dest) != 0 {
 		return errors.New("the note is not the one that the quote said")
 	}
 	token := q.Swap.DstToken
 	d.line("   recipient   opens a note of %s on %s, which is %s as the quote said less RAILGUN's own fee of %s",
-		money(note.Value, token), name(q.Swap.Dst), money(q.Dest, token), money(note.Fee, token))
+		wallet.Money(note.Value, token), name(q.Swap.Dst), wallet.Money(q.Dest, token), wallet.Money(note.Fee, token))
 	return nil
 }
 

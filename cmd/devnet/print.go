@@ -4,12 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/big"
 	"sync"
 	"time"
-
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
-	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // A printer writes lines for a person, from any goroutine.
@@ -63,9 +59,4 @@ func (p *printer) remind(ctx context.Context, indent string) {
 			p.line("%sstill at it after %s", indent, time.Since(begin).Round(time.Second))
 		}
 	}
-}
-
-// money is an amount of a token as people write it.
-func money(amount *big.Int, token chain.Token) string {
-	return wallet.FormatAmount(amount, token.Decimals) + " " + token.Symbol
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -81,13 +82,15 @@ func account(p *reference.Payout) string {
 	if err != nil {
 		return err.Error()
 	}
-	recipient := "a private balance"
-	if p.RecipientType == 0 {
-		recipient = common.BytesToAddress(p.Recipient).Hex()
+	net := p.Settlement.Amount
+	text := fmt.Sprintf("%s to %s on chain %s", wallet.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
+	if p.RecipientType != 0 {
+		text = fmt.Sprintf("%s to a private balance on chain %s (%s)",
+			wallet.Money(wallet.AfterRailgun(net, wallet.RailgunBPS), token), p.DstChain, wallet.LessRailgun(net, token))
 	}
-	text := fmt.Sprintf("%s to %s on chain %s; fees %s", money(p.Settlement.Amount, token), recipient, p.DstChain, money(p.Settlement.ProtocolFee, token))
+	text += "; fees " + wallet.Money(p.Settlement.ProtocolFee, token)
 	if p.Settlement.IntegratorFee.Sign() > 0 {
-		text += fmt.Sprintf(" and %s to the integrator", money(p.Settlement.IntegratorFee, token))
+		text += fmt.Sprintf(" and %s to the integrator", wallet.Money(p.Settlement.IntegratorFee, token))
 	}
 	return text
 }

@@ -71,7 +71,12 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 	if _, err := sender.Execute(ctx, checked); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", money(checked.Dest, o.swap.DstToken), name(o.swap.Dst))
+	arrives := wallet.Money(checked.Arrives, o.swap.DstToken)
+	if o.swap.Dst.Private() {
+		fmt.Fprintf(stderr, "Sent. %s will arrive in %s: %s. %s\n", arrives, name(o.swap.Dst), wallet.LessRailgun(checked.Dest, o.swap.DstToken), wallet.RailgunWait)
+	} else {
+		fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", arrives, name(o.swap.Dst))
+	}
 	return nil
 }
 
@@ -81,18 +86,26 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(w, "%s on %s to %s on %s\n\n", money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
-	line("arrives", "%s, for %s", money(q.Dest, s.DstToken), s.Recipient)
-	line("protocol fee", "%s", money(q.Protocol, s.DstToken))
+	fmt.Fprintf(w, "%s on %s to %s on %s\n\n", wallet.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	if s.Src.Private() {
+		line("unshield", "%s", q.ToUnshield())
+	}
+	if s.Dst.Private() {
+		line("arrives", "%s in the pool: %s, for %s", wallet.Money(q.Arrives, s.DstToken), wallet.LessRailgun(q.Dest, s.DstToken), s.Recipient)
+		line("", wallet.RailgunWait)
+	} else {
+		line("arrives", "%s, for %s", wallet.Money(q.Arrives, s.DstToken), s.Recipient)
+	}
+	line("protocol fee", "%s", wallet.Money(q.Protocol, s.DstToken))
 	if s.Integrator != (common.Address{}) {
-		line("integrator fee", "%s, for %s", money(q.Integrator, s.DstToken), s.Integrator)
+		line("integrator fee", "%s, for %s", wallet.Money(q.Integrator, s.DstToken), s.Integrator)
 	}
 	if q.MaxFee != nil {
-		line("issuer's fee", "up to %s, which the service pays", money(q.MaxFee, s.SrcToken))
+		line("issuer's fee", "up to %s, which the service pays", wallet.Money(q.MaxFee, s.SrcToken))
 	}
 	fmt.Fprintln(w)
 	if q.Approval != nil {
-		line("approve", "%s for %s, unless it is allowed already", money(s.Amount, s.SrcToken), q.Main.To)
+		line("approve", "%s for %s, unless it is allowed already", wallet.Money(s.Amount, s.SrcToken), q.Main.To)
 	}
 	what := "a pool's swap"
 	if s.Route == chain.CCTPInbound {
@@ -100,7 +113,7 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 	}
 	value := "no value"
 	if q.Main.Value.Sign() > 0 {
-		value = money(q.Main.Value, s.SrcToken)
+		value = wallet.Money(q.Main.Value, s.SrcToken)
 	}
 	line("send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
 	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q.\n", deployment)

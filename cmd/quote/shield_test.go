@@ -70,12 +70,25 @@ func TestNoteThatTheViewingKeyOpens(t *testing.T) {
 	if code != 0 || stderr != "" || strings.Contains(stdout, "Not checked") {
 		t.Errorf("got exit code %d, %s and\n%s", code, stderr, stdout)
 	}
-	contains(t, "the output", stdout, "Opened with the viewing key: the note.")
+	contains(t, "the output", stdout, "Opened with the viewing key: the note.",
+		"arrives         122.532408 USDC in the pool: 122.839506 USDC less RAILGUN's own 0.25 %, for "+owner,
+		"Shielded money shows at once, but may be spendable only after RAILGUN's waiting time.")
 	code, _, stderr = call(t, env, with(shield, "-gateway", serveNote(t, stranger))...)
 	if code != 1 {
 		t.Errorf("got exit code %d for a stranger's note, want 1", code)
 	}
 	contains(t, "the refusal", stderr, "do not sign this quote", "the recipient cannot open it")
+}
+
+// TestUnshielding wants to be told what to take out of the pool.
+func TestUnshielding(t *testing.T) {
+	gateway := serveAnswer(t, golden(t, "v3/pair-usdc-69696969-to-usdc-369.http"))
+	code, stdout, stderr := call(t, nil, with(wish, "-from", "USDC@69696969", "-gateway", gateway)...)
+	if code != 0 || stderr != "" {
+		t.Errorf("got exit code %d and %s", code, stderr)
+	}
+	contains(t, "the output", stdout, "arrives         122.839506 USDC, for 0x",
+		"unshield        123.766204 USDC, so that 123.456789 USDC is left to swap: 123.766204 USDC less RAILGUN's own 0.25 %")
 }
 
 // TestSignsItsOwnNote has a gateway pay a stranger, and wants the recipient to be paid all the same.
@@ -87,7 +100,8 @@ func TestSignsItsOwnNote(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}
-	contains(t, "the progress", stderr, "The note was made here for "+owner+"; the one in the answer is not used.", "Sent.")
+	contains(t, "the progress", stderr, "The note was made here for "+owner+"; the one in the answer is not used.",
+		"Sent. 122.532408 USDC will arrive in the privacy pool on Ethereum (69696969): 122.839506 USDC less RAILGUN's own 0.25 %. Shielded money shows at once")
 
 	note := swappedNote(t, chain)
 	random, err := railgun.Open([32]byte(common.FromHex(ownerKey)), note)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // maxDigits is more than any amount has.
@@ -32,6 +34,11 @@ func FormatAmount(amount *big.Int, decimals uint8) string {
 		return whole
 	}
 	return whole + "." + fraction
+}
+
+// Money is an amount of a token as people write it.
+func Money(amount *big.Int, token chain.Token) string {
+	return FormatAmount(amount, token.Decimals) + " " + token.Symbol
 }
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

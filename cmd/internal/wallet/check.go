@@ -29,6 +29,11 @@ type Checked struct {
 
 	// What comes of it, in the destination token's smallest unit.
 	Dest, Protocol, Integrator *big.Int
+	Arrives                    *big.Int // Dest, less what RAILGUN takes of it where it is shielded
+
+	// Unshield is what to take out of the privacy pool so that RAILGUN leaves the amount to swap; nil for a swap that does
+	// not start there.
+	Unshield *big.Int
 
 	MaxFee    *big.Int // what the issuer may take of a burn, which the service pays; nil for none
 	Unchecked []string // what of the answer had to be taken on trust

@@ -43,6 +43,13 @@ func (c *check) checkAmounts(d *chain.Deployment) {
 	dest.Sub(dest, integrator)
 	c.compare("destAmount", q.DestAmount, dest)
 	c.result.Dest, c.result.Protocol, c.result.Integrator = dest, protocol, integrator
+	c.result.Arrives = dest
+	if s.Dst.Private() {
+		c.result.Arrives = AfterRailgun(dest, RailgunBPS)
+	}
+	if s.Src.Private() {
+		c.result.Unshield = BeforeRailgun(s.Amount, RailgunBPS)
+	}
 }
 
 // checkIntegrator gives what the integrator takes. Its rate is known to its registry; here it is only kept in bounds.

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/testdata/contracts"
+)
+
+// TestExplainsRailgunsFee wants the demonstration to say what the quote does not: what RAILGUN takes.
+func TestExplainsRailgunsFee(t *testing.T) {
+	explain := func(q *wallet.Checked) string {
+		var said strings.Builder
+		d := &devnet{printer: &printer{out: &said}}
+		q.Protocol, q.Integrator = new(big.Int), new(big.Int)
+		d.explain(q)
+		return said.String()
+	}
+	in, out := pairOf(t, 1, "USDC", 69696969, "USDC"), pairOf(t, 69696969, "USDC", 369, "USDC")
+	shielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &in}, Dest: big.NewInt(99_500_000), Arrives: big.NewInt(99_251_250)})
+	unshielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &out, Amount: big.NewInt(9_975)}, Dest: big.NewInt(1), Unshield: big.NewInt(10_000)})
+	for words, said := range map[string]string{
+		"99.25125 USDC arrives in the pool: 99.5 USDC less RAILGUN's own 0.25 %": shielding,
+		wallet.RailgunWait: shielding,
+		"unshields 0.01 USDC, so that 0.009975 USDC is left to swap: 0.01 USDC less RAILGUN's own 0.25 %": unshielding,
+	} {
+		if !strings.Contains(said, words) {
+			t.Errorf("%q is missing from:\n%s", words, said)
+		}
+	}
+}
+
+func TestAccountOfAShieldedPayout(t *testing.T) {
+	usdc := pairOf(t, 1, "USDC", 69696969, "USDC").DstToken.Address.Address
+	got := account(&reference.Payout{
+		Order:      reference.Order{DstChain: 69696969, DstToken: usdc, RecipientType: 2},
+		Settlement: contracts.Settlement{Amount: big.NewInt(99_500_000), ProtocolFee: big.NewInt(500_000), IntegratorFee: new(big.Int)},
+	})
+	want := "99.25125 USDC to a private balance on chain 69696969 (99.5 USDC less RAILGUN's own 0.25 %); fees 0.5 USDC"
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

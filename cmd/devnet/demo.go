@@ -64,7 +64,7 @@ func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error
 		return nil, err
 	}
 	d.line("   It says: send the call to %s (%s), and %s arrive.", q.To, q.Route.Type, q.DestAmount)
-	d.line("\n2. Check the answer, as a wallet should: contract, calldata, approval and amounts, each worked out again.")
+	d.line("\n2. Check the answer, as a wallet should: contract, calldata, approval and amounts.")
 	listing, err := gateway.Listing(ctx)
 	if err != nil {
 		return nil, err
@@ -80,14 +80,17 @@ func (d *devnet) ask(ctx context.Context, s wallet.Swap) (*wallet.Checked, error
 // explain says who gets what, and what RAILGUN takes beside.
 func (d *devnet) explain(q *wallet.Checked) {
 	token := q.Swap.DstToken
-	d.line("   All of it is what was asked for: %s for the recipient, %s for the protocol, %s for the integrator.",
+	d.line("   It is what was asked for: %s for the recipient, %s for the protocol, %s for the integrator.",
 		wallet.Money(q.Dest, token), wallet.Money(q.Protocol, token), wallet.Money(q.Integrator, token))
 	if q.Swap.Src.Private() {
 		d.line("   A wallet unshields %s.", q.ToUnshield())
 	}
 	if q.Swap.Dst.Private() {
-		d.line("   Of this, %s arrives in the pool: %s.", wallet.Money(q.Arrives, token), wallet.LessRailgun(q.Dest, token))
+		d.line("   %s arrives in the pool: %s.", wallet.Money(q.Arrives, token), wallet.LessRailgun(q.Dest, token))
 		d.line("   %s", wallet.RailgunWait)
+	}
+	for _, what := range q.Unchecked {
+		d.line("   Not checked: %s.", what)
 	}
 }
 

@@ -20,11 +20,12 @@ func TestExplainsRailgunsFee(t *testing.T) {
 		return said.String()
 	}
 	in, out := pairOf(t, 1, "USDC", 69696969, "USDC"), pairOf(t, 69696969, "USDC", 369, "USDC")
-	shielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &in}, Dest: big.NewInt(99_500_000), Arrives: big.NewInt(99_251_250)})
+	shielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &in}, Dest: big.NewInt(99_500_000), Arrives: big.NewInt(99_251_250), Unchecked: []string{"the weather"}})
 	unshielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &out, Amount: big.NewInt(9_975)}, Dest: big.NewInt(1), Unshield: big.NewInt(10_000)})
 	for words, said := range map[string]string{
 		"99.25125 USDC arrives in the pool: 99.5 USDC less RAILGUN's own 0.25 %": shielding,
-		wallet.RailgunWait: shielding,
+		"Not checked: the weather.": shielding,
+		wallet.RailgunWait:          shielding,
 		"unshields 0.01 USDC, so that 0.009975 USDC is left to swap: 0.01 USDC less RAILGUN's own 0.25 %": unshielding,
 	} {
 		if !strings.Contains(said, words) {

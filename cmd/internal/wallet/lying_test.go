@@ -282,7 +282,7 @@ func TestOwnNote(t *testing.T) {
 	k.ViewingKey = nil
 	q := quote(t, g.version, g.body)
 	answer := common.FromHex(q.MethodParameters.Calldata)
-	for i := range answer {
+	for i := 0; i < len(answer); i += 5 { // some byte of every word and field
 		forged := bytes.Clone(answer)
 		forged[i] ^= 1
 		q.MethodParameters.Calldata = fmt.Sprintf("0x%x", forged)

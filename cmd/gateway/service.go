@@ -54,7 +54,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	for _, warning := range deployment.Warnings {
 		log.Warn("deployment: " + warning)
 	}
-	figures := metrics.New()
+	promMetrics := metrics.New()
 
 	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log.Logger, nil)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestNewSwap(t *testing.T) {
 		"shielding":               {"USDC@1", "USDC@69696969", "100", private, "", ""},
 		"no chain":                {"USDC", "USDC@369", "100", somebody, "", "such as USDC@1"},
 		"no token":                {"@1", "USDC@369", "100", somebody, "", "such as USDC@1"},
-		"chain by name":           {"USDC@1", "USDC@hub", "100", somebody, "", "numeric chain ID"},
+		"chain by name":           {"USDC@1", "USDC@hub", "100", somebody, "", "chain ID, a decimal number"},
 		"no such chain":           {"USDC@2", "USDC@369", "100", somebody, "", "Chain 2 is not supported"},
 		"no such pair":            {"USDC@1", "USDC@10", "100", somebody, "", "Unsupported swap pair"},
 		"amount":                  {"USDC@1", "USDC@369", "1.2345678", somebody, "", "more decimals"},

@@ -52,6 +52,7 @@ func Replay(t *testing.T, version string, aliases map[string]string) {
 	}
 	if !update {
 		wantEveryPair(t, judge, version, exchanges)
+		contract.checkExamples(t, exchanges)
 	}
 }
 

@@ -1,4 +1,4 @@
-.PHONY: run help build devnet test check unit deletable redis postgres bench soak vectors contracts interop
+.PHONY: run help build devnet test check unit deletable redis postgres bench soak vectors contract contracts interop
 
 run: ## serve the gateway on :8080
 	go run ./cmd/gateway
@@ -53,6 +53,13 @@ vectors: ## encode the calldata vectors anew with two other libraries; needs npm
 	cp testdata/calldata/package.json testdata/calldata/generate.mjs .scratch/calldata/
 	npm install --prefix .scratch/calldata --no-package-lock --loglevel=error
 	node .scratch/calldata/generate.mjs > testdata/calldata/vectors.json
+
+contract: ## check the openapi.yaml files with linters, generators and a proxy that wallet teams use; needs npm
+	mkdir -p .scratch/openapi
+	cp testdata/openapi/package.json testdata/openapi/.npmrc .scratch/openapi/
+	npm install --prefix .scratch/openapi --loglevel=error
+	go build -o .scratch/openapi/gateway ./cmd/gateway
+	node testdata/openapi/check.mjs
 
 contracts: ## compile the reference contracts with the pinned solc; needs npm
 	mkdir -p .scratch/contracts

@@ -304,3 +304,20 @@ func TestAllAtOnce(t *testing.T) {
 		t.Errorf("got %s", w.state("v1"))
 	}
 }
+
+// TestAHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
+// take effect.
+func TestAHeldVersionRehearsesWithoutADate(t *testing.T) {
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = &usage{since: at("2027-05-01T00:00:00Z")} })
+	if got := w.state("v1"); got != lifecycle.Held {
+		t.Fatalf("got %s, want held", got)
+	}
+	for rehearsal, want := range map[string]string{
+		"retired":  "Version v1 was retired; use ",
+		"brownout": "Version v1 is switched off for a while, until 2027-05-01T00:15:00Z, and for good once few enough clients are left; use ",
+	} {
+		if a := w.get("/v1/quote", "API-Rehearse", rehearsal); a.status != http.StatusGone || !strings.Contains(a.body, want) {
+			t.Errorf("%s: got %d %s, want %q", rehearsal, a.status, a.body, want)
+		}
+	}
+}

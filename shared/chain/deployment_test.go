@@ -123,3 +123,19 @@ func TestOperatorsDeployment(t *testing.T) {
 		t.Error("a missing file was accepted")
 	}
 }
+
+// TestSharedRoutersAreWarnedOf: the reference deployment shares none, and a file
+// that does is accepted and told so.
+func TestSharedRoutersAreWarnedOf(t *testing.T) {
+	if got := chain.Reference().Warnings; len(got) != 0 {
+		t.Errorf("the reference deployment has warnings: %q", got)
+	}
+	data := edit(t, `"0x44f8A619042923b22A694D0aC447769Afb946E48"`, `"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`)
+	d, err := chain.ParseDeployment([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "USDC on 69696969 and on 1 share the router") {
+		t.Errorf("got %q, want one warning about USDC on 69696969", d.Warnings)
+	}
+}

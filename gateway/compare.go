@@ -26,8 +26,8 @@ func (g *Gateway) compare(old *quote.Request, rawQuery string) Finding {
 // recordingQuoter is a Quoter that records the quote in the request's trace.
 type recordingQuoter struct{ Quoter }
 
-func (n recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
-	q, err := n.Quoter.Quote(ctx, req)
+func (r recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	q, err := r.Quoter.Quote(ctx, req)
 	if t, ok := ctx.(*trace); ok && err == nil {
 		t.quoted, t.event.Pair = req, q.Pair
 	}

@@ -170,13 +170,13 @@ func (b *builder) coverage() {
 // chain their swaps look like ordinary ones, which cost another fee.
 func (b *builder) warnOfSharedRouters() {
 	for src, router := range b.targets {
-		for other, used := range b.targets {
-			if src.id.Private() && !other.id.Private() && used == router && other.id == src.id.Network() && src.symbol == other.symbol {
-				b.Warnings = append(b.Warnings, fmt.Sprintf(
-					"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
-					src.symbol, src.id, other.id, router, src.id))
-			}
+		public := src.id.Network()
+		if !src.id.Private() || b.targets[sourceKey{public, src.symbol}] != router {
+			continue
 		}
+		b.Warnings = append(b.Warnings, fmt.Sprintf(
+			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
+			src.symbol, src.id, public, router, src.id))
 	}
 	slices.Sort(b.Warnings)
 }

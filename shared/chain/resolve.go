@@ -79,14 +79,15 @@ func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 // go instead.
 func unsupported(src ID, from string, dst ID, to string) error {
 	var why string
-	switch alternatives := destinations(src, from); {
+	alternatives := destinations(src, from)
+	switch {
 	case len(alternatives) == 0:
 		why = "; " + from + " on chain " + src.String() + " can be received but not sent"
 	case src.Network() == dst.Network() && src.Private() == dst.Private():
 		why = "; both are on the same chain, and this service moves tokens from one chain to another"
 	}
 	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
-	e.Role, e.Alternatives = fault.DestinationChain, destinations(src, from)
+	e.Role, e.Alternatives = fault.DestinationChain, alternatives
 	return e
 }
 

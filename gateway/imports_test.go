@@ -23,7 +23,8 @@ var layers = map[string][]string{
 	"shared/calldata":   {},
 	"shared/cctp":       {"shared/chain", "shared/fault"},
 	"shared/railgun":    {"shared/fault"},
-	"shared/integrator": {"shared/chain", "shared/fault"},
+	"shared/rpc":        {"shared/chain"},
+	"shared/integrator": {"shared/chain", "shared/fault", "shared/rpc"},
 	"shared/quote":      {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},
 	"shared/web":        {"shared/fault", "shared/quote"},
 	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},
@@ -52,6 +53,7 @@ var layers = map[string][]string{
 	"testdata/contracts": {},
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
+	"testdata/node":      {},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 }

@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Lane is what a question is asked for. What happens in one lane does not hold
+// up another.
+type Lane uint8
+
+const (
+	Partners  Lane = iota // integrators that were active when last asked for
+	Strangers             // all other integrators: anyone can invent their IDs
+	Wallets               // balances and allowances of accounts
+
+	laneCount = iota
+)
+
+func (l Lane) String() string { return [laneCount]string{"partners", "strangers", "wallets"}[l] }
+
+// givesWay reports whether the lane rests when another one is told that we are
+// over a quota. Partners do not, so that nobody can use up their quota.
+func (l Lane) givesWay() bool { return l != Partners }
+
+// Limits bound what the questions of a lane may cost.
+type Limits struct {
+	Try, Total time.Duration // the time for one endpoint, and for a whole question
+	Calls      int64         // questions under way at a time, on one chain
+	Waiting    int64         // questions that wait for their turn, on one chain
+}
+
+var defaultLimits = [laneCount]Limits{
+	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
+}
+
+// turns limit how many questions are under way at a time, and how many more wait.
+type turns struct{ room, calls *semaphore.Weighted }
+
+func newTurns(l Limits) turns {
+	return turns{room: semaphore.NewWeighted(l.Calls + l.Waiting), calls: semaphore.NewWeighted(l.Calls)}
+}
+
+// enter waits for a turn. It fails if too many wait already.
+func (t turns) enter(ctx context.Context) *Failure {
+	if !t.room.TryAcquire(1) {
+		return &Failure{Busy, "too many questions wait for their turn", shortRetry}
+	}
+	if err := t.calls.Acquire(ctx, 1); err != nil {
+		t.room.Release(1)
+		if closed(ctx) {
+			return errClosed
+		}
+		return &Failure{Busy, "its turn did not come in time", shortRetry}
+	}
+	return nil
+}
+
+func (t turns) leave() {
+	t.calls.Release(1)
+	t.room.Release(1)
+}
+
+// errClosed is the cause with which Close cancels questions, and how they fail.
+var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}
+
+func closed(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errClosed) }

@@ -1,0 +1,78 @@
+package rpc
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxAnswer bounds the size of a response. A real one has a few hundred bytes.
+const maxAnswer = 64 << 10
+
+// repeatable marks requests as safe to send again on a new connection when the
+// server closed an idle one under them. The empty value is not sent.
+var repeatable = http.Header{"X-Idempotency-Key": {}}
+
+// newHTTPClient makes a client that reads at most maxAnswer of a response and
+// follows no redirects. The context of each request bounds its time.
+func newHTTPClient(connections int, now func() time.Time) *http.Client {
+	return &http.Client{
+		Transport: boundedTransport{&http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    connections,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: maxAnswer,
+		}, now},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type boundedTransport struct {
+	*http.Transport
+	now func() time.Time
+}
+
+// overQuota is the error for a response with status 429.
+type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
+
+func (*overQuota) Error() string { return "over the provider's quota" }
+
+// RoundTrip gives 429 as an error, because the RPC library shows its callers no
+// header of a response.
+func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+	if response.StatusCode == http.StatusTooManyRequests {
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		response.Body.Close()
+		return nil, &overQuota{parseRetryAfter(response.Header.Get("Retry-After"), b.now())}
+	}
+	return response, nil
+}
+
+// A provider can make us wait for as long as this.
+const (
+	minRetryAfter = time.Second
+	maxRetryAfter = time.Minute
+)
+
+// parseRetryAfter reads seconds or an HTTP date. It returns 0 for anything else.
+func parseRetryAfter(text string, now time.Time) time.Duration {
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if errors.Is(err, strconv.ErrRange) {
+		wait = maxRetryAfter
+	} else if date, err := http.ParseTime(text); err == nil {
+		wait = date.Sub(now)
+	} else {
+		return 0
+	}
+	return min(max(wait, minRetryAfter), maxRetryAfter)
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
@@ -18,8 +19,8 @@ type healthBody struct {
 }
 
 type registryBody struct {
-	ChainID chain.ID            `json:"chainId"`
-	RPC     integrator.RPCState `json:"rpc"`
+	ChainID chain.ID  `json:"chainId"`
+	RPC     rpc.State `json:"rpc"`
 }
 
 type issuerFee struct {

@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // config is the whole environment. Each part is defined next to the code that it
@@ -35,6 +36,7 @@ type config struct {
 	Limit       limit.Config
 	Usage       usage.Config
 	IssuerFees  cctp.Config
+	RPC         rpc.Config
 	Integrators integrator.Config
 }
 
@@ -43,6 +45,7 @@ func readConfig(ctx context.Context, env envconfig.Lookuper) (*config, error) {
 	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: &cfg, Lookuper: env}); err != nil {
 		return nil, err
 	}
+	cfg.RPC = rpc.ReadConfig(env.Lookup)
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
 	}
@@ -65,7 +68,7 @@ func (c *config) validate() error {
 	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
 		problems = append(problems, fmt.Errorf("DRAIN_DELAY: %s is not between 0s and 1m", c.DrainDelay))
 	}
-	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.Integrators.Validate())
+	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.RPC.Validate(), c.Integrators.Validate())
 	return errors.Join(problems...)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // service is the whole gateway.
@@ -61,11 +62,15 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(fees.Close)
-	registry, err := integrator.New(cfg.Integrators, deployment, integrator.Options{Log: log.Logger, Hooks: promMetrics.IntegratorHooks()})
+	chains, err := rpc.New(cfg.RPC, rpc.Options{Log: log.Logger})
 	if err != nil {
 		return err
 	}
-	s.onClose(registry.Close)
+	s.onClose(chains.Close)
+	registry, err := integrator.New(cfg.Integrators, deployment, chains, integrator.Options{Hooks: promMetrics.IntegratorHooks()})
+	if err != nil {
+		return err
+	}
 	modules := gateway.Modules(gateway.Core{
 		Deployment: deployment,
 		Engine:     quote.NewEngine(deployment, fees, registry),

@@ -23,6 +23,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -54,7 +55,7 @@ func sources(t testing.TB) Sources {
 			}
 		},
 		Registries: func() []integrator.Health {
-			return []integrator.Health{{Network: 1, State: integrator.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: integrator.NoEndpoint}}
+			return []integrator.Health{{Network: 1, State: rpc.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: rpc.NoEndpoint}}
 		},
 		Limiter: func() limit.Stats {
 			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Uncounted: 2, Clients: 31, Ceiling: 101_856}
@@ -103,7 +104,7 @@ func TestExposition(t *testing.T) {
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
-	hooks.Failure(369, integrator.Timeout)
+	hooks.Failure(369, rpc.Timeout)
 	hooks.Latency(369, 30*time.Millisecond)
 	requests.Observe(&gateway.Event{Version: "v3", Route: "/v3/swap/quote", Status: 200, Pair: &chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct}})
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // rpcBuckets go from a node in the same network to the longest possible look-up.
@@ -32,14 +33,14 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 		lookups.WithLabelValues(id.String(), "hit")
 		lookups.WithLabelValues(id.String(), "miss")
 		latency.WithLabelValues(id.String())
-		for _, reason := range integrator.Reasons() {
+		for _, reason := range rpc.Reasons() {
 			failures.WithLabelValues(id.String(), string(reason))
 		}
 	}
 	return integrator.Hooks{
 		Hit:  func(id chain.ID) { lookups.WithLabelValues(id.String(), "hit").Inc() },
 		Miss: func(id chain.ID) { lookups.WithLabelValues(id.String(), "miss").Inc() },
-		Failure: func(id chain.ID, reason integrator.Reason) {
+		Failure: func(id chain.ID, reason rpc.Reason) {
 			failures.WithLabelValues(id.String(), string(reason)).Inc()
 		},
 		Latency: func(id chain.ID, d time.Duration) { latency.WithLabelValues(id.String()).Observe(d.Seconds()) },

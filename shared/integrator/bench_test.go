@@ -6,17 +6,20 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 func benchmarkRegistry(b *testing.B) *Registry {
 	front := newFront(b, newEVM(b, 369, partner(1, 25)))
-	cfg := config(front)
-	cfg.CacheSize, cfg.CacheTTL = 4096, time.Hour
-	r, err := New(cfg, deployment, Options{})
+	chains, err := rpc.New(endpoints(front), rpc.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(r.Close)
+	b.Cleanup(chains.Close)
+	r, err := New(Config{CacheSize: 4096, CacheTTL: time.Hour}, deployment, chains, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	return r
 }
 

@@ -49,7 +49,7 @@ func newCache(size int, ttl time.Duration, now func() time.Time) (*cache, error)
 func (c *cache) get(k lookupKey) (registration, bool) {
 	now := c.now()
 	for _, entries := range [...]*lru.Cache[lookupKey, registration]{c.partners, c.others} {
-		if reg, ok := entries.Get(k); ok && now.Sub(reg.askedAt) < c.ttl {
+		if reg, ok := entries.Get(k); ok && now.Before(reg.partner.FreshUntil) {
 			return reg, true
 		}
 	}

@@ -10,15 +10,16 @@
 //     same time share one call. A look-up that gives up does not end the call
 //     for the others.
 //   - Invented IDs neither evict nor delay a partner: they have a cache and a
-//     bounded lane for calls of their own.
-//   - No text from an RPC endpoint, and no part of its address, is in any error,
-//     log line or health report. Endpoints are named by their place in the
-//     configuration.
+//     lane for calls of their own, and their failed calls rest no endpoint for
+//     partners.
+//   - No text from an RPC endpoint, and no part of its address, is in any error or
+//     health report. See package rpc.
 package integrator
 
 import (
 	"bytes"
 	"encoding/hex"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -38,6 +39,9 @@ type Partner struct {
 	ID     ID
 	Wallet chain.Address // always the one the ID is made of
 	FeeBPS uint16        // at most MaxFeeBPS
+
+	CheckedAt  time.Time // when the registry was asked
+	FreshUntil time.Time // until when that answer is used; CheckedAt plus the cache's time
 }
 
 // ParseID reads an integrator from a request: a wallet address, or its 32-byte

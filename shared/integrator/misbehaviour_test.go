@@ -1,17 +1,17 @@
 package integrator
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/node"
 )
 
 // words builds a registry's answer from its three words.
@@ -19,80 +19,38 @@ func words(wallet, fee, active string) string {
 	return fmt.Sprintf(`"0x%064s%064s%064s"`, wallet, fee, active)
 }
 
-// aborts closes the connection in the middle of the answer.
-func aborts(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Length", "100")
-	io.WriteString(w, `{"jsonrpc":`)
-	http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
-}
-
-// drops closes the connection instead of answering.
-func drops(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
-
-// pours never stops answering.
-func pours(w http.ResponseWriter, _ *http.Request) {
-	io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x`)
-	for zeros := bytes.Repeat([]byte("0"), 1<<16); ; {
-		if _, err := w.Write(zeros); err != nil {
-			return
-		}
-	}
-}
-
-func status(code int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, "no such key: "+r.URL.Path+r.URL.RawQuery+r.Host, code) // as providers do
-	}
-}
-
-func echoes(w http.ResponseWriter, r *http.Request) {
-	says(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"limit of %s%s"}}`, r.Host, r.URL.Path))(w, r)
-}
-
-// misbehaviours are answers to eth_call that must not be accepted.
-func misbehaviours(t *testing.T) []misbehaviour {
-	good, elsewhere := fmt.Sprintf("%x", wallet(1)), newFront(t, newEVM(t, 369, partner(1, 9)))
+// misbehaviours are answers to eth_call that must not be accepted. Package rpc
+// tests many more ways in which a call itself fails.
+func misbehaviours() []misbehaviour {
+	good := fmt.Sprintf("%x", wallet(1))
 	return []misbehaviour{
-		{"drops the connection", drops, Unreachable},
-		{"breaks off", aborts, Undecodable},
-		{"internal error", status(500), Refused},
-		{"rate limit", status(429), Refused},
-		{"unknown key", status(401), Refused},
-		{"sends elsewhere", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, string(elsewhere.url()), http.StatusTemporaryRedirect)
-		}, Refused},
-		{"JSON-RPC error", echoes, Refused},
-		{"revert with a reason", says(`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"paused","data":"0x"}}`), Reverted},
-		{"revert without", says(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Execution Reverted"}}`), Reverted},
-		{"nothing", says(""), Undecodable},
-		{"text", says("OK"), Undecodable},
-		{"a web page", says("<html><body>Welcome</body></html>"), Undecodable},
-		{"null", says("null"), Undecodable},
-		{"a list", says("[]"), Undecodable},
-		{"an empty object", says("{}"), Undecodable},
-		{"no result", results(`null`), Undecodable},
-		{"a number", results(`96`), Undecodable},
-		{"an object", results(`{"wallet":"0x01"}`), Undecodable},
-		{"no hex", results(`"zz"`), Undecodable},
-		{"endless", pours, Undecodable},
-		{"no contract", results(`"0x"`), Undecodable},
-		{"two words", results(fmt.Sprintf(`"0x%0128s"`, "1")), Undecodable},
-		{"a byte short", results(fmt.Sprintf(`"0x%0190s"`, "1")), Undecodable},
-		{"four words", results(fmt.Sprintf(`"0x%0256s"`, "1")), Undecodable},
-		{"more than an address", results(words("1"+good, "19", "1")), Undecodable},
-		{"more than a uint16", results(words(good, "10000", "1")), Undecodable},
-		{"more than a bool", results(words(good, "19", "2")), Undecodable},
-		{"far more than a bool", results(words(good, "19", "1"+strings.Repeat("0", 63))), Undecodable},
-		{"another wallet", results(words(fmt.Sprintf("%x", wallet(3)), "19", "1")), Misconfigured},
-		{"far too high a fee", results(words(good, "3e9", "1")), Misconfigured},
+		{"drops the connection", node.Drops, rpc.Unreachable},
+		{"internal error", node.Status(500), rpc.Refused},
+		{"over the quota", node.Limited(""), rpc.Limited},
+		{"JSON-RPC error", node.RPCError(-32000), rpc.Refused},
+		{"revert with a reason", node.Says(`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"paused","data":"0x"}}`), rpc.Reverted},
+		{"revert without", node.Says(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Execution Reverted"}}`), rpc.Reverted},
+		{"no result", node.Results(`null`), rpc.Undecodable},
+		{"a number", node.Results(`96`), rpc.Undecodable},
+		{"an object", node.Results(`{"wallet":"0x01"}`), rpc.Undecodable},
+		{"no hex", node.Results(`"zz"`), rpc.Undecodable},
+		{"no contract", node.Results(`"0x"`), rpc.Undecodable},
+		{"two words", node.Results(fmt.Sprintf(`"0x%0128s"`, "1")), rpc.Undecodable},
+		{"a byte short", node.Results(fmt.Sprintf(`"0x%0190s"`, "1")), rpc.Undecodable},
+		{"four words", node.Results(fmt.Sprintf(`"0x%0256s"`, "1")), rpc.Undecodable},
+		{"more than an address", node.Results(words("1"+good, "19", "1")), rpc.Undecodable},
+		{"more than a uint16", node.Results(words(good, "10000", "1")), rpc.Undecodable},
+		{"more than a bool", node.Results(words(good, "19", "2")), rpc.Undecodable},
+		{"far more than a bool", node.Results(words(good, "19", "1"+strings.Repeat("0", 63))), rpc.Undecodable},
+		{"another wallet", node.Results(words(fmt.Sprintf("%x", wallet(3)), "19", "1")), rpc.Misconfigured},
+		{"far too high a fee", node.Results(words(good, "3e9", "1")), rpc.Misconfigured},
 	}
 }
 
 type misbehaviour struct {
 	name    string
 	instead http.HandlerFunc
-	reason  Reason
+	reason  rpc.Reason
 }
 
 // Whatever an endpoint does wrong, there is no fee, nothing is remembered, and
@@ -100,40 +58,42 @@ type misbehaviour struct {
 func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
 	front := newFront(t, newEVM(t, 369, partner(1, 25)))
-	for _, m := range misbehaviours(t) {
+	for _, m := range misbehaviours() {
 		t.Run(m.name, func(t *testing.T) {
 			g := newRig(t, front)
-			front.instead("eth_call", m.instead)
+			front.Instead("eth_call", m.instead)
 			e, retry := g.wantUnverified(1, m.reason), time.Second
-			if !m.reason.skipsEndpoint() {
+			if !m.reason.RestsEndpoint() {
 				retry = time.Minute
 			}
 			if e.RetryAfter != retry {
 				t.Errorf("retry after %v, want %v", e.RetryAfter, retry)
 			}
-			state, rests := Unused, 0
+			state, rests := rpc.Unused, 0
 			switch {
-			case m.reason.skipsEndpoint():
-				state, rests = Failing, 1
+			case m.reason == rpc.Limited:
+				state, rests = rpc.OverQuota, 1
+			case m.reason.RestsEndpoint():
+				state, rests = rpc.Failing, 1
 			case m.name == "far too high a fee":
-				state = Working
+				state = rpc.Working
 			}
 			if got, want := g.Health()[2], (Health{Network: 369, State: state, Endpoints: 1, Resting: rests}); got != want {
 				t.Errorf("health %+v, want %+v", got, want)
 			}
-			if m.reason.skipsEndpoint() {
-				calls := front.count("eth_call")
-				if e := g.wantUnverified(1, Resting); e.RetryAfter != time.Second {
+			if m.reason.RestsEndpoint() {
+				calls := front.Count("eth_call")
+				if e := g.wantUnverified(1, rpc.Resting); e.RetryAfter != time.Second {
 					t.Errorf("retry after %v, want a second", e.RetryAfter)
 				}
-				if got := front.count("eth_call") - calls; got != 0 {
+				if got := front.Count("eth_call") - calls; got != 0 {
 					t.Errorf("%d calls of a resting endpoint, want 0", got)
 				}
 			}
-			front.instead("eth_call", nil)
+			front.Instead("eth_call", nil)
 			g.pass(time.Second)
 			g.wantFee(1, 25)
-			if got, want := g.Health()[2], (Health{Network: 369, State: Working, Endpoints: 1}); got != want {
+			if got, want := g.Health()[2], (Health{Network: 369, State: rpc.Working, Endpoints: 1}); got != want {
 				t.Errorf("health %+v, want %+v", got, want)
 			}
 		})
@@ -143,61 +103,58 @@ func TestMisbehavingEndpoint(t *testing.T) {
 // The second endpoint answers for the first, which is left alone for a while.
 func TestFailover(t *testing.T) {
 	t.Parallel()
-	node := newEVM(t, 369, partner(1, 25), partner(2, 30))
-	first, second := newFront(t, node), newFront(t, node)
-	for _, m := range misbehaviours(t) {
+	chain := newEVM(t, 369, partner(1, 25), partner(2, 30))
+	first, second := newFront(t, chain), newFront(t, chain)
+	for _, m := range misbehaviours() {
 		if m.name == "far too high a fee" {
 			continue // an answer, though a bad one
 		}
 		t.Run(m.name, func(t *testing.T) {
-			first.instead("eth_call", m.instead)
+			first.Instead("eth_call", m.instead)
 			g := newRig(t, first, second)
 			g.wantFee(1, 25)
 
-			calls := first.count("eth_call")
+			calls := first.Count("eth_call")
 			g.wantFee(2, 30)
 			want := 1
-			if m.reason.skipsEndpoint() {
+			if m.reason.RestsEndpoint() {
 				want = 0
 			}
-			if got := first.count("eth_call") - calls; got != want {
+			if got := first.Count("eth_call") - calls; got != want {
 				t.Errorf("the first endpoint was asked %d times more, want %d", got, want)
 			}
 
-			first.instead("eth_call", nil)
+			first.Instead("eth_call", nil)
 			g.pass(30 * time.Second)
-			calls = second.count("eth_call")
+			calls = second.Count("eth_call")
 			g.wantFee(1, 25)
-			if got := second.count("eth_call") - calls; got != 0 {
+			if got := second.Count("eth_call") - calls; got != 0 {
 				t.Errorf("the second endpoint was asked %d times more though the first one works again", got)
 			}
 		})
 	}
 }
 
-func TestCertificateNotAccepted(t *testing.T) {
+// What a real EVM answers when there is something else at the address.
+func TestNoRegistryThere(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(hangs))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
-	cfg := config()
-	cfg.RPC369 = []SecretURL{SecretURL("https://" + secret + "@" + server.Listener.Addr().String() + "/" + secret)}
-	g := newRigWith(t, cfg, patient)
-	if e := g.wantUnverified(1, Unreachable); !strings.Contains(e.Error(), "its certificate is not accepted") {
-		t.Errorf("got %v, want the certificate named", e)
-	}
-}
-
-func TestConnection(t *testing.T) {
-	for want, err := range map[string]error{
-		"its host name does not resolve": &net.DNSError{Err: "no such host", Name: secret},
-		"connection refused":             &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		"connection reset":               &net.OpError{Op: "read", Err: syscall.ECONNRESET},
-		"no connection, or a broken one": &net.OpError{Op: "dial", Err: syscall.ENETUNREACH},
+	for name, test := range map[string]struct {
+		code   string
+		reason rpc.Reason
+	}{
+		"nothing":                       {"", rpc.Undecodable},
+		"reverts without a reason":      {"60006000fd", rpc.Reverted},
+		"reverts with a reason":         {"7f08c379a000000000000000000000000000000000000000000000000000000000600052600460006000a060206000fd", rpc.Reverted},
+		"runs out of instructions":      {"fe", rpc.Refused},
+		"answers one word":              {"600160005260206000f3", rpc.Undecodable},
+		"answers three that are not so": {"60ff60405260606000f3", rpc.Undecodable},
 	} {
-		if got := classify(err); got.reason != Unreachable || got.text != want {
-			t.Errorf("%v: got %v, want %s: %s", err, got, Unreachable, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, newFront(t, newEVMWith(t, 369, func(common.Address) types.Account {
+				return types.Account{Code: common.FromHex(test.code), Balance: common.Big0}
+			})))
+			g.wantUnverified(1, test.reason)
+		})
 	}
 }

@@ -3,13 +3,12 @@ package integrator
 import (
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // MaxFeeBPS is the highest fee that is accepted from a registry, 10 %.
@@ -27,8 +26,7 @@ const (
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
 	standing standing
-	partner  Partner // of an active or inactive integrator
-	askedAt  time.Time
+	partner  Partner // of an unregistered integrator, only its times
 }
 
 // result is what a look-up returns for this registration. It makes a new fault
@@ -48,23 +46,23 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
 
 // getIntegrator is the calldata that asks a registry for an ID.
-func getIntegrator(id ID) hexutil.Bytes {
+func getIntegrator(id ID) []byte {
 	return append(selector[:], id[:]...)
 }
 
 // decode reads the three words (address wallet, uint16 feeBps, bool active).
 // It accepts only bytes that such a contract can return.
-func decode(id ID, output []byte) (registration, *failure) {
+func decode(id ID, output []byte) (registration, *rpc.Failure) {
 	const word = 32
 	if len(output) == 0 {
-		return registration{}, &failure{reason: Undecodable, text: "no contract at the registry's address"}
+		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: "no contract at the registry's address"}
 	}
 	if len(output) != 3*word {
-		return registration{}, &failure{reason: Undecodable, text: "the registry's answer has another length"}
+		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: "the registry's answer has another length"}
 	}
 	walletWord, feeWord, activeWord := output[:word], output[word:2*word], output[2*word:]
 	if !zero(walletWord[:padding]) || !zero(feeWord[:word-2]) || !zero(activeWord[:word-1]) || activeWord[word-1] > 1 {
-		return registration{}, &failure{reason: Undecodable, text: "the registry's answer is not (address, uint16, bool)"}
+		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: "the registry's answer is not (address, uint16, bool)"}
 	}
 	wallet := common.BytesToAddress(walletWord)
 	if wallet == (common.Address{}) {
@@ -72,7 +70,7 @@ func decode(id ID, output []byte) (registration, *failure) {
 	}
 	// The ID is the wallet's address, so an honest registry names no other.
 	if idOf(wallet) != id {
-		return registration{}, &failure{reason: Misconfigured, text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
+		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
 	}
 	reg := registration{
 		standing: inactive,

@@ -2,34 +2,32 @@ package integrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // Registry reads the integrator registries of a deployment. It is safe for
 // concurrent use.
 type Registry struct {
-	networks []*network // every chain with a registry, by ID
-	cache    *cache
-	flights  singleflight.Group
-	hooks    Hooks
-	now      func() time.Time
-	limits   limits
-	http     *http.Client
-
-	ctx     context.Context // of every call
-	stop    context.CancelCauseFunc
-	mu      sync.Mutex // guards closed, and running.Add
-	closed  bool
-	running sync.WaitGroup
+	deployment *chain.Deployment
+	chains     *rpc.Client
+	cache      *cache
+	flights    singleflight.Group
+	hooks      Hooks
+	now        func() time.Time
 }
+
+// When a refused client should try again.
+const (
+	shortRetry = time.Second
+	longRetry  = time.Minute // when a person may have changed something
+)
 
 // Lookup returns the integrator with that ID from the registry on a network.
 // The error is a fault: IntegratorUnregistered, IntegratorInactive, or
@@ -45,7 +43,7 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	case flight := <-r.flights.DoChan(k.text(), func() (any, error) { return r.fetch(k), nil }):
 		o := flight.Val.(outcome)
 		if o.failure != nil {
-			return Partner{}, o.failure.fault(network)
+			return Partner{}, faultOf(o.failure, network)
 		}
 		return o.registration.result(network)
 	case <-ctx.Done():
@@ -57,16 +55,12 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 // outcome is a failure or, if that is nil, a registration.
 type outcome struct {
 	registration registration
-	failure      *failure
+	failure      *rpc.Failure
 }
 
 // fetch reads a registration from the chain and caches it. It runs once for all
 // look-ups of the same key at the same time, and not in a caller's context.
 func (r *Registry) fetch(k lookupKey) outcome {
-	if !r.begin() {
-		return outcome{failure: errClosed}
-	}
-	defer r.running.Done()
 	// The previous fetch may have ended between this look-up's first check of
 	// the cache and now.
 	if reg, ok := r.cache.get(k); ok {
@@ -74,7 +68,7 @@ func (r *Registry) fetch(k lookupKey) outcome {
 	}
 	reg, f := r.ask(k)
 	if f != nil {
-		r.hooks.Failure(k.network, f.reason)
+		r.hooks.Failure(k.network, f.Reason)
 		return outcome{failure: f}
 	}
 	r.cache.add(k, reg)
@@ -82,41 +76,41 @@ func (r *Registry) fetch(k lookupKey) outcome {
 }
 
 // ask asks the chain, and refuses a fee above MaxFeeBPS.
-func (r *Registry) ask(k lookupKey) (registration, *failure) {
-	i := slices.IndexFunc(r.networks, func(n *network) bool { return n.id == k.network })
-	if i < 0 || len(r.networks[i].endpoints) == 0 {
-		return registration{}, &failure{Unconfigured, "no RPC endpoint", longRetry}
+func (r *Registry) ask(k lookupKey) (registration, *rpc.Failure) {
+	registry := r.deployment.Registry(k.network)
+	if registry == (chain.Address{}) {
+		return registration{}, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: longRetry}
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.limits.lookup)
-	defer cancel()
+	lane := rpc.Strangers
+	if r.cache.wasPartner(k) {
+		lane = rpc.Partners
+	}
+	var reg registration
 	start := r.now()
-	reg, f := r.networks[i].ask(ctx, k.id, r.cache.wasPartner(k))
+	err := r.chains.Ask(context.Background(), k.network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
+		askedAt := r.now()
+		output, err := e.Call(ctx, registry.Address, getIntegrator(k.id))
+		if err != nil {
+			return err
+		}
+		var f *rpc.Failure
+		if reg, f = decode(k.id, output); f != nil {
+			return f
+		}
+		reg.partner.CheckedAt, reg.partner.FreshUntil = askedAt, askedAt.Add(r.cache.ttl)
+		return nil
+	})
+	var f *rpc.Failure
+	if errors.As(err, &f) && f.Reason == rpc.Unconfigured {
+		return registration{}, f
+	}
 	r.hooks.Latency(k.network, r.now().Sub(start))
-	if f == nil && reg.standing == active && reg.partner.FeeBPS > MaxFeeBPS {
-		return registration{}, &failure{Misconfigured, fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", reg.partner.FeeBPS, MaxFeeBPS, k.id), longRetry}
+	if f != nil {
+		return registration{}, f
 	}
-	return reg, f
-}
-
-// begin registers a fetch that Close must wait for. It is false once the
-// registry is closed.
-func (r *Registry) begin() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return false
+	if reg.standing == active && reg.partner.FeeBPS > MaxFeeBPS {
+		text := fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", reg.partner.FeeBPS, MaxFeeBPS, k.id)
+		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text, RetryAfter: longRetry}
 	}
-	r.running.Add(1)
-	return true
-}
-
-// Close cancels the running calls and waits for them. From then on, look-ups
-// that are not in the cache fail.
-func (r *Registry) Close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.stop(errClosed)
-	r.running.Wait()
-	r.http.CloseIdleConnections()
+	return reg, nil
 }

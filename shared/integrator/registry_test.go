@@ -6,12 +6,13 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/node"
 )
 
 func partner(n uint64, fee uint16) contracts.Integrator {
@@ -58,9 +59,9 @@ func TestLookupFollowsTheChain(t *testing.T) {
 func TestEveryChainHasItsOwnRegistry(t *testing.T) {
 	t.Parallel()
 	base, hub := newFront(t, newEVM(t, 8453, partner(1, 10))), newFront(t, newEVM(t, 369, partner(1, 20)))
-	cfg := config(hub)
-	cfg.RPC8453 = []SecretURL{base.url()}
-	g := newRigWith(t, cfg, patient)
+	chains := endpoints(hub)
+	chains[8453] = []rpc.SecretURL{rpc.SecretURL(base.SecretURL())}
+	g := newRigWith(t, config, chains, patient)
 	g.wantFee(1, 20)
 	got, err := g.Lookup(context.Background(), 8453, idOf(wallet(1)))
 	if err != nil || got.FeeBPS != 10 {
@@ -76,17 +77,17 @@ func TestFeesAreBounded(t *testing.T) {
 	g := newRig(t, front)
 	g.wantFee(1, 0)
 	g.wantFee(2, 1000)
-	g.wantUnverified(3, Misconfigured)
-	g.wantUnverified(4, Misconfigured)
+	g.wantUnverified(3, rpc.Misconfigured)
+	g.wantUnverified(4, rpc.Misconfigured)
 	g.wantFault(5, fault.IntegratorInactive)
 
-	calls := front.count("eth_call")
-	g.wantUnverified(3, Misconfigured)
-	if got := front.count("eth_call") - calls; got != 1 {
+	calls := front.Count("eth_call")
+	g.wantUnverified(3, rpc.Misconfigured)
+	if got := front.Count("eth_call") - calls; got != 1 {
 		t.Errorf("%d calls for a fee that was refused before, want 1: failures are not remembered", got)
 	}
-	if got := g.Health()[2].State; got != Working {
-		t.Errorf("state is %s, want %s: the endpoint answered", got, Working)
+	if got := g.Health()[2].State; got != rpc.Working {
+		t.Errorf("state is %s, want %s: the endpoint answered", got, rpc.Working)
 	}
 }
 
@@ -106,7 +107,7 @@ func TestConcurrentLookupsShareOneCall(t *testing.T) {
 	}
 	start.Done()
 	done.Wait()
-	if got := front.count("eth_call"); got != 1 {
+	if got := front.Count("eth_call"); got != 1 {
 		t.Errorf("%d calls, want 1", got)
 	}
 	if got := g.hits + g.misses; got != 1000 {
@@ -119,7 +120,7 @@ func TestConcurrentLookupsShareOneCall(t *testing.T) {
 func TestConcurrentLookupsShareOneFailure(t *testing.T) {
 	t.Parallel()
 	front := newFront(t, newEVM(t, 369))
-	front.instead("eth_call", says("garbage"))
+	front.Instead("eth_call", node.Says("garbage"))
 	g := newRig(t, front)
 	var done sync.WaitGroup
 	for range 100 {
@@ -142,7 +143,7 @@ func TestLatecomerAsksNobody(t *testing.T) {
 	if got := g.fetch(lookupKey{369, idOf(wallet(1))}); got.failure != nil || got.registration.partner.FeeBPS != 25 {
 		t.Errorf("got %+v, want a fee of 25", got)
 	}
-	if got := front.count("eth_call"); got != 1 {
+	if got := front.Count("eth_call"); got != 1 {
 		t.Errorf("%d calls, want 1", got)
 	}
 }
@@ -152,7 +153,7 @@ func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
 	node := newEVM(t, 369, partner(1, 25))
 	front := newFront(t, node)
 	asked, release := make(chan struct{}), make(chan struct{})
-	front.instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-release
 		node.ServeHTTP(w, r)
@@ -181,7 +182,7 @@ func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
 		t.Errorf("who waited got %v", err)
 	}
 	g.wantFee(1, 25)
-	if got := front.count("eth_call"); got != 1 {
+	if got := front.Count("eth_call"); got != 1 {
 		t.Errorf("%d calls, want 1", got)
 	}
 	if len(g.failures()) != 0 {
@@ -191,43 +192,22 @@ func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
 
 func TestUnconfiguredChain(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
-	if e := g.wantUnverified(1, Unconfigured); e.RetryAfter != time.Minute {
+	other := newFront(t, newEVM(t, 10))
+	g := newRigWith(t, config, rpc.Config{10: {rpc.SecretURL(other.SecretURL())}}, patient)
+	if e := g.wantUnverified(1, rpc.Unconfigured); e.RetryAfter != time.Minute {
 		t.Errorf("retry after %v, want a minute", e.RetryAfter)
 	}
-	// Chains without a registry, real or invented, are no different.
+	// Chains without a registry, real or invented, are no different, even if they
+	// have an endpoint.
 	for _, id := range []chain.ID{10, chain.PrivacyEthereum, 0, 1 << 63} {
 		_, err := g.Lookup(context.Background(), id, idOf(wallet(1)))
 		if fault.From(err).Code != fault.IntegratorUnverified {
 			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
 		}
 	}
-}
-
-func TestCloseWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, err := New(config(), deployment, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !r.begin() {
-			t.Fatal("closed from the beginning")
-		}
-		closed := false
-		go func() {
-			r.Close()
-			closed = true
-		}()
-		synctest.Wait()
-		if closed {
-			t.Error("closed while a call was under way")
-		}
-		r.running.Done()
-		synctest.Wait()
-		if !closed || r.begin() {
-			t.Error("not closed after the last call")
-		}
-	})
+	if got := other.Count("eth_chainId"); got != 0 {
+		t.Errorf("%d calls of a chain without a registry, want 0", got)
+	}
 }
 
 func TestClose(t *testing.T) {
@@ -237,9 +217,9 @@ func TestClose(t *testing.T) {
 	g.wantFee(1, 25)
 
 	asked := make(chan struct{})
-	front.instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
-		hangs(w, r)
+		node.Hangs(w, r)
 	})
 	waiting := make(chan error)
 	go func() {
@@ -247,17 +227,17 @@ func TestClose(t *testing.T) {
 		waiting <- err
 	}()
 	<-asked
-	g.Close()
-	if err := <-waiting; !errors.Is(err, errClosed) {
-		t.Errorf("the look-up under way got %v, want %v", err, errClosed)
+	g.chains.Close()
+	var f *rpc.Failure
+	if err := <-waiting; !errors.As(err, &f) || f.Reason != rpc.Closed {
+		t.Errorf("the look-up under way got %v, want %s", err, rpc.Closed)
 	}
 	g.wantFee(1, 25) // still remembered
 	g.wantFault(3, fault.IntegratorUnverified)
-	if got := front.count("eth_call"); got != 2 {
+	if got := front.Count("eth_call"); got != 2 {
 		t.Errorf("%d calls, want none after the end", got)
 	}
-	if got := g.Health()[2]; got.State != Working || got.Resting != 0 {
+	if got := g.Health()[2]; got.State != rpc.Working || got.Resting != 0 {
 		t.Errorf("health %+v: the end was blamed on the endpoint", got)
 	}
-	g.Close()
 }

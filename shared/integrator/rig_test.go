@@ -3,14 +3,11 @@ package integrator
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,134 +15,82 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/node"
 )
 
-// secret is in every place of every endpoint's URL.
-const secret = "S3CRET"
-
-// front is an RPC endpoint: a chain behind HTTP that can be made to misbehave.
-type front struct {
-	*httptest.Server
-	mu    sync.Mutex
-	calls map[string]int              // by JSON-RPC method
-	on    map[string]http.HandlerFunc // what to do instead of asking the chain, by JSON-RPC method
-}
-
-func newFront(t testing.TB, node http.Handler) *front {
-	f := &front{calls: make(map[string]int), on: make(map[string]http.HandlerFunc)}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		var request struct{ Method string }
-		if err := json.Unmarshal(body, &request); err != nil {
-			t.Errorf("the request %s: %v", body, err)
-		}
-		f.mu.Lock()
-		f.calls[request.Method]++
-		instead := f.on[request.Method]
-		f.mu.Unlock()
-		if instead != nil {
-			instead(w, r)
-		} else {
-			node.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(f.Close)
-	return f
-}
-
-func (f *front) url() SecretURL {
-	return SecretURL(strings.Replace(f.URL, "http://", "http://"+secret+":"+secret+"@", 1) + "/" + secret + "?key=" + secret)
-}
-
-// instead replaces what the chain answers to a method; nil puts it back.
-func (f *front) instead(method string, h http.HandlerFunc) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.on[method] = h
-}
-
-func (f *front) count(method string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[method]
-}
-
-// says answers every request with a body of the test's making.
-func says(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, body)
-	}
-}
-
-// results answers every request with a JSON-RPC result.
-func results(result string) http.HandlerFunc {
-	return says(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":%s}`, result))
-}
-
-// hangs never answers.
-func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+// newFront is an RPC endpoint of a chain that can be made to misbehave.
+func newFront(t testing.TB, chain http.Handler) *node.Front { return node.NewFront(t, chain) }
 
 // rig is a Registry with a clock that the test moves, and with everything it
 // tells the outside recorded. A secret in any of that fails the test.
 type rig struct {
 	*Registry
-	t testing.TB
+	chains *rpc.Client
+	t      testing.TB
 
 	mu      sync.Mutex
 	time    time.Time
 	hits    int
 	misses  int
 	asked   int // how often latency was reported
-	failed  map[Reason]int
+	failed  map[rpc.Reason]int
 	logged  bytes.Buffer
 	secrets []string
 }
 
 // patient has no deadline that a slow machine could meet.
-var patient = limits{try: time.Minute, lookup: time.Minute, calls: defaultLimits.calls, waiting: defaultLimits.waiting}
+var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 128}
 
-func config(fronts ...*front) Config {
-	cfg := Config{CacheSize: 64, CacheTTL: 30 * time.Second}
+var config = Config{CacheSize: 64, CacheTTL: 30 * time.Second}
+
+// endpoints are these of chain 369.
+func endpoints(fronts ...*node.Front) rpc.Config {
+	cfg := make(rpc.Config)
 	for _, f := range fronts {
-		cfg.RPC369 = append(cfg.RPC369, f.url())
+		cfg[369] = append(cfg[369], rpc.SecretURL(f.SecretURL()))
 	}
 	return cfg
 }
 
 // newRig reads the registry of chain 369 through these endpoints.
-func newRig(t testing.TB, fronts ...*front) *rig { return newRigWith(t, config(fronts...), patient) }
+func newRig(t testing.TB, fronts ...*node.Front) *rig {
+	return newRigWith(t, config, endpoints(fronts...), patient)
+}
 
-func newRigWith(t testing.TB, cfg Config, l limits) *rig {
+func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig {
 	t.Helper()
-	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), failed: make(map[Reason]int), secrets: []string{secret}}
-	for _, u := range cfg.RPC369 {
+	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), failed: make(map[rpc.Reason]int), secrets: []string{node.Secret}}
+	for _, u := range chains[369] {
 		_, host, _ := strings.Cut(string(u), "@")
 		host, _, _ = strings.Cut(host, "/")
 		g.secrets = append(g.secrets, host)
 	}
-	r, err := newRegistry(cfg, deployment, Options{
-		Log: slog.New(slog.NewJSONHandler(lockedWriter{g}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	var err error
+	g.chains, err = rpc.New(chains, rpc.Options{
+		Log:    slog.New(slog.NewJSONHandler(lockedWriter{g}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now:    g.now,
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Strangers: l},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Registry, err = New(cfg, deployment, g.chains, Options{
 		Now: g.now,
 		Hooks: Hooks{
 			Hit:     func(chain.ID) { g.note(func() { g.hits++ }) },
 			Miss:    func(chain.ID) { g.note(func() { g.misses++ }) },
-			Failure: func(_ chain.ID, reason Reason) { g.note(func() { g.failed[reason]++ }) },
+			Failure: func(_ chain.ID, reason rpc.Reason) { g.note(func() { g.failed[reason]++ }) },
 			Latency: func(chain.ID, time.Duration) { g.note(func() { g.asked++ }) },
 		},
-	}, l)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Registry = r
 	t.Cleanup(func() {
-		r.Close()
+		g.chains.Close()
 		g.hush("the log", g.log())
-		g.hush("the health report", fmt.Sprintf("%+v", r.Health()))
+		g.hush("the health report", fmt.Sprintf("%+v", g.Health()))
 	})
 	return g
 }
@@ -175,7 +120,7 @@ func (g *rig) now() (now time.Time) {
 
 func (g *rig) pass(d time.Duration) { g.note(func() { g.time = g.time.Add(d) }) }
 
-func (g *rig) failures() (counts map[Reason]int) {
+func (g *rig) failures() (counts map[rpc.Reason]int) {
 	g.note(func() { counts = maps.Clone(g.failed) })
 	return counts
 }
@@ -215,7 +160,10 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if err != nil {
 		g.t.Fatalf("integrator %d: %v", n, err)
 	}
-	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee}
+	if now := g.now(); got.CheckedAt.After(now) || !got.FreshUntil.After(now) || got.FreshUntil.Sub(got.CheckedAt) != g.cache.ttl {
+		g.t.Fatalf("integrator %d: checked at %v and fresh until %v; it is %v", n, got.CheckedAt, got.FreshUntil, now)
+	}
+	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, FreshUntil: got.FreshUntil}
 	if got != want {
 		g.t.Fatalf("integrator %d: got %+v, want %+v", n, got, want)
 	}
@@ -242,12 +190,12 @@ func (g *rig) wantFault(n uint64, code fault.Code) *fault.Error {
 }
 
 // wantUnverified wants a look-up to have failed for that reason.
-func (g *rig) wantUnverified(n uint64, reason Reason) *fault.Error {
+func (g *rig) wantUnverified(n uint64, reason rpc.Reason) *fault.Error {
 	g.t.Helper()
 	before := g.failures()[reason]
 	e := g.wantFault(n, fault.IntegratorUnverified)
-	var f *failure
-	if !errors.As(e, &f) || f.reason != reason {
+	var f *rpc.Failure
+	if !errors.As(e, &f) || f.Reason != reason {
 		g.t.Fatalf("integrator %d: got %v, want the reason %s", n, e, reason)
 	}
 	if after := g.failures()[reason]; after != before+1 {

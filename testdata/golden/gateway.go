@@ -17,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // Integrators of the tests: one in good standing, one switched off, one that is
@@ -59,7 +60,7 @@ func Core() gateway.Core {
 		Deployment: deployment,
 		Engine:     quote.NewEngine(deployment, fees, registry{}),
 		Registries: func() []integrator.Health {
-			return []integrator.Health{{Network: 1, State: integrator.NoEndpoint}, {Network: 369, State: integrator.Working}}
+			return []integrator.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},
 		IssuerFees: fees.State,
 	}

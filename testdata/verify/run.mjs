@@ -1,0 +1,173 @@
+// Runs v3/verify.js on the cases in input.json and exports what came of it as JSON. It is the same file in Node and in a
+// browser, beside input.json and verify.mjs; v3/verify_test.go writes the cases and judges the results.
+import { decode, pairs, verify } from './verify.mjs';
+
+const input = globalThis.window
+  ? await (await fetch('input.json')).json()
+  : JSON.parse(await (await import('node:fs/promises')).readFile('input.json', 'utf8'));
+const listing = { routers: input.listing.data, settlement: input.listing.settlement, now: new Date(input.now) };
+const byName = new Map(input.quotes.map((quote) => [quote.name, quote]));
+
+/** Does one edit of an alteration to a decoded JSON value. cmd/internal/wallet does the same in Go. */
+function edit(root, { path, set, add, copy, drop, at, bytes }) {
+  const find = (keys) => keys.reduce((node, key) => node[key], root);
+  const keys = path.split('.');
+  const last = keys.pop();
+  const node = find(keys);
+  if (drop) Array.isArray(node) ? node.splice(Number(last), 1) : delete node[last];
+  else if (copy) node[last] = structuredClone(find(copy.split('.')));
+  else if (add) node[last] += add;
+  else if (bytes) node[last] = node[last].slice(0, 2 + 2 * at) + bytes + node[last].slice(2 + 2 * at + bytes.length);
+  else node[last] = set;
+}
+
+function runAlteration({ base, of, edit: change }) {
+  const { request, quote } = structuredClone(byName.get(base));
+  const { data, settlement } = of === 'listing' ? alteredListing(change) : input.listing;
+  if (of === 'quote') edit(quote, change);
+  return verify(request, quote, { routers: data, settlement });
+}
+
+function alteredListing(change) {
+  const altered = structuredClone(input.listing);
+  edit(altered, change);
+  return altered;
+}
+
+/** Every place in a JSON value: its path, its holder and its key. */
+function places(node, path = '') {
+  if (typeof node !== 'object' || node === null) return [];
+  return Object.keys(node).flatMap((key) =>
+    [{ path: path ? `${path}.${key}` : key, holder: node, key }, ...places(node[key], path ? `${path}.${key}` : key)]);
+}
+
+/** What of a quote may be anything, since nobody can check it. There may be no details. Times only need to be times. */
+const FREE = new RegExp('^details$|^details\\.(arrival\\.seconds|arrival\\.deductions\\.\\d\\.by|validUntil|issuerFee\\.(percentage|origin)|' +
+  'integrator\\.(registry|checkedAt)|checks\\.\\w+\\.actual|reason)$');
+
+/** Other values than the true one, of the same form: other digits, one at a time; of long ones, one in each byte. */
+function lies(value) {
+  if (typeof value === 'number') return [Number('1' + value), 7];
+  if (typeof value === 'boolean') return [!value];
+  if (typeof value !== 'string') return [];
+  const all = [value + '0'];
+  for (let i = value.startsWith('0x') ? 3 : 0; i < value.length; i += value.length > 100 ? 2 : 1) {
+    all.push(value.slice(0, i) + (value[i] === '1' ? '2' : '1') + value.slice(i + 1));
+  }
+  return all;
+}
+
+/** Whether a changed call costs nobody anything: a note of the same length, or a burn's maxFee within 1.2 % and its rounding. */
+function harmless({ request }, path, truth, lie) {
+  if (path === 'details.arrival.unshieldAmount' && !/\D/.test(lie)) {
+    return BigInt(lie) >= BigInt(request.amount) && BigInt(lie) * 100n <= BigInt(request.amount) * 101n;
+  }
+  if (path !== 'methodParameters.calldata' || lie.length !== truth.length) return false;
+  const shields = request.recipient.startsWith('0zk');
+  const [from, to] = shields ? [10 + 64 * 7, 10 + 64 * 7 + 320] : [10 + 64 * 5, 10 + 64 * 6];
+  if (lie.slice(0, from) !== truth.slice(0, from) || lie.slice(to) !== truth.slice(to)) return false;
+  return shields || (lie.startsWith('0x779b432d') && BigInt('0x' + lie.slice(from, to)) * 1000n <= BigInt(request.amount) * 12n + 3000n);
+}
+
+/** Alters every value of a quote, digit by digit, and lists the lies that pass. */
+function tellLies(base) {
+  const { request, quote } = structuredClone(base);
+  const result = { told: 0, passed: [] };
+  for (const { path, holder, key } of places(quote)) {
+    const truth = holder[key];
+    for (const lie of lies(truth)) {
+      holder[key] = lie;
+      result.told++;
+      if (verify(request, quote, listing).ok && !FREE.test(path) && !harmless(base, path, truth, lie)) result.passed.push(`${path}: ${lie}`);
+    }
+    Array.isArray(holder) ? (holder[key] = null) : delete holder[key];
+    result.told++;
+    if (verify(request, quote, listing).ok && !FREE.test(path) && !(path.endsWith('.deductions') && truth.length === 0)) { // no list is an empty one
+      result.passed.push(`${path} is left out`);
+    }
+    holder[key] = truth;
+  }
+  return result;
+}
+
+const refuse = () => { throw new Error('read'); };
+const thrower = new Proxy({}, { get: refuse, ownKeys: refuse, getOwnPropertyDescriptor: refuse });
+let deep = [];
+for (let i = 0; i < 100_000; i++) deep = [deep];
+const HOSTILE = [
+  undefined, null, true, false, -1, 0.1, NaN, Infinity, 1e300, 10n, Symbol('s'), () => 1, '', '0x', '0X0', '-1', '1e5', ' 1',
+  '\u0661', 'constructor', '__proto__', '9'.repeat(79), '0'.repeat(1_000_000), '0x' + 'f'.repeat(1_000_001), '0x095ff22d',
+  '0x779b432d', '0x095ea7b3', '0x779b432d' + 'f'.repeat(64 * 20), [], [[]], {}, Object.create(null), { length: 3 },
+  { length: -1 }, new Array(3), new Date(NaN), deep, thrower,
+];
+
+/** What is wrong with a report on a hostile value, or nothing. Only what throws when it is read may be unforeseen. */
+function misreported(report, mayPass, value) {
+  const { ok, problems, unchecked, checked, calls } = report;
+  if (![problems, unchecked, checked, calls].every(Array.isArray) || ok !== (problems.length === 0)) return 'a malformed report';
+  if (!ok && calls.length > 0) return 'calls in spite of problems';
+  if (ok && !mayPass) return 'passes';
+  if (JSON.stringify(report).length > 20_000) return 'a report without bounds';
+  const unforeseen = problems.some((problem) => problem.includes('cannot be read'));
+  return unforeseen && value !== thrower ? 'not foreseen' : undefined;
+}
+
+/** Puts hostile values everywhere. Nothing may be thrown, and a quote may pass only with one where nobody can check. */
+function meetHostility(base) {
+  const result = { tried: 0, wrong: [] };
+  const attempt = (what, mayPass, value, run) => {
+    result.tried++;
+    let wrong;
+    try {
+      wrong = misreported(run(), mayPass, value);
+    } catch (error) {
+      wrong = String(error);
+    }
+    if (wrong) result.wrong.push(`${what}: ${wrong}`);
+  };
+  HOSTILE.forEach((value, i) => {
+    attempt(`hostile value ${i} as request`, false, value, () => verify(value, base.quote, listing));
+    attempt(`hostile value ${i} as quote`, false, value, () => verify(base.request, value, listing));
+    attempt(`hostile value ${i} as known`, false, value, () => verify(base.request, base.quote, value));
+    if (decode(value) !== null) result.wrong.push(`hostile value ${i} is decoded`);
+    const whole = structuredClone({ request: base.request, quote: base.quote, known: { ...listing, routers: listing.routers.slice(0, 6) } });
+    for (const { path, holder, key } of places(whole)) {
+      if (!path.includes('.')) continue;
+      const truth = holder[key];
+      holder[key] = value;
+      attempt(`hostile value ${i} as ${path}`, mayPassAs(path, value, truth), value, () => verify(whole.request, whole.quote, whole.known));
+      holder[key] = truth;
+    }
+  });
+  const { request, quote } = structuredClone(base);
+  const calldata = base.quote.methodParameters.calldata;
+  for (let end = 0; end < calldata.length; end++) {
+    const cut = calldata.slice(0, end);
+    quote.methodParameters.calldata = cut;
+    attempt(`${end} characters of calldata`, false, cut, () => verify(request, quote, listing));
+    if (decode(cut) !== null) result.wrong.push(`${end} characters of calldata are decoded`);
+  }
+  return result;
+}
+
+/** A row of another token, an optional parameter and the time may be anything. */
+function mayPassAs(path, value, truth) {
+  const [where, ...inner] = path.split('.');
+  if (where !== 'quote' || Object.is(value, truth)) return true;
+  const field = inner.join('.');
+  if (field === 'details') return value === undefined;
+  if (field === 'details.checks') return value === null;
+  if (field === 'details.arrival.deductions') return truth.length === 0;
+  return FREE.test(field);
+}
+
+export default JSON.stringify({
+  pairs,
+  quotes: Object.fromEntries(input.quotes.map(({ name, request, quote }) => [name, verify(request, quote, listing)])),
+  alterations: Object.fromEntries(input.alterations.map((alteration) => [alteration.name, runAlteration(alteration)])),
+  requests: Object.fromEntries(input.requests.map(({ name, base, change }) =>
+    [name, verify({ ...byName.get(base).request, ...change }, byName.get(base).quote, listing)])),
+  decoded: input.calldata.map(decode),
+  lies: Object.fromEntries(input.lies.map((name) => [name, tellLies(byName.get(name))])),
+  hostility: Object.fromEntries(input.hostile.map((name) => [name, meetHostility(byName.get(name))])),
+}, (_, value) => (typeof value === 'bigint' ? String(value) : value));

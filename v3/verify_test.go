@@ -1,0 +1,352 @@
+package v3_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/fee"
+)
+
+// verifyInput is what testdata/verify/run.mjs reads.
+type verifyInput struct {
+	Listing     json.RawMessage `json:"listing"`
+	Now         time.Time       `json:"now"`
+	Quotes      []verifyQuote   `json:"quotes"`
+	Alterations []alteration    `json:"alterations"`
+	Requests    []otherRequest  `json:"requests"`
+	Calldata    []string        `json:"calldata"`
+	Lies        []string        `json:"lies"`    // the quotes that are altered digit by digit
+	Hostile     []string        `json:"hostile"` // the quotes in which every value is replaced by hostile ones
+
+	decoded []decodedCall // what Calldata must decode to
+}
+
+type verifyQuote struct {
+	Name    string            `json:"name"`
+	Request map[string]string `json:"request"`
+	Quote   json.RawMessage   `json:"quote"`
+}
+
+// alteration of a quote or of the router listing. The Go client has the same, in cmd/internal/wallet.
+type alteration struct {
+	Name string          `json:"name"`
+	Of   string          `json:"of"`
+	Base string          `json:"base"`
+	Edit json.RawMessage `json:"edit"`
+	JS   string          `json:"js"` // what one of the problems must say
+}
+
+// otherRequest is a request that a quote was not given for.
+type otherRequest struct {
+	Name   string            `json:"name"`
+	Base   string            `json:"base"`
+	Change map[string]string `json:"change"`
+
+	says string
+}
+
+type decodedCall struct {
+	Function  string            `json:"function"`
+	Arguments map[string]string `json:"arguments"`
+	Hook      map[string]string `json:"hook"`
+}
+
+// verifyOutput is what run.mjs makes of its input.
+type verifyOutput struct {
+	Pairs                         []verifyPair
+	Quotes, Alterations, Requests map[string]verifyReport
+	Decoded                       []decodedCall
+	Lies                          map[string]struct {
+		Told   int
+		Passed []string
+	}
+	Hostility map[string]struct {
+		Tried int
+		Wrong []string
+	}
+}
+
+type verifyReport struct {
+	OK, Expired                  bool
+	Problems, Unchecked, Checked []string
+	Calls                        []verifyCall
+}
+
+type verifyCall struct{ To, Data, Value string }
+
+type verifyPair struct {
+	SrcChain, DstChain chain.ID
+	SrcToken, DstToken verifyToken
+	Type               string
+	Fee                json.Number
+	Min, Max           string
+}
+
+type verifyToken struct {
+	Address, Symbol string
+	Decimals        uint8
+	ChainID         chain.ID
+}
+
+// TestVerify runs verify.js where wallets run it.
+func TestVerify(t *testing.T) {
+	input := readVerifyInput(t)
+	folder := t.TempDir()
+	data, err := json.Marshal(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, folder, "input.json", data)
+	writeFile(t, folder, "verify.mjs", readFile(t, "verify.js"))
+	writeFile(t, folder, "run.mjs", readFile(t, "../testdata/verify/run.mjs"))
+
+	t.Run("node", func(t *testing.T) { judge(t, input, runInNode(t, folder)) })
+}
+
+func runInNode(t *testing.T, folder string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node on this machine, and in CI verify.js must be tested; install the package nodejs")
+		}
+		t.Skip("SKIPPED, NOT TESTED: there is no node on this machine; install the package nodejs to test verify.js")
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "--input-type=module", "--eval",
+		`import output from "./run.mjs"; process.stdout.write(output)`)
+	cmd.Dir, cmd.Stderr = folder, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// readVerifyInput collects the cases: every quote on record, with details and without, and what is altered in them.
+func readVerifyInput(t *testing.T) verifyInput {
+	t.Helper()
+	input := verifyInput{Now: time.Date(2026, time.November, 15, 12, 0, 1, 0, time.UTC)}
+	files, err := filepath.Glob("../testdata/v3/*.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".http")
+		request, body := readExchange(t, path)
+		switch {
+		case name == "routers":
+			input.Listing = body
+		case request["amount"] != "" && body != nil:
+			input.Quotes = append(input.Quotes, verifyQuote{name, request, body})
+		}
+	}
+
+	var details struct {
+		Quotes []struct {
+			Name, Golden, From string
+			Details            json.RawMessage
+		}
+		Alterations []alteration
+	}
+	decodeFile(t, "../testdata/verify/details.json", &details)
+	for _, d := range details.Quotes {
+		request, body := readExchange(t, "../testdata/v3/"+d.Golden+".http")
+		if d.From != "" {
+			request["from"] = d.From
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(body, &fields); err != nil {
+			t.Fatal(err)
+		}
+		fields["details"] = d.Details
+		if body, err = json.Marshal(fields); err != nil {
+			t.Fatal(err)
+		}
+		input.Quotes = append(input.Quotes, verifyQuote{"details/" + d.Name, request, body})
+	}
+	for _, a := range details.Alterations {
+		input.Alterations = append(input.Alterations, alteration{"details/" + a.Name, "quote", "details/" + a.Base, a.Edit, a.JS})
+	}
+	var alterations []alteration
+	decodeFile(t, "../testdata/verify/alterations.json", &alterations)
+	input.Alterations = append(input.Alterations, alterations...)
+	input.Hostile = []string{
+		"details/allowance in place", "details/native", "details/burn with an integrator", "details/shielding", "details/unshielding",
+	}
+	input.Lies = append([]string{
+		"pair-usdc-1-to-usdc-369", "pair-eth-1-to-weth-369", "pair-usdc-369-to-usdc-56", "pair-usdc-59144-to-usdc-369",
+		"integrator-address", "integrator-burn", "pair-usdc-1-to-usdc-69696969", "details/reset", "details/chain not read",
+	}, input.Hostile...)
+	input.Requests = otherRequests
+	input.Calldata, input.decoded = readVectors(t)
+	return input
+}
+
+// otherRequests are all to be refused.
+var otherRequests = []otherRequest{
+	{"another amount", "pair-usdc-1-to-usdc-369", map[string]string{"amount": "123456788"}, "srcAmount is 123456789, but must be 123456788."},
+	{"another destination", "pair-usdc-369-to-usdc-1", map[string]string{"dstChain": "8453"}, "destToken.chainId is 1, but must be 8453."},
+	{"another token", "pair-usdc-1-to-usdc-369", map[string]string{"srcToken": "USDT"}, "srcToken.symbol is USDC, but must be USDT."},
+	{"another recipient", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "arguments.recipient is 0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed, but must be 0xfb69"},
+	{"an integrator", "pair-usdc-1-to-usdc-369", map[string]string{"integratorId": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "fee.integrator.id is left out"},
+	{"another integrator", "integrator-address", map[string]string{"integratorId": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "arguments.integratorId is 0x"},
+	{"no such pair", "pair-usdc-1-to-usdc-369", map[string]string{"dstChain": "10"}, "request must have a supported pair"},
+	{"chain in hexadecimal", "pair-usdc-1-to-usdc-369", map[string]string{"srcChain": "0x1"}, "request must have a supported pair"},
+	{"no amount", "pair-usdc-1-to-usdc-369", map[string]string{"amount": ""}, "request.amount is , but must be 10000000 to 25000000000."},
+	{"amount with a fraction", "pair-usdc-1-to-usdc-369", map[string]string{"amount": "10.5"}, "request.amount is 10.5"},
+	{"amount below the least", "pair-usdc-1-to-usdc-369", map[string]string{"amount": "9999999"}, "request.amount is 9999999"},
+	{"amount above the most", "pair-eth-1-to-weth-369", map[string]string{"amount": "20000000000000000001"}, "request.amount is 20000000000000000001"},
+	{"recipient: zero", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x0000000000000000000000000000000000000000"}, "request.recipient"},
+	{"recipient: below 0x10000", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x000000000000000000000000000000000000ffff"}, "request.recipient"},
+	{"recipient: native sentinel", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"}, "request.recipient"},
+	{"recipient: destination token", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07"}, "request.recipient"},
+	{"recipient: a router", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x4D7eD8Dac5a922CEffC95795b6196Ab8E74B80E5"}, "request.recipient"},
+	{"recipient: the receiver", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x25b3Af079309a5477760AC0405107952d11c8fd9"}, "request.recipient"},
+	{"recipient: short", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0x12"}, "request.recipient"},
+	{"recipient: 0zk on a public chain", "pair-usdc-1-to-usdc-369", map[string]string{"recipient": "0zk1" + strings.Repeat("q", 123)}, "request.recipient"},
+	{"recipient: EVM in a pool", "pair-usdc-1-to-usdc-69696969", map[string]string{"recipient": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "request.recipient must be a 0zk address"},
+	{"recipient type 2 on a public chain", "pair-usdc-1-to-usdc-369", map[string]string{"recipientType": "2"}, "request.recipientType"},
+	{"integrator: zero", "pair-usdc-1-to-usdc-369", map[string]string{"integratorId": "0x0000000000000000000000000000000000000000"}, "request.integratorId"},
+	{"integrator: not padded with zeros", "pair-usdc-1-to-usdc-369", map[string]string{"integratorId": "0x01" + strings.Repeat("0", 22) + "fB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "request.integratorId"},
+}
+
+// judge holds what verify.js said against what it should have said.
+func judge(t *testing.T, input verifyInput, data []byte) {
+	t.Helper()
+	var got verifyOutput
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range input.Quotes {
+		judgeQuote(t, q, got.Quotes[q.Name], input.Now)
+	}
+	if len(input.Quotes) < 86 {
+		t.Errorf("only %d quotes were checked, fewer than there are pairs", len(input.Quotes))
+	}
+	for _, a := range input.Alterations {
+		wantRefused(t, a.Name, got.Alterations[a.Name], a.JS)
+	}
+	for _, r := range input.Requests {
+		wantRefused(t, "request: "+r.Name, got.Requests[r.Name], r.says)
+	}
+	for name, lies := range got.Lies {
+		if lies.Told < 250 || len(lies.Passed) != 0 {
+			t.Errorf("%s: of %d lies these pass: %q", name, lies.Told, lies.Passed)
+		}
+	}
+	for name, hostility := range got.Hostility {
+		if hostility.Tried < 1000 || len(hostility.Wrong) != 0 {
+			t.Errorf("%s: of %d hostile inputs these go wrong: %.2000q", name, hostility.Tried, hostility.Wrong)
+		}
+	}
+	if len(got.Lies) != len(input.Lies) || len(got.Hostility) != len(input.Hostile) {
+		t.Errorf("got lies about %d quotes and hostile values in %d, want %d and %d", len(got.Lies), len(got.Hostility), len(input.Lies), len(input.Hostile))
+	}
+	judgePairs(t, got.Pairs)
+	if g, w := fmt.Sprintf("%q", got.Decoded), fmt.Sprintf("%q", input.decoded); g != w {
+		t.Errorf("the calldata vectors decode to\n%s\nwant\n%s", g, w)
+	}
+}
+
+// judgeQuote wants a quote accepted, and its own transactions given.
+func judgeQuote(t *testing.T, q verifyQuote, got verifyReport, now time.Time) {
+	t.Helper()
+	var quote struct {
+		To               string
+		Approval         *struct{ Token, Calldata string }
+		MethodParameters struct{ Calldata, Value string }
+		Details          *struct{ ValidUntil time.Time }
+	}
+	if err := json.Unmarshal(q.Quote, &quote); err != nil {
+		t.Fatal(err)
+	}
+	checked := []string{"limits", "contract", "route", "tokens", "fees", "amounts", "calldata", "value", "approval"}
+	if quote.Details != nil {
+		checked = append(checked, "sendCalls", "details")
+	}
+	if !got.OK || len(got.Problems) != 0 || !slices.Equal(got.Checked, checked) {
+		t.Errorf("%s: got %v, checked %q, want it accepted after checking %q", q.Name, got.Problems, got.Checked, checked)
+	}
+	var calls []verifyCall
+	if a := quote.Approval; a != nil {
+		calls = append(calls, verifyCall{strings.ToLower(a.Token), a.Calldata, "0x0"})
+	}
+	calls = append(calls, verifyCall{strings.ToLower(quote.To), quote.MethodParameters.Calldata, quote.MethodParameters.Value})
+	if !slices.Equal(got.Calls, calls) {
+		t.Errorf("%s: got calls %v, want %v", q.Name, got.Calls, calls)
+	}
+	unchecked := strings.Join(got.Unchecked, "\n")
+	private := func(id string) bool { return id == "69696969" || id == "96969696" }
+	for words, want := range map[string]bool{
+		"only the owner of the 0zk address can open it":              private(q.Request["dstChain"]),
+		"RAILGUN's own fee":                                          private(q.Request["srcChain"]) || private(q.Request["dstChain"]),
+		"The integrator's fee of 0.25 %: only its registry on chain": q.Request["integratorId"] != "",
+		"The issuer's fee: at most maxFee":                           strings.HasPrefix(quote.MethodParameters.Calldata, "0x779b432d"),
+		"only the chain can tell":                                    q.Request["from"] != "" && quote.Details != nil,
+	} {
+		if strings.Contains(unchecked, words) != want {
+			t.Errorf("%s: unchecked is %q, want %q in it: %v", q.Name, unchecked, words, want)
+		}
+	}
+	if want := quote.Details != nil && now.After(quote.Details.ValidUntil); got.Expired != want {
+		t.Errorf("%s: got expired %v, want %v", q.Name, got.Expired, want)
+	}
+}
+
+func wantRefused(t *testing.T, name string, got verifyReport, says string) {
+	t.Helper()
+	if got.OK || len(got.Calls) != 0 || says == "" || !strings.Contains(strings.Join(got.Problems, "\n"), says) {
+		t.Errorf("%s: got ok %v, %d calls and %q, want a problem that says %q", name, got.OK, len(got.Calls), got.Problems, says)
+	}
+}
+
+// judgePairs compares the tables with those that the service quotes from.
+func judgePairs(t *testing.T, got []verifyPair) {
+	t.Helper()
+	var want []verifyPair
+	for _, p := range chain.Pairs() {
+		route := "DIRECT"
+		if p.Route == chain.CCTPInbound {
+			route = "CCTP_INBOUND"
+		}
+		limits := fault.From(fee.CheckLimits(&p.SrcToken, new(uint256.Int)))
+		want = append(want, verifyPair{
+			p.Src, p.Dst, mapToken(p.SrcToken), mapToken(p.DstToken), route,
+			json.Number(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)), limits.MinAmount, limits.MaxAmount,
+		})
+	}
+	for _, p := range got {
+		if !slices.Contains(want, p) {
+			t.Errorf("%+v is not a pair of the service", p)
+		}
+	}
+	for _, p := range want {
+		if !slices.Contains(got, p) {
+			t.Errorf("the pair %+v is missing", p)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %d pairs, want %d", len(got), len(want))
+	}
+}
+
+func mapToken(t chain.Token) verifyToken {
+	return verifyToken{t.Address.String(), t.Symbol, t.Decimals, t.ChainID}
+}
+
+// TestVerifySize keeps the file small enough to be read before it is copied.
+func TestVerifySize(t *testing.T) {
+	if got := len(readFile(t, "verify.js")); got > 20_000 {
+		t.Errorf("verify.js has %d bytes, want at most 20000", got)
+	}
+}

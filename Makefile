@@ -1,4 +1,4 @@
-.PHONY: run help build devnet test check unit deletable redis postgres node bench soak vectors contract contracts interop
+.PHONY: run help build devnet test check unit deletable redis postgres node browser bench soak vectors contract contracts interop
 
 run: ## serve the gateway on :8080
 	go run ./cmd/gateway
@@ -15,7 +15,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show;
 test: check unit deletable ## install what the tests need and check everything CI checks
 
 # The Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,contracts golden journal referee steps)
+packages := ./... $(addprefix ./testdata/,browser contracts golden journal referee steps)
 
 # Everything is compiled once, with the race detector: for vet, for staticcheck, for the tests, and by the tests that
 # build a gateway. Only the program staticcheck itself is built without, since it would be slow.
@@ -27,7 +27,7 @@ check: ## check formatting, go.mod, vet and staticcheck
 	$(race) go vet $(packages)
 	tool=$$(go tool -n staticcheck) && $(race) $$tool $(packages)
 
-unit: redis postgres node ## run the tests with the race detector
+unit: redis postgres node browser ## run the tests with the race detector
 	$(race) go test -shuffle=on $(packages)
 
 deletable: ## delete each older version in a copy, and test what is left
@@ -41,6 +41,9 @@ postgres: ## install PostgreSQL for the tests, if run as root
 
 node: ## install Node.js for the tests, if run as root
 	.ci/node
+
+browser: ## install Chromium for the tests, if run as root
+	.ci/browser
 
 bench: ## measure the parts, then the served gateway beside alternatives: minutes, on a quiet machine, npm for some
 	go test -run '^$$' -bench . -benchmem ./...

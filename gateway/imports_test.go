@@ -50,6 +50,7 @@ var layers = map[string][]string{
 	"cmd/soak":             {"cmd/internal/*", "testdata/referee"},
 	"cmd/quote":            {"shared/chain", "cmd/internal/wallet"},
 
+	"testdata/browser":   {},
 	"testdata/contracts": {},
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},

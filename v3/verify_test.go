@@ -3,6 +3,8 @@ package v3_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/testdata/browser"
 )
 
 // verifyInput is what testdata/verify/run.mjs reads.
@@ -110,8 +114,11 @@ func TestVerify(t *testing.T) {
 	writeFile(t, folder, "input.json", data)
 	writeFile(t, folder, "verify.mjs", readFile(t, "verify.js"))
 	writeFile(t, folder, "run.mjs", readFile(t, "../testdata/verify/run.mjs"))
+	writeFile(t, folder, "page.html", []byte(`<!DOCTYPE html><link rel="icon" href="data:,">`+
+		`<script>output = import("./run.mjs").then((run) => run.default)</script>`))
 
 	t.Run("node", func(t *testing.T) { judge(t, input, runInNode(t, folder)) })
+	t.Run("browser", func(t *testing.T) { judge(t, input, runInBrowser(t, folder)) })
 }
 
 func runInNode(t *testing.T, folder string) []byte {
@@ -130,6 +137,21 @@ func runInNode(t *testing.T, folder string) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func runInBrowser(t *testing.T, folder string) []byte {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in the short form")
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	t.Cleanup(server.Close)
+	page := browser.Open(t, server.URL+"/page.html")
+	out, err := chromedp.Run(page.Context(), chromedp.Evaluate[string]("output", chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(out)
 }
 
 // readVerifyInput collects the cases: every quote on record, with details and without, and what is altered in them.

@@ -105,6 +105,9 @@ type verifyToken struct {
 
 // TestVerify runs verify.js where wallets run it.
 func TestVerify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in the short form")
+	}
 	input := readVerifyInput(t)
 	folder := t.TempDir()
 	data, err := json.Marshal(input)
@@ -141,9 +144,6 @@ func runInNode(t *testing.T, folder string) []byte {
 
 func runInBrowser(t *testing.T, folder string) []byte {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("not in the short form")
-	}
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 	t.Cleanup(server.Close)
 	page := browser.Open(t, server.URL+"/page.html")

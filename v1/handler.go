@@ -29,7 +29,7 @@ func Module(quoter Quoter) web.Module {
 		Routes: []web.Route{
 			{Path: "/v1/quote", Quotes: true, Handle: h.quote},
 			{Path: "/swap/v1/quote", Quotes: true, Handle: h.quote},
-			{Path: "/v1/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+			{Path: "/v1/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: mapFault,

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -29,17 +30,22 @@ type Health struct {
 //go:embed openapi.yaml
 var contract []byte
 
+//go:embed verify.js
+var verifier []byte
+
 // Module is this version over a core.
 func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Module {
-	h := handler{quoter, deployment, wire.MapRouters(deployment), health}
+	h := handler{quoter, deployment, health}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: []web.Route{
 			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
-			{Path: "/v3/app/routers", Handle: h.listRouters},
-			{Path: "/v3/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
+			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
+			{Path: "/v3/verify.js", Handle: web.Document("text/javascript; charset=utf-8", verifier, 5*time.Minute), Free: true},
+			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
@@ -49,7 +55,6 @@ func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Modu
 type handler struct {
 	quoter     Quoter
 	deployment *chain.Deployment
-	routers    wire.Routers
 	health     Health
 }
 
@@ -65,10 +70,6 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
-}
-
-func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {
-	return web.JSON(w, http.StatusOK, h.routers)
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {

@@ -13,6 +13,9 @@ func mapQuote(q *quote.Quote) *wire.Body {
 	b.Approval("approval", &q.Approval)
 	b.Call("methodParameters", q)
 	b.Route("route", q.Pair.Route)
+	if q.Details != nil {
+		mapDetails(b, q)
+	}
 	return b
 }
 

@@ -24,25 +24,22 @@ var contract []byte
 
 // Module is this version over a core.
 func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
-	h := handler{quoter, wire.MapRouters(deployment)}
+	h := handler{quoter}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
-			{Path: "/v3legacy/app/routers", Handle: h.listRouters},
-			{Path: "/v3legacy/openapi.yaml", Handle: web.File("application/yaml", contract), Free: true},
+			{Path: "/v3legacy/app/routers", Handle: wire.ListRouters(deployment)},
+			{Path: "/v3legacy/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
 }
 
-type handler struct {
-	quoter  Quoter
-	routers wire.Routers
-}
+type handler struct{ quoter Quoter }
 
 func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	query := wire.QueryOf(r)
@@ -56,8 +53,4 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
-}
-
-func (h handler) listRouters(w http.ResponseWriter, _ *http.Request) error {
-	return web.JSON(w, http.StatusOK, h.routers)
 }

@@ -86,7 +86,7 @@ func (d *devnet) explain(q *wallet.Checked) {
 		d.line("   A wallet unshields %s.", q.ToUnshield())
 	}
 	if q.Swap.Dst.Private() {
-		d.line("   %s arrives in the pool: %s.", wallet.Money(q.Arrives, token), wallet.LessRailgun(q.Dest, token))
+		d.line("   %s arrives in the pool: %s.", wallet.Money(q.Arrives, token), wallet.LessRailgun(q.Dest, token, q.Railgun.ShieldBPS))
 		d.line("   %s", wallet.RailgunWait)
 	}
 	for _, what := range q.Unchecked {

@@ -90,7 +90,7 @@ func (w *world) wantShielded(t *testing.T, s wallet.Swap, amount *big.Int, recei
 		t.Fatal(err)
 	}
 	equal(t, "shielded token", note.Token, s.DstToken.Address)
-	equal(t, "shielded amount", note.Value, wallet.AfterRailgun(amount, wallet.RailgunBPS))
+	equal(t, "shielded amount", note.Value, wallet.AfterRailgun(amount, 25))
 	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), amount)
 	wantNote(t, s.Recipient, note.Recipient())
 }

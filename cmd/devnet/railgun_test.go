@@ -7,6 +7,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
@@ -15,7 +16,7 @@ func TestExplainsRailgunsFee(t *testing.T) {
 	explain := func(q *wallet.Checked) string {
 		var said strings.Builder
 		d := &devnet{printer: &printer{out: &said}}
-		q.Protocol, q.Integrator = new(big.Int), new(big.Int)
+		q.Protocol, q.Integrator, q.Railgun = new(big.Int), new(big.Int), chain.Reference().Railgun
 		d.explain(q)
 		return said.String()
 	}

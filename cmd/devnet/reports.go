@@ -85,8 +85,9 @@ func account(p *reference.Payout) string {
 	net := p.Settlement.Amount
 	text := fmt.Sprintf("%s to %s on chain %s", wallet.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
 	if p.RecipientType != 0 {
+		bps := chain.Reference().Railgun.ShieldBPS
 		text = fmt.Sprintf("%s to a private balance on chain %s (%s)",
-			wallet.Money(wallet.AfterRailgun(net, wallet.RailgunBPS), token), p.DstChain, wallet.LessRailgun(net, token))
+			wallet.Money(wallet.AfterRailgun(net, bps), token), p.DstChain, wallet.LessRailgun(net, token, bps))
 	}
 	text += "; fees " + wallet.Money(p.Settlement.ProtocolFee, token)
 	if p.Settlement.IntegratorFee.Sign() > 0 {

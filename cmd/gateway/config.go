@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -38,6 +39,7 @@ type config struct {
 	IssuerFees  cctp.Config
 	RPC         rpc.Config
 	Integrators integrator.Config
+	Quote       quote.Config
 }
 
 func readConfig(ctx context.Context, env envconfig.Lookuper) (*config, error) {
@@ -68,7 +70,7 @@ func (c *config) validate() error {
 	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
 		problems = append(problems, fmt.Errorf("DRAIN_DELAY: %s is not between 0s and 1m", c.DrainDelay))
 	}
-	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.RPC.Validate(), c.Integrators.Validate())
+	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.RPC.Validate(), c.Integrators.Validate(), c.Quote.Validate())
 	return errors.Join(problems...)
 }
 

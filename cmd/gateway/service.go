@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -73,7 +74,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	}
 	modules := gateway.Modules(gateway.Core{
 		Deployment: deployment,
-		Engine:     quote.NewEngine(deployment, fees, registry),
+		Engine:     quote.NewEngine(quote.Parts{Deployment: deployment, IssuerFees: fees, Integrators: registry, Accounts: account.New(chains, nil), TTL: cfg.Quote.TTL}),
 		Registries: registry.Health,
 		IssuerFees: fees.State,
 	})

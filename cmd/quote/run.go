@@ -73,7 +73,7 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 	}
 	arrives := wallet.Money(checked.Arrives, o.swap.DstToken)
 	if o.swap.Dst.Private() {
-		fmt.Fprintf(stderr, "Sent. %s will arrive in %s: %s. %s\n", arrives, name(o.swap.Dst), wallet.LessRailgun(checked.Dest, o.swap.DstToken), wallet.RailgunWait)
+		fmt.Fprintf(stderr, "Sent. %s will arrive in %s: %s. %s\n", arrives, name(o.swap.Dst), wallet.LessRailgun(checked.Dest, o.swap.DstToken, checked.Railgun.ShieldBPS), wallet.RailgunWait)
 	} else {
 		fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", arrives, name(o.swap.Dst))
 	}
@@ -91,7 +91,7 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 		line("unshield", "%s", q.ToUnshield())
 	}
 	if s.Dst.Private() {
-		line("arrives", "%s in the pool: %s, for %s", wallet.Money(q.Arrives, s.DstToken), wallet.LessRailgun(q.Dest, s.DstToken), s.Recipient)
+		line("arrives", "%s in the pool: %s, for %s", wallet.Money(q.Arrives, s.DstToken), wallet.LessRailgun(q.Dest, s.DstToken, q.Railgun.ShieldBPS), s.Recipient)
 		line("", wallet.RailgunWait)
 	} else {
 		line("arrives", "%s, for %s", wallet.Money(q.Arrives, s.DstToken), s.Recipient)

@@ -1,5 +1,5 @@
 // Package calldata encodes the input of the transactions, one file per
-// contract, in canonical ABI encoding.
+// contract, in canonical ABI encoding, and reads it back.
 //
 // The calls are few and fixed, so each is encoded word by word: no reflection,
 // no parsing, one allocation of the exact size.

@@ -5,7 +5,11 @@ import (
 	"github.com/holiman/uint256"
 )
 
-const approveSelector = "\x09\x5e\xa7\xb3"
+const (
+	approveSelector   = "\x09\x5e\xa7\xb3"
+	balanceOfSelector = "\x70\xa0\x82\x31"
+	allowanceSelector = "\xdd\x62\xed\x3e"
+)
 
 // Approve is ERC-20's approve(address spender, uint256 amount).
 func Approve(spender common.Address, amount *uint256.Int) []byte {
@@ -13,4 +17,14 @@ func Approve(spender common.Address, amount *uint256.Int) []byte {
 	b = append(b, approveSelector...)
 	b = appendAddress(b, spender)
 	return appendUint(b, amount)
+}
+
+// BalanceOf is ERC-20's balanceOf(address owner).
+func BalanceOf(owner common.Address) []byte {
+	return appendAddress([]byte(balanceOfSelector), owner)
+}
+
+// Allowance is ERC-20's allowance(address owner, address spender).
+func Allowance(owner, spender common.Address) []byte {
+	return appendAddress(appendAddress([]byte(allowanceSelector), owner), spender)
 }

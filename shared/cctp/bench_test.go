@@ -26,25 +26,25 @@ func liveFees(b testing.TB) *cctp.Fees {
 // TestARateAllocatesNothing holds the path of every burn's quote to it.
 func TestARateAllocatesNothing(t *testing.T) {
 	f := liveFees(t)
-	if got := testing.AllocsPerRun(1000, func() { f.Rate(linea) }); got != 0 {
+	if got := testing.AllocsPerRun(1000, func() { f.Of(linea) }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}
 }
 
-func BenchmarkRate(b *testing.B) {
+func BenchmarkOf(b *testing.B) {
 	f := liveFees(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Rate(linea)
+		f.Of(linea)
 	}
 }
 
-func BenchmarkRateParallel(b *testing.B) {
+func BenchmarkOfParallel(b *testing.B) {
 	f := liveFees(b)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			f.Rate(linea)
+			f.Of(linea)
 		}
 	})
 }

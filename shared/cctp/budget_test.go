@@ -37,7 +37,7 @@ func TestTheServiceIsSparedWhateverHappens(t *testing.T) {
 				for start := time.Now(); time.Since(start) < 15*time.Minute; time.Sleep(5 * time.Second) {
 					now := time.Now()
 					for _, source := range sources() {
-						f.Rate(source)
+						f.Of(source)
 					}
 					if waited := time.Since(now); waited != 0 {
 						t.Fatalf("waited %s for a rate", waited)

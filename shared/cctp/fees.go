@@ -109,14 +109,14 @@ func (f *Fees) Warm(ctx context.Context) {
 	}
 }
 
-// Rate is the fee of burns on a source chain. For a chain that is not the
-// source of a burn it is the highest rate there is, which is safe.
-func (f *Fees) Rate(source chain.ID) Rate {
+// Of is the fee of burns on a source chain. For a chain that is not the source
+// of a burn it has the highest rate there is, which is safe.
+func (f *Fees) Of(source chain.ID) State {
 	s := f.byChain[source]
 	if s == nil {
-		return highest
+		return State{Source: source, Rate: highest, Origin: BuiltIn}
 	}
-	return s.state(time.Now()).Rate
+	return s.state(time.Now())
 }
 
 // State is what each source serves now, by chain.

@@ -30,7 +30,7 @@ func state(t testing.TB, f *cctp.Fees, source chain.ID) cctp.State {
 
 func wantRate(t *testing.T, f *cctp.Fees, source chain.ID, text string) {
 	t.Helper()
-	if got := f.Rate(source); got.String() != text {
+	if got := f.Of(source).Rate; got.String() != text {
 		t.Errorf("chain %s: got %s bps, want %s", source, got, text)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/holiman/uint256"
@@ -82,12 +81,19 @@ func ParseRate(text string) (Rate, error) {
 }
 
 // String is the rate in basis points, as the shortest decimal: "1.3".
-func (r Rate) String() string {
-	bps := strconv.FormatUint(r.nano/nanoPerBPS, 10)
-	if rest := r.nano % nanoPerBPS; rest != 0 {
-		bps += "." + strings.TrimRight(fmt.Sprintf("%09d", rest), "0")
+func (r Rate) String() string { return decimalText(r.nano, 9) }
+
+// Percent is the rate in percent, as the shortest decimal: "0.013".
+func (r Rate) Percent() string { return decimalText(r.nano, 11) }
+
+// decimalText is n with its last digits behind a point.
+func decimalText(n uint64, places int) string {
+	digits := fmt.Sprintf("%0*d", places+1, n)
+	point := len(digits) - places
+	if fraction := strings.TrimRight(digits[point:], "0"); fraction != "" {
+		return digits[:point] + "." + fraction
 	}
-	return bps
+	return digits[:point]
 }
 
 // Estimate is the issuer's fee on amount, rounded up. It is exact for every

@@ -41,6 +41,15 @@ func (id ID) Network() ID {
 // Private reports whether id is a privacy pool.
 func (id ID) Private() bool { return id.Network() != id }
 
+// Name is what people call the chain or the privacy pool.
+func (id ID) Name() string {
+	network, _ := FindNetwork(id)
+	if id.Private() {
+		return "RAILGUN on " + network.Name
+	}
+	return network.Name
+}
+
 // String is the decimal form, as it appears in requests.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
@@ -78,19 +87,23 @@ func otherNotation(text string) (ID, bool) {
 	return 0, false
 }
 
+// IDs lists every routing ID: the public chains and the privacy pools, in order.
+func IDs() []ID { return slices.Clone(allIDs) }
+
 var (
+	allIDs       []ID
 	idByText     = make(map[string]ID, len(networks)+2)
 	supportedIDs string
 )
 
 func init() {
-	ids := []ID{PrivacyEthereum, PrivacyBNB}
+	allIDs = []ID{PrivacyEthereum, PrivacyBNB}
 	for _, n := range networks {
-		ids = append(ids, n.ID)
+		allIDs = append(allIDs, n.ID)
 	}
-	slices.Sort(ids)
-	texts := make([]string, len(ids))
-	for i, id := range ids {
+	slices.Sort(allIDs)
+	texts := make([]string, len(allIDs))
+	for i, id := range allIDs {
 		texts[i] = id.String()
 		idByText[texts[i]] = id
 	}

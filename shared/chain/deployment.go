@@ -14,11 +14,20 @@ import (
 type Deployment struct {
 	Name       string
 	Settlement Settlement
+	Railgun    Railgun
 	Warnings   []string // what is accepted but may not be meant, in words
 
 	targets    map[sourceKey]Address
 	registries map[ID]Address
 	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
+	seconds    map[pairKey]uint32
+}
+
+// Railgun is what RAILGUN takes for itself, in basis points. It is not part of
+// our fees. Its owner can change it.
+type Railgun struct {
+	ShieldBPS   uint16 `json:"shieldBps"`   // of what is shielded
+	UnshieldBPS uint16 `json:"unshieldBps"` // of what is unshielded
 }
 
 // Settlement is where burned USDC is minted again and sent on to the hub.
@@ -59,6 +68,9 @@ func Reference() *Deployment {
 func (d *Deployment) Target(p *Pair) Address {
 	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
 }
+
+// Seconds is how long a swap usually takes, 0 if the deployment does not say.
+func (d *Deployment) Seconds(p *Pair) uint32 { return d.seconds[p.key()] }
 
 // FeeChain is the network of the pool that pays out a swap to dst. The fees are
 // calculated there, and its integrator registry applies.

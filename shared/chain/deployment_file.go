@@ -22,6 +22,18 @@ type deploymentFile struct {
 	Retired    []poolRow         `json:"retired,omitempty"`    // never quoted, never listed
 	Registries map[string]string `json:"registries"`           // by pool chain
 	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual address
+	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
+	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
+}
+
+// secondsRow states the time of all pairs that match what it names.
+type secondsRow struct {
+	Type     string `json:"type,omitempty"`
+	SrcChain ID     `json:"srcChain,omitempty"`
+	SrcToken string `json:"srcToken,omitempty"`
+	DstChain ID     `json:"dstChain,omitempty"`
+	DstToken string `json:"dstToken,omitempty"`
+	Seconds  uint32 `json:"seconds"`
 }
 
 type poolRow struct {
@@ -53,6 +65,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 			targets:    make(map[sourceKey]Address),
 			registries: make(map[ID]Address),
 			contracts:  make(map[common.Address]bool),
+			seconds:    make(map[pairKey]uint32),
 		},
 	}
 	if file.Name == "" {
@@ -63,6 +76,8 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.messengers(file.Messengers)
 	b.registryRows(file.Registries)
 	b.retired(file.Retired)
+	b.times(file.Seconds)
+	b.railgun(file.Railgun)
 	b.coverage()
 	b.warnOfSharedRouters()
 	if err := errors.Join(decodeErr, errors.Join(b.problems...)); err != nil {
@@ -150,6 +165,47 @@ func (b *builder) retired(rows []poolRow) {
 			if target == router && target != (Address{}) && src.id.Network() == row.ChainID.Network() {
 				b.problem("%s: the same router is the current one of %s on %s", at, src.symbol, src.id)
 			}
+		}
+	}
+}
+
+// times fills in how long swaps take. Where several rows match a pair, the last
+// counts.
+func (b *builder) times(rows []secondsRow) {
+	const week = 7 * 24 * 60 * 60
+	for i, row := range rows {
+		if row.Seconds == 0 || row.Seconds > week {
+			b.problem("seconds[%d].seconds: %d is not between 1 and %d, a week", i, row.Seconds, week)
+		}
+		matched := false
+		for _, p := range allPairs {
+			if row.matches(p) {
+				matched = true
+				b.seconds[p.key()] = row.Seconds
+			}
+		}
+		if !matched {
+			b.problem("seconds[%d]: no supported pair matches it; type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols", i)
+		}
+	}
+}
+
+func (r secondsRow) matches(p *Pair) bool {
+	return (r.Type == "" || r.Type == p.Route.String()) &&
+		(r.SrcChain == 0 || r.SrcChain == p.Src) && (r.SrcToken == "" || r.SrcToken == p.SrcToken.Symbol) &&
+		(r.DstChain == 0 || r.DstChain == p.Dst) && (r.DstToken == "" || r.DstToken == p.DstToken.Symbol)
+}
+
+func (b *builder) railgun(rates *Railgun) {
+	const highest = 1000 // 10 %: far above what RAILGUN has ever taken
+	b.Railgun = Railgun{ShieldBPS: 25, UnshieldBPS: 25}
+	if rates == nil {
+		return
+	}
+	b.Railgun = *rates
+	for name, rate := range map[string]uint16{"shieldBps": rates.ShieldBPS, "unshieldBps": rates.UnshieldBPS} {
+		if rate > highest {
+			b.problem("railgun.%s: %d is above %d basis points, which is 10 %%", name, rate, highest)
 		}
 	}
 }

@@ -77,6 +77,11 @@ func TestDeploymentProblems(t *testing.T) {
 		{"registry elsewhere", `"56": "0x42`, `"10": "0x42`, `registries["10"]: not a pool chain`},
 		{"messenger elsewhere", `"registries"`, `"messengers": {"8453": "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"}, "registries"`, `messengers["8453"]: not a CCTP source chain`},
 		{"retired router in use", `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"}], "registries"`, "the same router is the current one of ETH on 1"},
+		{"seconds of no pair", `"registries"`, `"seconds": [{"srcChain": 1, "srcToken": "USDT", "dstChain": 56, "seconds": 9}], "registries"`, "seconds[0]: no supported pair matches it"},
+		{"seconds of no route", `"registries"`, `"seconds": [{"type": "direct", "seconds": 9}], "registries"`, "seconds[0]: no supported pair matches it"},
+		{"no seconds", `"registries"`, `"seconds": [{"type": "DIRECT"}], "registries"`, "seconds[0].seconds: 0 is not between 1 and 604800"},
+		{"too many seconds", `"registries"`, `"seconds": [{"seconds": 604801}], "registries"`, "seconds[0].seconds: 604801 is not between"},
+		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"no name", `"reference"`, `""`, "name: missing"},
 		{"not JSON", `{"name"`, `name`, "not valid JSON"},
 	}
@@ -121,6 +126,44 @@ func TestOperatorsDeployment(t *testing.T) {
 	}
 	if _, err := chain.ReadDeployment(path + ".gone"); err == nil {
 		t.Error("a missing file was accepted")
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	d, err := chain.ParseDeployment(edit(t, `"registries"`, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60},
+		{"srcChain": 137, "seconds": 90}, {"srcChain": 1, "srcToken": "USDC", "dstChain": 369, "dstToken": "USDC", "seconds": 45}], "registries"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range chain.Pairs() {
+		want := uint32(0)
+		switch {
+		case p.Src == 137: // the last row that matches counts
+			want = 90
+		case p.Route == chain.CCTPInbound:
+			want = 60
+		case p.Src == 1 && p.SrcToken.Symbol == chain.USDC && p.Dst == 369:
+			want = 45
+		}
+		if got := d.Seconds(&p); got != want {
+			t.Errorf("%s on %d to %d: got %d seconds, want %d", p.SrcToken.Symbol, p.Src, p.Dst, got, want)
+		}
+		if got := chain.Reference().Seconds(&p); got != 0 {
+			t.Errorf("%s on %d to %d: the reference deployment states %d seconds, which nobody has measured", p.SrcToken.Symbol, p.Src, p.Dst, got)
+		}
+	}
+}
+
+func TestRailgunRates(t *testing.T) {
+	if got, want := chain.Reference().Railgun, (chain.Railgun{ShieldBPS: 25, UnshieldBPS: 25}); got != want {
+		t.Errorf("got %v by default, want %v", got, want)
+	}
+	d, err := chain.ParseDeployment(edit(t, `"registries"`, `"railgun": {"shieldBps": 0, "unshieldBps": 30}, "registries"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (chain.Railgun{UnshieldBPS: 30}); d.Railgun != want {
+		t.Errorf("got %v, want %v", d.Railgun, want)
 	}
 }
 

@@ -35,6 +35,10 @@ type Token struct {
 // Native reports whether t is its chain's own coin, which needs no approval.
 func (t Token) Native() bool { return t.Address == Native }
 
+// ResetsAllowance reports whether t refuses to change an allowance that stands:
+// it has to be set to zero first.
+func (t Token) ResetsAllowance() bool { return t.Symbol == USDT && t.ChainID == 1 }
+
 // The six tokens.
 const (
 	USDC = "USDC"

@@ -10,6 +10,14 @@ const (
 	CCTPInbound
 )
 
+// String is the name of the route as the specification has it.
+func (r Route) String() string {
+	if r == CCTPInbound {
+		return "CCTP_INBOUND"
+	}
+	return "DIRECT"
+}
+
 type ids []ID
 
 // onCCTP are the chains from which, and to which, USDC travels over the issuer's network.
@@ -72,6 +80,8 @@ type pairKey struct {
 	srcToken, dstToken string
 }
 
+func (p *Pair) key() pairKey { return pairKey{p.Src, p.Dst, p.SrcToken.Symbol, p.DstToken.Symbol} }
+
 var (
 	allPairs  []*Pair
 	pairByKey = map[pairKey]*Pair{}
@@ -84,7 +94,7 @@ func init() {
 			for _, dst := range row.dst {
 				p := &Pair{src, dst, *addToken(src, row.srcToken), *addToken(dst, row.dstToken), row.route}
 				allPairs = append(allPairs, p)
-				pairByKey[pairKey{src, dst, row.srcToken, row.dstToken}] = p
+				pairByKey[p.key()] = p
 			}
 		}
 	}
@@ -105,6 +115,15 @@ func addToken(id ID, symbol string) *Token {
 		}
 	}
 	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
+}
+
+// Tokens lists the tokens that can be swapped from or to id.
+func Tokens(id ID) []Token {
+	tokens := make([]Token, len(tokensOf[id]))
+	for i, t := range tokensOf[id] {
+		tokens[i] = *t
+	}
+	return tokens
 }
 
 // Pairs lists every supported pair in the order of the table.

@@ -51,22 +51,29 @@ func limitsOf(symbol string) amountLimits {
 	return stablecoin
 }
 
+// Limits are the least and the most of a token that one transaction can move.
+func Limits(token *chain.Token) (min, max uint256.Int) {
+	l := limitsOf(token.Symbol)
+	unit := &powers[token.Decimals-2]
+	min.Mul(uint256.NewInt(l.min), unit)
+	max.Mul(uint256.NewInt(l.max), unit)
+	return min, max
+}
+
 // CheckLimits refuses an amount of the source token below the minimum or above
 // the maximum of one transaction. The minimum and maximum themselves pass.
 func CheckLimits(token *chain.Token, amount *uint256.Int) error {
-	l := limitsOf(token.Symbol)
-	unit := &powers[token.Decimals-2]
-	min := new(uint256.Int).Mul(uint256.NewInt(l.min), unit)
-	max := new(uint256.Int).Mul(uint256.NewInt(l.max), unit)
+	min, max := Limits(token)
 	var word string
 	switch {
-	case amount.Lt(min):
+	case amount.Lt(&min):
 		word = "below the minimum"
-	case amount.Gt(max):
+	case amount.Gt(&max):
 		word = "above the maximum"
 	default:
 		return nil
 	}
+	l := limitsOf(token.Symbol)
 	e := fault.New(fault.AmountOutOfRange, "The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
 		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)
 	e.MinAmount, e.MaxAmount = min.Dec(), max.Dec()

@@ -17,6 +17,9 @@ import (
 // BPS is a rate in basis points, hundredths of a percent.
 type BPS uint16
 
+// whole is 100 %.
+const whole = 10_000
+
 // Protocol rates.
 const (
 	inbound  BPS = 30 // public chain to hub
@@ -43,8 +46,23 @@ func (b BPS) AppendPercent(text []byte) []byte { return appendHundredths(text, u
 func (b BPS) Of(amount *uint256.Int) uint256.Int {
 	var fee uint256.Int
 	fee.Mul(amount, uint256.NewInt(uint64(b)))
-	fee.Div(&fee, uint256.NewInt(10_000))
+	fee.Div(&fee, uint256.NewInt(whole))
 	return fee
+}
+
+// Before is the least of which amount is left once this rate was taken from it.
+func (b BPS) Before(amount *uint256.Int) uint256.Int {
+	if amount.IsZero() {
+		return uint256.Int{}
+	}
+	// What is left of n is n × (10000 − rate) / 10000, rounded up, since the part
+	// that is taken rounds down. It reaches amount once that exceeds amount − 1.
+	var least uint256.Int
+	least.SubUint64(amount, 1)
+	least.Mul(&least, uint256.NewInt(whole))
+	least.Div(&least, uint256.NewInt(whole-uint64(b)))
+	least.AddUint64(&least, 1)
+	return least
 }
 
 // Convert converts an amount between tokens of the same value with different

@@ -33,6 +33,29 @@ func TestPercent(t *testing.T) {
 	}
 }
 
+// TestBeforeIsTheLeast: of Before(amount), the amount is left, and of one unit
+// less, less.
+func TestBeforeIsTheLeast(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := new(uint256.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 14).Draw(t, "amount"))
+		rate := fee.BPS(rapid.IntRange(0, 1000).Draw(t, "rate"))
+		left := func(n *uint256.Int) *uint256.Int {
+			part := rate.Of(n)
+			return new(uint256.Int).Sub(n, &part)
+		}
+		before := rate.Before(amount)
+		if left(&before).Lt(amount) {
+			t.Fatalf("of %s only %s is left", before.Dec(), left(&before).Dec())
+		}
+		if before.IsZero() {
+			return
+		}
+		if less := new(uint256.Int).SubUint64(&before, 1); !left(less).Lt(amount) {
+			t.Fatalf("%s is not the least: of %s there is %s left", before.Dec(), less.Dec(), left(less).Dec())
+		}
+	})
+}
+
 func TestConvertAndDivide(t *testing.T) {
 	tests := []struct {
 		name                      string

@@ -48,14 +48,15 @@ func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
 // encodeBurn encodes a burn that only the receiver on the settlement chain can
 // send on to the hub.
 func (e *Engine) encodeBurn(req *Request, q *Quote, recipient []byte, kind uint8) error {
-	maxFee, err := e.fees.Rate(q.Pair.Src).MaxFee(&req.Amount)
+	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
+	maxFee, err := q.issuerFee.Rate.MaxFee(&req.Amount)
 	if err != nil {
 		return fault.About(fault.Amount, err)
 	}
 	burn := calldata.Burn{
 		Amount:            req.Amount,
-		DestinationDomain: e.deployment.Settlement.Domain,
-		Receiver:          e.deployment.Settlement.Receiver.Address,
+		DestinationDomain: e.Deployment.Settlement.Domain,
+		Receiver:          e.Deployment.Settlement.Receiver.Address,
 		BurnToken:         q.Pair.SrcToken.Address.Address,
 		MaxFee:            maxFee,
 		Hook: calldata.Hook{

@@ -2,7 +2,11 @@ package quote
 
 import (
 	"context"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -12,7 +16,7 @@ import (
 
 // IssuerFees knows what a burn costs. It never waits and never fails.
 type IssuerFees interface {
-	Rate(source chain.ID) cctp.Rate
+	Of(source chain.ID) cctp.State
 }
 
 // Integrators verifies a partner in the registry of a network.
@@ -20,16 +24,31 @@ type Integrators interface {
 	Lookup(ctx context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error)
 }
 
-// Engine quotes swaps on one deployment. It is safe for concurrent use.
-type Engine struct {
-	deployment  *chain.Deployment
-	fees        IssuerFees
-	integrators Integrators
+// Accounts reads what somebody has on a network: the balance of a token, and how
+// much of it a spender may take. The text of an error is for the client to read.
+type Accounts interface {
+	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)
 }
 
-// NewEngine makes an engine for a deployment.
-func NewEngine(deployment *chain.Deployment, fees IssuerFees, integrators Integrators) *Engine {
-	return &Engine{deployment, fees, integrators}
+// Parts of an Engine.
+type Parts struct {
+	Deployment  *chain.Deployment
+	IssuerFees  IssuerFees
+	Integrators Integrators
+	Accounts    Accounts
+	TTL         time.Duration    // how long a quote is valid at most
+	Now         func() time.Time // nil for time.Now
+}
+
+// Engine quotes swaps on one deployment. It is safe for concurrent use.
+type Engine struct{ Parts }
+
+// NewEngine makes an engine.
+func NewEngine(parts Parts) *Engine {
+	if parts.Now == nil {
+		parts.Now = time.Now
+	}
+	return &Engine{parts}
 }
 
 // Quote answers a request. The calldata does what the caller asked for, or Quote
@@ -45,6 +64,11 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	if err := e.encode(req, q); err != nil {
 		return nil, err
 	}
+	if req.Details {
+		if err := e.explain(ctx, req, q); err != nil {
+			return nil, err
+		}
+	}
 	return q, nil
 }
 
@@ -58,10 +82,10 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err := req.Recipient.payableOn(pair.Dst); err != nil {
 		return nil, err
 	}
-	if err := req.Recipient.canOwn(pair, e.deployment); err != nil {
+	if err := req.Recipient.canOwn(pair, e.Deployment); err != nil {
 		return nil, err
 	}
-	return &Quote{Pair: pair, To: e.deployment.Target(pair), SrcAmount: req.Amount}, nil
+	return &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}, nil
 }
 
 // price checks the amount and subtracts the fees.
@@ -69,10 +93,10 @@ func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
 		return fault.About(fault.Amount, err)
 	}
-	q.Fee.ChainID = e.deployment.FeeChain(q.Pair.Dst)
+	q.Fee.ChainID = e.Deployment.FeeChain(q.Pair.Dst)
 	q.Fee.ProtocolBPS = fee.Protocol(q.Pair.Src, q.Pair.Dst)
 	if req.Integrator != (integrator.ID{}) {
-		partner, err := e.integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
+		partner, err := e.Integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
 		if err != nil {
 			return fault.About(fault.Integrator, err)
 		}

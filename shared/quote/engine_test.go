@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
@@ -40,20 +41,26 @@ func request(t *testing.T, p *chain.Pair) *quote.Request {
 }
 
 // registry notes which network it was asked about.
-type registry struct{ asked []chain.ID }
+type registry struct {
+	asked []chain.ID
+	until time.Time
+}
 
 func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	r.asked = append(r.asked, network)
-	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100}, nil
+	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, FreshUntil: r.until}, nil
 }
 
 // fees notes which source it was asked about.
-type fees struct{ asked []chain.ID }
+type fees struct {
+	asked []chain.ID
+	until time.Time
+}
 
-func (f *fees) Rate(source chain.ID) cctp.Rate {
+func (f *fees) Of(source chain.ID) cctp.State {
 	f.asked = append(f.asked, source)
 	rate, _ := cctp.FromMilliBPS(1300)
-	return rate
+	return cctp.State{Source: source, Rate: rate, Origin: cctp.BuiltIn, Until: f.until}
 }
 
 // TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
@@ -63,7 +70,7 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 	d := chain.Reference()
 	for _, p := range chain.Pairs() {
 		r, f := &registry{}, &fees{}
-		engine := quote.NewEngine(d, f, r)
+		engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: f, Integrators: r})
 		req := request(t, &p)
 		plain, err := engine.Quote(t.Context(), req)
 		if err != nil {
@@ -88,7 +95,7 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 }
 
 func TestShieldNotesAreFresh(t *testing.T) {
-	engine := quote.NewEngine(chain.Reference(), nil, nil)
+	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference()})
 	pair, err := chain.FindPair(369, "USDC", chain.PrivacyEthereum, "USDC")
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +119,7 @@ func TestShieldNotesAreFresh(t *testing.T) {
 // TestNothingIsAskedForABadRequest: what is wrong is found before any call.
 func TestNothingIsAskedForABadRequest(t *testing.T) {
 	r, f := &registry{}, &fees{}
-	engine := quote.NewEngine(chain.Reference(), f, r)
+	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: f, Integrators: r})
 	pair, err := chain.FindPair(137, "USDC", 369, "USDC")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +155,7 @@ func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := chain.Reference()
-	engine := quote.NewEngine(d, &fees{}, nil)
+	engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}})
 	for name, tt := range map[string]struct {
 		address common.Address
 		says    string // empty: it is paid

@@ -4,8 +4,10 @@
 package quote
 
 import (
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
@@ -19,10 +21,14 @@ type Request struct {
 	Amount             uint256.Int // of the source token, in its smallest unit
 	Recipient          Recipient
 	Integrator         integrator.ID // zero for none
+
+	Details bool            // also explain the quote
+	From    *common.Address // who will send it, nil for unknown; only with Details
 }
 
 // Same reports whether two requests ask for the same quote and, if not, the
-// first part in which they differ. Tokens are compared as text.
+// first part in which they differ. Tokens are compared as text. Details change
+// nothing about a quote, so they are not compared.
 func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
 	switch {
 	case r.SrcChain != other.SrcChain:
@@ -53,6 +59,9 @@ type Quote struct {
 	Approval   Approval // zero when the source is native
 	Calldata   []byte
 	Value      uint256.Int // native value to send, zero for an ERC-20 source
+	Details    *Details    // nil if the request did not ask for them
+
+	issuerFee cctp.State // of a burn
 }
 
 // Fee is what the swap costs, in the destination token's smallest unit.

@@ -82,12 +82,3 @@ var (
 	jsonType = []string{"application/json"}
 	nosniff  = []string{"nosniff"}
 )
-
-// File serves a fixed document. Caches may keep it for five minutes.
-func File(contentType string, body []byte) Handler {
-	kind := []string{contentType}
-	return func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Cache-Control", "public, max-age=300")
-		return send(w, http.StatusOK, kind, body)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/holiman/uint256"
 
@@ -23,7 +24,7 @@ type Body struct{ json []byte }
 
 // bodies are reused: they are the largest allocation of a quote.
 var bodies = sync.Pool{New: func() any {
-	return &Body{make([]byte, 0, 2048)} // more than the longest quote
+	return &Body{make([]byte, 0, 2048)} // more than the longest quote without details
 }}
 
 // NewBody starts a quote with the fields that come first in every version.
@@ -55,11 +56,15 @@ func (b *Body) Open(name string) {
 // Close ends the object last opened.
 func (b *Body) Close() { b.json = append(b.json, '}') }
 
-// OpenArray starts a field that is an array of one object. CloseArray ends it.
+// OpenArray starts a field that is an array, and its first object. CloseArray
+// ends both.
 func (b *Body) OpenArray(name string) {
 	b.name(name)
 	b.json = append(b.json, '[', '{')
 }
+
+// Next ends an object of the array last opened and starts another.
+func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
 
 // CloseArray ends the array last opened.
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
@@ -79,6 +84,20 @@ func (b *Body) Texts(name string, values ...string) {
 		b.quoted(value)
 	}
 	b.json = append(b.json, ']')
+}
+
+// Literal adds a value that is JSON already.
+func (b *Body) Literal(name, value string) {
+	b.name(name)
+	b.json = append(b.json, value...)
+}
+
+// Time adds a time of day in UTC, to the second.
+func (b *Body) Time(name string, t time.Time) {
+	b.name(name)
+	b.json = append(b.json, '"')
+	b.json = t.UTC().AppendFormat(b.json, time.RFC3339)
+	b.json = append(b.json, '"')
 }
 
 func (b *Body) Number(name string, n uint64) {
@@ -139,20 +158,21 @@ func (b *Body) Approval(name string, a *quote.Approval) {
 func (b *Body) Call(name string, q *quote.Quote) {
 	b.Open(name)
 	b.Hex("calldata", q.Calldata)
-	b.name("value")
-	b.json = appendHex(append(b.json, '"'), &q.Value)
-	b.json = append(b.json, '"')
+	b.Quantity("value", &q.Value)
 	b.Close()
+}
+
+// Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
+func (b *Body) Quantity(name string, n *uint256.Int) {
+	b.name(name)
+	b.json = appendHex(append(b.json, '"'), n)
+	b.json = append(b.json, '"')
 }
 
 // Route adds the kind of route.
 func (b *Body) Route(name string, r chain.Route) {
 	b.Open(name)
-	if r == chain.CCTPInbound {
-		b.Text("type", "CCTP_INBOUND")
-	} else {
-		b.Text("type", "DIRECT")
-	}
+	b.Text("type", r.String())
 	b.Close()
 }
 

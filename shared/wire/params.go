@@ -51,13 +51,13 @@ func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, er
 	var kind quote.RecipientType
 	err = cmp.Or( // the first fault counts
 		q.require(needed),
-		read(q, "srcToken", text, &req.SrcToken),
-		read(q, "dstToken", text, &req.DstToken),
-		read(q, "amount", fee.ParseAmount, &req.Amount),
-		read(q, "srcChain", parseChain, &req.SrcChain),
-		read(q, "dstChain", parseChain, &req.DstChain),
-		read(q, "recipientType", quote.ParseRecipientType, &kind),
-		read(q, "recipient", func(text string) (quote.Recipient, error) { return parseRecipient(kind, text) }, &req.Recipient),
+		Read(q, "srcToken", text, &req.SrcToken),
+		Read(q, "dstToken", text, &req.DstToken),
+		Read(q, "amount", fee.ParseAmount, &req.Amount),
+		Read(q, "srcChain", parseChain, &req.SrcChain),
+		Read(q, "dstChain", parseChain, &req.DstChain),
+		Read(q, "recipientType", quote.ParseRecipientType, &kind),
+		Read(q, "recipient", func(text string) (quote.Recipient, error) { return parseRecipient(kind, text) }, &req.Recipient),
 	)
 	return req, err
 }
@@ -68,7 +68,7 @@ func (q *Query) Integrator() (integrator.ID, error) {
 	i := &q.integrator
 	if !i.parsed {
 		i.parsed = true
-		i.err = read(q, "integratorId", integrator.ParseID, &i.id)
+		i.err = Read(q, "integratorId", integrator.ParseID, &i.id)
 	}
 	return i.id, i.err
 }
@@ -81,8 +81,8 @@ func Decoder(decode func(*Query) (quote.Request, error)) func(rawQuery string) (
 	}
 }
 
-// read reads a parameter, which stays as it is where the parameter is not given.
-func read[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
+// Read reads a parameter, which stays as it is where the parameter is not given.
+func Read[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
 	text, err := q.find(name)
 	if err != nil || text == "" {
 		return err

@@ -1,12 +1,35 @@
 package wire
 
-import "github.com/quotegate/quotegate/shared/chain"
+import (
+	"time"
 
-// Routers is the listing of the contracts that receive source transactions, one
-// row for each source chain and token that can be quoted.
-type Routers struct {
-	Data       []router   `json:"data"`
-	Settlement Settlement `json:"settlement"`
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// How long clients may keep a document without asking again.
+const (
+	// ListingAge is short: a client with an old listing refuses the quotes of a
+	// new deployment.
+	ListingAge  = time.Minute
+	contractAge = 5 * time.Minute
+)
+
+// Contract serves the contract file of a version.
+func Contract(yaml []byte) web.Handler { return web.Document("application/yaml", yaml, contractAge) }
+
+// ListRouters serves the contracts that receive source transactions, one row for
+// each source chain and token that can be quoted.
+func ListRouters(d *chain.Deployment) web.Handler {
+	rows := d.Routers()
+	body := struct {
+		Data       []router   `json:"data"`
+		Settlement Settlement `json:"settlement"`
+	}{make([]router, len(rows)), MapSettlement(d)}
+	for i, r := range rows {
+		body.Data[i] = router{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
+	}
+	return web.JSONDocument(body, ListingAge)
 }
 
 type router struct {
@@ -21,16 +44,6 @@ type Settlement struct {
 	ChainID  chain.ID `json:"chainId"`
 	Domain   uint32   `json:"domain"`
 	Receiver string   `json:"receiver"`
-}
-
-// MapRouters lists the routers of a deployment.
-func MapRouters(d *chain.Deployment) Routers {
-	rows := d.Routers()
-	body := Routers{Data: make([]router, len(rows)), Settlement: MapSettlement(d)}
-	for i, r := range rows {
-		body.Data[i] = router{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
-	}
-	return body
 }
 
 // MapSettlement is where burns into a deployment are minted, and for whom.

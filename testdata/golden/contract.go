@@ -24,7 +24,9 @@ type Contract struct {
 // refuses them, so that no addition goes unlisted.
 func ReadContract(t *testing.T, h http.Handler, version string) Contract {
 	t.Helper()
-	openapi3filter.RegisterBodyDecoder("application/yaml", openapi3filter.PlainBodyDecoder) // the contract file is a string to clients
+	for _, file := range []string{"application/yaml", "text/javascript"} {
+		openapi3filter.RegisterBodyDecoder(file, openapi3filter.PlainBodyDecoder) // a file is a string to clients
+	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/"+version+"/openapi.yaml", nil))
 	if w.Code != http.StatusOK {

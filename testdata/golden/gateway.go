@@ -2,16 +2,20 @@ package golden
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -37,7 +41,7 @@ type registry struct{}
 func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
-		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS}, nil
+		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), FreshUntil: noon.Add(20 * time.Second)}, nil
 	case inactive:
 		return integrator.Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s but not active", network)
 	case unregistered:
@@ -46,6 +50,38 @@ func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (i
 	e := fault.New(fault.IntegratorUnverified, "The integrator cannot be verified on chain %s now", network)
 	e.RetryAfter = 5 * time.Second
 	return integrator.Partner{}, e
+}
+
+// noon is when all goldens happen.
+var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+
+// accounts answers from memory for two senders, who have everything: one that
+// has allowed the router less than it needs, one that has allowed enough. No
+// endpoint answers for others. The real one is tested on a real chain in its
+// own package.
+type accounts struct{}
+
+var (
+	allowedLittle = common.HexToAddress("0x00000000000000000000000000000000000A11ce")
+	everything    = uint256.MustFromDecimal("123456789012345678901234567890")
+	allowedEnough = common.HexToAddress("0x0000000000000000000000000000000000000B0B")
+)
+
+func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Address) (account.Holding, error) {
+	h := account.Holding{Balance: *everything}
+	switch owner {
+	case allowedLittle:
+		h.Allowance.SetUint64(1)
+	case allowedEnough:
+		h.Allowance = *everything
+	default:
+		return h, errors.New(noEndpoint(uint64(token.ChainID)))
+	}
+	return h, nil
+}
+
+func noEndpoint(network uint64) string {
+	return fmt.Sprintf("This service has no RPC endpoint for chain %d, so balance and allowance are not checked", network)
 }
 
 // Core is the real core of the reference deployment, with the issuer's built-in
@@ -58,7 +94,10 @@ func Core() gateway.Core {
 	}
 	return gateway.Core{
 		Deployment: deployment,
-		Engine:     quote.NewEngine(deployment, fees, registry{}),
+		Engine: quote.NewEngine(quote.Parts{
+			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
+			TTL: time.Minute, Now: func() time.Time { return noon },
+		}),
 		Registries: func() []integrator.Health {
 			return []integrator.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},

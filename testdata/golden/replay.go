@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
@@ -67,13 +69,44 @@ func checkQuote(t *testing.T, judge *referee.Referee, version string, r *http.Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	bps := int64(0)
+	terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
 	if swap.Integrator != "" {
-		bps = partnerBPS
+		terms.IntegratorBPS = partnerBPS
 	}
-	if err := judge.Check(version, swap, bps, []*big.Rat{judge.BuiltInBPS(swap.Src)}, body); err != nil {
+	if version == "v3" && r.URL.Query().Get("include") == "details" {
+		var details []byte
+		if body, details, err = referee.SplitDetails(body); err != nil {
+			t.Fatal(err)
+		}
+		if err := judge.CheckDetails(swap, terms, around(swap, r.URL.Query().Get("from")), body, details); err != nil {
+			t.Errorf("the referee expects other details: %v", err)
+		}
+	}
+	if err := judge.Check(version, swap, terms.IntegratorBPS, []*big.Rat{terms.IssuerBPS}, body); err != nil {
 		t.Errorf("the referee expects another answer: %v", err)
 	}
+}
+
+// around is what the gateway of the goldens knows around a quote.
+func around(s *referee.Swap, from string) referee.Around {
+	a := referee.Around{ValidUntil: "2026-11-15T12:01:00Z", IssuerOrigin: "built-in"}
+	if s.Integrator != "" {
+		a.CheckedAt, a.ValidUntil = "2026-11-15T11:59:50Z", "2026-11-15T12:00:20Z"
+	}
+	if from == "" {
+		return a
+	}
+	sender := common.HexToAddress(from)
+	a.From = sender.Hex()
+	switch sender {
+	case allowedLittle:
+		a.Balance, a.Allowance = everything.ToBig(), big.NewInt(1)
+	case allowedEnough:
+		a.Balance, a.Allowance = everything.ToBig(), everything.ToBig()
+	default:
+		a.Reason = noEndpoint(s.SrcToken.ChainID)
+	}
+	return a
 }
 
 // wantEveryPair makes sure that the version has a quote on record for every pair

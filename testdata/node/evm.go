@@ -94,7 +94,7 @@ func (c *EVM) Send(to common.Address, data []byte) {
 	}
 	id := new(big.Int).SetUint64(c.network)
 	tx := types.MustSignNewTx(c.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: nonce, To: &to, Data: data, Gas: 200_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
+		ChainID: id, Nonce: nonce, To: &to, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
 	})
 	if err := c.client.SendTransaction(ctx, tx); err != nil {
 		c.t.Fatal(err)

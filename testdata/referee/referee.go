@@ -56,6 +56,7 @@ type deployment struct {
 		Token   string
 		Router  string
 	}
+	Registries map[string]string
 }
 
 // wallet is a privacy wallet whose notes can be opened.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -43,7 +44,7 @@ func (v Version) Benchmark(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer fees.Close()
-	engine := quote.NewEngine(deployment, fees, nil)
+	engine := quote.NewEngine(quote.Parts{Deployment: deployment, IssuerFees: fees, TTL: time.Minute})
 	for _, kind := range kinds {
 		r := httptest.NewRequest(http.MethodGet, "/?"+url.Values{
 			"srcToken": {"USDC"}, "dstToken": {"USDC"}, "amount": {"100000000"},

@@ -35,6 +35,8 @@ type Checked struct {
 	// not start there.
 	Unshield *big.Int
 
+	Railgun chain.Railgun // what RAILGUN takes for itself, as the pinned deployment says
+
 	MaxFee    *big.Int // what the issuer may take of a burn, which the service pays; nil for none
 	Unchecked []string // what of the answer had to be taken on trust
 }
@@ -55,7 +57,7 @@ func Check(s Swap, q *Quote, k Knowledge) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &check{swap: s, quote: q, recipient: recipient, viewingKey: k.ViewingKey, result: &Checked{Swap: s}}
+	c := &check{swap: s, quote: q, recipient: recipient, viewingKey: k.ViewingKey, result: &Checked{Swap: s, Railgun: k.Deployment.Railgun}}
 	c.checkToken("srcToken", q.SrcToken, s.SrcToken)
 	c.checkToken("destToken", q.DestToken, s.DstToken)
 	c.checkTarget(k)

@@ -45,10 +45,10 @@ func (c *check) checkAmounts(d *chain.Deployment) {
 	c.result.Dest, c.result.Protocol, c.result.Integrator = dest, protocol, integrator
 	c.result.Arrives = dest
 	if s.Dst.Private() {
-		c.result.Arrives = AfterRailgun(dest, RailgunBPS)
+		c.result.Arrives = AfterRailgun(dest, d.Railgun.ShieldBPS)
 	}
 	if s.Src.Private() {
-		c.result.Unshield = BeforeRailgun(s.Amount, RailgunBPS)
+		c.result.Unshield = BeforeRailgun(s.Amount, d.Railgun.UnshieldBPS)
 	}
 }
 

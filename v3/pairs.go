@@ -1,0 +1,80 @@
+package v3
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+// pairsBody is all that a selection list needs. Chain IDs are routing IDs.
+type pairsBody struct {
+	Deployment string          `json:"deployment"`
+	Chains     []chainBody     `json:"chains"`
+	Tokens     []tokenBody     `json:"tokens"`
+	Pairs      []pairBody      `json:"pairs"`
+	Settlement wire.Settlement `json:"settlement"`
+}
+
+type chainBody struct {
+	ChainID chain.ID `json:"chainId"`
+	Name    string   `json:"name"`
+	Network chain.ID `json:"network,omitempty"` // of a privacy pool
+}
+
+type tokenBody struct {
+	ChainID   chain.ID `json:"chainId"`
+	Symbol    string   `json:"symbol"`
+	Address   string   `json:"address"`
+	Decimals  uint8    `json:"decimals"`
+	MinAmount string   `json:"minAmount"`
+	MaxAmount string   `json:"maxAmount"`
+}
+
+type pairBody struct {
+	SrcChain    chain.ID    `json:"srcChain"`
+	SrcToken    string      `json:"srcToken"`
+	DstChain    chain.ID    `json:"dstChain"`
+	DstToken    string      `json:"dstToken"`
+	Type        string      `json:"type"`
+	ProtocolFee json.Number `json:"protocolFee"` // in percent
+	FeeChainID  chain.ID    `json:"feeChainId"`
+	To          string      `json:"to"`
+	Seconds     uint32      `json:"seconds,omitempty"`
+}
+
+func listPairs(d *chain.Deployment) web.Handler {
+	return web.JSONDocument(mapPairs(d), wire.ListingAge)
+}
+
+func mapPairs(d *chain.Deployment) pairsBody {
+	body := pairsBody{Deployment: d.Name, Settlement: wire.MapSettlement(d)}
+	for _, id := range chain.IDs() {
+		row := chainBody{ChainID: id, Name: id.Name()}
+		if id.Private() {
+			row.Network = id.Network()
+		}
+		body.Chains = append(body.Chains, row)
+		tokens := chain.Tokens(id)
+		slices.SortFunc(tokens, func(a, b chain.Token) int { return cmp.Compare(a.Symbol, b.Symbol) })
+		for _, t := range tokens {
+			least, most := fee.Limits(&t)
+			body.Tokens = append(body.Tokens, tokenBody{id, t.Symbol, t.Address.String(), t.Decimals, least.Dec(), most.Dec()})
+		}
+	}
+	for _, p := range chain.Pairs() {
+		body.Pairs = append(body.Pairs, pairBody{
+			SrcChain: p.Src, SrcToken: p.SrcToken.Symbol, DstChain: p.Dst, DstToken: p.DstToken.Symbol,
+			Type:        p.Route.String(),
+			ProtocolFee: json.Number(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)),
+			FeeChainID:  d.FeeChain(p.Dst),
+			To:          d.Target(&p).String(),
+			Seconds:     d.Seconds(&p),
+		})
+	}
+	return body
+}

@@ -66,7 +66,7 @@ func newTestMixes(t *testing.T, root string) map[string][]load.Case {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mixes, err := newMixes(judge)
+	mixes, err := newMixes(judge, root)
 	if err != nil {
 		t.Fatal(err)
 	}

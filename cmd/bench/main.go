@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	mixes, err := newMixes(judge)
+	mixes, err := newMixes(judge, root)
 	if err != nil {
 		return err
 	}

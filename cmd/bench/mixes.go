@@ -1,7 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
@@ -14,10 +20,12 @@ const (
 	shield     = "v3 shield"
 	v1         = "v1 direct"
 	integrator = "v3 cached integrator"
+	details    = "v3 direct with details"
+	pairs      = "v3 pairs"
 )
 
 // order is how the mixes are run and shown.
-var order = []string{direct, integrator, burn, v1, shield}
+var order = []string{direct, details, integrator, burn, v1, shield, pairs}
 
 // casesPerMix is how many different requests a mix has: every client asks for a
 // recipient of its own.
@@ -37,17 +45,24 @@ const partnerBPS = 25
 
 // newMixes works out the requests and their answers. They are the same in every
 // run.
-func newMixes(judge *referee.Referee) (map[string][]load.Case, error) {
-	mixes := map[string][]load.Case{}
+func newMixes(judge *referee.Referee, root string) (map[string][]load.Case, error) {
+	listing, err := readListing(root)
+	if err != nil {
+		return nil, err
+	}
+	mixes := map[string][]load.Case{pairs: slices.Repeat([]load.Case{listing}, casesPerMix)}
 	for _, name := range order {
+		if name == pairs {
+			continue
+		}
 		version := "v3"
 		if name == v1 {
 			version = "v1"
 		}
 		rng := rand.New(rand.NewPCG(1, 2))
-		pairs := pairsOf(name, judge.Pairs())
+		swaps := pairsOf(name, judge.Pairs())
 		for i := range casesPerMix {
-			swap := judge.RandomSwap(rng, pairs[i%len(pairs)])
+			swap := judge.RandomSwap(rng, swaps[i%len(swaps)])
 			terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
 			if name == integrator {
 				swap.Integrator, terms.IntegratorBPS = partners[i%len(partners)], partnerBPS
@@ -60,10 +75,34 @@ func newMixes(judge *referee.Referee) (map[string][]load.Case, error) {
 			if swap.Shields() {
 				c.Hole[0], c.Hole[1] = referee.NoteIn(body)
 			}
+			if name == details {
+				if c.Body, err = judge.BodyWithDetails(swap, terms, referee.Around{ValidUntil: "2026-11-15T12:00:00Z"}, nil); err != nil {
+					return nil, err
+				}
+				c.Target += "&include=details"
+				c.Hole[0], c.Hole[1] = referee.ValidUntilIn(c.Body)
+			}
 			mixes[name] = append(mixes[name], c)
 		}
 	}
 	return mixes, nil
+}
+
+// readListing is the request for all pairs. Its answer is on record.
+func readListing(root string) (load.Case, error) {
+	golden, err := os.ReadFile(filepath.Join(root, "testdata/v3/pairs.http"))
+	if err != nil {
+		return load.Case{}, err
+	}
+	parts := bytes.SplitN(golden, []byte("\n\n"), 3) // the request, the head of the answer, its body
+	if len(parts) != 3 {
+		return load.Case{}, errors.New("testdata/v3/pairs.http has no answer")
+	}
+	var body bytes.Buffer
+	if err := json.Compact(&body, parts[2]); err != nil {
+		return load.Case{}, err
+	}
+	return load.Case{Target: "/v3/app/pairs", Body: append(bytes.TrimSpace(body.Bytes()), '\n')}, nil
 }
 
 // pairsOf gives the pairs of a mix. All but the shielding ones end on the hub,

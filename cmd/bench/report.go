@@ -113,6 +113,12 @@ func (r *report) printTargets(w io.Writer) {
 	if times, ok := ratio(r.find(integrator, theGateway), own); ok {
 		line("cached integrator over none", "≤ 10 %", fmt.Sprintf("%+.1f %%", 100*(times-1)), times <= 1.10)
 	}
+	if times, ok := ratio(r.find(details, theGateway), own); ok {
+		line("a direct quote with details to one without", "≤ 1.6 ×", fmt.Sprintf("%.2f ×", times), times <= 1.6)
+	}
+	if times, ok := ratio(r.find(pairs, theGateway), r.find(pairs, theBare)); ok {
+		line("the listing of pairs to the bare handler's", "≤ 1.3 ×", fmt.Sprintf("%.2f ×", times), times <= 1.3)
+	}
 	for _, c := range r.crowds {
 		if c.clients == many {
 			growth := c.micros()/r.crowds[0].micros() - 1

@@ -33,8 +33,10 @@ func TestEndToEnd(t *testing.T) {
 	}
 	w := newWorld(t)
 	t.Run("every pair", w.everyPair)
+	t.Run("every pair as a batch", w.everyBatch)
 	t.Run("beyond the limits", w.beyondTheLimits)
 	t.Run("allowance", w.allowances)
+	t.Run("allowance of a batch", w.batchAllowances)
 	t.Run("altered", w.altered)
 }
 

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"encoding/json"
+	"io"
+	"math/big"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/referee"
+)
+
+// details are the parts of a quote's details that these tests use.
+type details struct {
+	SendCalls struct {
+		From    string
+		ChainID hexutil.Uint64
+		Calls   []struct {
+			To    common.Address
+			Data  hexutil.Bytes
+			Value *hexutil.Big
+		}
+	}
+	Arrival    struct{ Amount, UnshieldAmount string }
+	ValidUntil time.Time
+	Checks     *struct {
+		Balance   struct{ Actual, Needed string }
+		Allowance *struct{ Actual, Needed string }
+	}
+	Reason string
+}
+
+// everyBatch swaps every pair by sending what details.sendCalls says, as a wallet that can send batches does, and wants
+// exactly what details.arrival says to arrive.
+func (w *world) everyBatch(t *testing.T) {
+	for _, p := range chain.Pairs() {
+		least, _, _ := limits(p.SrcToken)
+		s := w.swap(p, amount(t, least, p.SrcToken))
+		t.Run(pairName(p), func(t *testing.T) {
+			t.Parallel()
+			quote, d, receipt := w.sendBatch(t, s, reference.User.Key, new(big.Int))
+			checked, err := wallet.Check(s, quote, w.know)
+			if err != nil {
+				t.Fatalf("a wallet would refuse this quote: %v\n%s", err, quote.Raw)
+			}
+			w.wantPaid(t, s, checked, receipt)
+			w.wantArrival(t, s, d, w.settle(t, s.Src.Network(), receipt))
+		})
+	}
+}
+
+// batchAllowances wants the batch to hold what is missing and no more, for senders who have allowed different amounts.
+func (w *world) batchAllowances(t *testing.T) {
+	usdc, usdt := pairOf(t, 1, "USDC", 369, "USDC"), pairOf(t, 1, "USDT", 369, "USDC")
+	for name, test := range map[string]struct {
+		pair    chain.Pair
+		allowed string
+		calls   int
+	}{
+		"too little":             {usdc, "99.999999", 2},
+		"enough":                 {usdc, "100", 1},
+		"USDT, nothing":          {usdt, "0", 2},
+		"USDT, too little":       {usdt, "0.000001", 3},
+		"USDT, more than enough": {usdt, "100.000001", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := w.swap(test.pair, amount(t, "100", test.pair.SrcToken))
+			key, err := crypto.GenerateKey() // a new sender: what an account has is kept for a block
+			if err != nil {
+				t.Fatal(err)
+			}
+			me := crypto.PubkeyToAddress(key.PublicKey)
+			w.mustSend(t, s.Src, wallet.Transaction{To: me, Value: big.NewInt(1e18)})
+			transfer, err := contracts.TokenABI.Pack("transfer", me, s.Amount)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.mustSend(t, s.Src, wallet.Transaction{To: s.SrcToken.Address.Address, Value: new(big.Int), Data: transfer})
+			allowed := amount(t, test.allowed, s.SrcToken)
+			if allowed.Sign() > 0 {
+				if _, err := w.send(t.Context(), s.Src, key, approval(t, s.SrcToken, w.net.Deployment.Target(s.Pair).Address, allowed)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, d, receipt := w.sendBatch(t, s, key, allowed)
+			equal(t, "calls in the batch", len(d.SendCalls.Calls), test.calls)
+			w.wantArrival(t, s, d, w.settle(t, s.Src.Network(), receipt))
+		})
+	}
+}
+
+// sendBatch asks for a quote with details for a sender who has allowed so much, and sends its calls, one after the other.
+// It gives the receipt of the last.
+func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, allowed *big.Int) (*wallet.Quote, details, *types.Receipt) {
+	t.Helper()
+	network, from := s.Src.Network(), crypto.PubkeyToAddress(key.PublicKey)
+	defer w.turns.take(network)()
+	quote, d := w.detailed(t, s, from, allowed)
+	equal(t, "chain of the batch", uint64(d.SendCalls.ChainID), network)
+	equal(t, "sender of the batch", d.SendCalls.From, from)
+	if len(d.SendCalls.Calls) == 0 {
+		t.Fatal("the batch is empty")
+	}
+	var receipt *types.Receipt
+	for _, call := range d.SendCalls.Calls {
+		var err error
+		tx := wallet.Transaction{To: call.To, Value: call.Value.ToInt(), Data: call.Data}
+		if receipt, err = w.send(t.Context(), s.Src, key, tx); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "status of a call", receipt.Status, types.ReceiptStatusSuccessful)
+	}
+	return quote, d, receipt
+}
+
+// detailed asks for a quote with details for a sender, and has the referee work out both.
+func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allowed *big.Int) (*wallet.Quote, details) {
+	t.Helper()
+	url, err := w.gateway.QuoteURL("v3", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get(url + "&include=details&from=" + from.Hex())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, rawDetails, err := referee.SplitDetails(body)
+	if err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	quote := &wallet.Quote{Version: "v3", Raw: raw}
+	if err := json.Unmarshal(raw, quote); err != nil {
+		t.Fatal(err)
+	}
+	w.refereed(t, s, quote)
+	var d details
+	if err := json.Unmarshal(rawDetails, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Checks == nil {
+		t.Fatalf("nothing was checked: %s", d.Reason)
+	}
+	if left := time.Until(d.ValidUntil); left > time.Minute {
+		t.Errorf("valid for %v, want a minute at most", left)
+	}
+	w.refereeDetails(t, s, allowed, d, raw, rawDetails)
+	return quote, d
+}
+
+// refereeDetails has the referee work out the details for a sender who has the amount and has allowed so much of it.
+func (w *world) refereeDetails(t *testing.T, s wallet.Swap, allowed *big.Int, d details, quote, got []byte) {
+	t.Helper()
+	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap := &referee.Swap{Pair: pair, Amount: s.Amount, Recipient: s.Recipient}
+	balance, ok := new(big.Int).SetString(d.Checks.Balance.Actual, 10)
+	if !ok || balance.Cmp(s.Amount) < 0 {
+		t.Errorf("the sender has the amount, and a balance of %q", d.Checks.Balance.Actual)
+	}
+	around := referee.Around{
+		From: d.SendCalls.From, Balance: balance, Allowance: allowed,
+		ValidUntil: d.ValidUntil.Format(time.RFC3339), IssuerOrigin: "built-in",
+	}
+	if err := w.referee.CheckDetails(swap, referee.Terms{IssuerBPS: w.referee.BuiltInBPS(swap.Src)}, around, quote, got); err != nil {
+		t.Errorf("the referee expects other details: %v", err)
+	}
+}
+
+// wantArrival wants the recipient to have what the details promised, to the unit.
+func (w *world) wantArrival(t *testing.T, s wallet.Swap, d details, payout *reference.Payout) {
+	t.Helper()
+	if s.Dst.Private() {
+		note, err := reference.FindShielded(payout.Receipt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "what arrived in the pool", note.Value, d.Arrival.Amount)
+		return
+	}
+	equal(t, "what arrived", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), d.Arrival.Amount)
+}

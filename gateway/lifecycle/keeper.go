@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -103,7 +104,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			k.Poll()
+			guard.Do(k.options.Log, "polling the plan", k.Poll)
 		}
 	}
 }

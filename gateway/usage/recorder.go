@@ -36,6 +36,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 const (
@@ -189,9 +190,11 @@ func (r *Recorder) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
-		_ = r.write(attempt) // write has logged the error
-		cancel()
+		guard.Do(r.log, "writing the counts", func() {
+			attempt, cancel := context.WithTimeout(ctx, writeTimeout)
+			defer cancel()
+			_ = r.write(attempt) // write has logged the error
+		})
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 const (
@@ -131,12 +132,13 @@ func (f *Fees) State() []State {
 
 // keepUp looks a source up now, and again and again until Close.
 func (f *Fees) keepUp(s *source) {
-	f.renew(s)
+	renew := func() { guard.Do(f.log, "looking an issuer fee up", func() { f.renew(s) }) }
+	renew()
 	close(s.tried)
 	for {
 		select {
 		case <-time.After(renewal):
-			f.renew(s)
+			renew()
 		case <-f.ctx.Done():
 			return
 		}

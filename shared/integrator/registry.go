@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -60,7 +61,12 @@ type outcome struct {
 
 // fetch reads a registration from the chain and caches it. It runs once for all
 // look-ups of the same key at the same time, and not in a caller's context.
-func (r *Registry) fetch(k lookupKey) outcome {
+func (r *Registry) fetch(k lookupKey) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil { // singleflight would end the process
+			o = outcome{failure: &rpc.Failure{Reason: rpc.Undecodable, Text: guard.Caught(p).Error(), RetryAfter: longRetry}}
+		}
+	}()
 	// The previous fetch may have ended between this look-up's first check of
 	// the cache and now.
 	if reg, ok := r.cache.get(k); ok {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/testdata/node"
@@ -239,5 +241,20 @@ func TestClose(t *testing.T) {
 	}
 	if got := g.Health()[2]; got.State != rpc.Working || got.Resting != 0 {
 		t.Errorf("health %+v: the end was blamed on the endpoint", got)
+	}
+}
+
+// TestPanicEndsOneLookup: the look-up fails like one that had no answer, and the
+// process goes on.
+func TestPanicEndsOneLookup(t *testing.T) {
+	g := newRig(t, newFront(t, newEVM(t, 369, partner(1, 25))))
+	before := guard.Total()
+	g.hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") }
+	_, err := g.Lookup(t.Context(), 369, idOf(wallet(1)))
+	if e := fault.From(err); e.Code != fault.IntegratorUnverified || strings.Contains(e.Message, "a bug") {
+		t.Errorf("got %v, want the integrator unverified", err)
+	}
+	if got := guard.Total() - before; got != 1 {
+		t.Errorf("%d panics were counted, want one", got)
 	}
 }

@@ -14,7 +14,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
+
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 // Options of a handler. If a part is nil, its path does not exist.
@@ -77,10 +80,11 @@ func (h *handler) get(path, descriptions string, f http.HandlerFunc) {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer h.recover(w, r)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	path := r.URL.Path
-	if path != livez && path != readyz && !h.admit(w, r) {
+	if path != livez && path != readyz && (!h.fromHere(w, r) || !h.admit(w, r)) {
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
@@ -88,6 +92,36 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serveJSONErrors(h.mux, w, r)
+}
+
+// recover turns a panic into an answer and a logged stack.
+func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	switch p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p)
+	default:
+		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", guard.Caught(p))
+		fail(w, http.StatusInternalServerError, "Something went wrong; the log says what")
+	}
+}
+
+// fromHere refuses what a web page of another site makes a browser send. A
+// browser says so itself. A request that changes something, or that takes a
+// profile, is also refused if its Origin is not this listener.
+func (h *handler) fromHere(w http.ResponseWriter, r *http.Request) bool {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	foreign := site != "" && site != "same-origin" && site != "none"
+	if origin != "" && (r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/debug/")) {
+		u, err := url.Parse(origin)
+		foreign = foreign || err != nil || u.Host != r.Host
+	}
+	if foreign {
+		h.Log.Warn("admin: a request from a page of another site", "remote", r.RemoteAddr)
+		fail(w, http.StatusForbidden, "This listener does not answer to web pages of other sites")
+	}
+	return !foreign
 }
 
 // admit reports whether a request is authorised. If not, it answers the request.

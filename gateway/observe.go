@@ -3,17 +3,16 @@ package gateway
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -85,7 +84,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["Cache-Control"] = noStore
 		h["Vary"] = t.vary[:1]
 		next.ServeHTTP(t, r.WithContext(t))
-		g.report(t, r)
+		guard.Do(g.log, "the report of a request", func() { g.report(t, r) })
 	})
 }
 
@@ -94,7 +93,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 func (g *Gateway) report(t *trace, r *http.Request) {
 	e := &t.event
 	e.Took = time.Since(t.start)
-	e.Time, e.RequestID, e.TraceID, e.Method = t.start.Add(e.Took), t.id[0], traceID(r.Header), r.Method
+	e.Time, e.RequestID, e.TraceID, e.Method = t.start.Add(e.Took), t.id[0], traceID(r.Header), boundedMethod(r.Method)
 	if t.quoted != nil && e.Version != g.modules[0].Name {
 		e.Finding = g.compare(t.quoted, r.URL.RawQuery)
 	}
@@ -104,6 +103,15 @@ func (g *Gateway) report(t *trace, r *http.Request) {
 	if g.log.Enabled(t, slog.LevelDebug) { // shows amounts and recipients, so only at debug
 		g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
 	}
+}
+
+// boundedMethod keeps a client from writing a long text into the log.
+func boundedMethod(method string) string {
+	const longest = 16
+	if len(method) > longest {
+		return method[:longest] + "…"
+	}
+	return method
 }
 
 // Headers of every response.
@@ -151,7 +159,7 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			g.fail(w, r, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			g.fail(w, r, guard.Caught(p))
 		}()
 		next.ServeHTTP(w, r)
 	})

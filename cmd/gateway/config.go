@@ -28,6 +28,7 @@ type config struct {
 	ListenAddr     string        `env:"LISTEN_ADDR, default=:8080"`
 	DeploymentFile string        `env:"DEPLOYMENT_FILE"`
 	DrainDelay     time.Duration `env:"DRAIN_DELAY, default=0s"`
+	MaxConnections int           `env:"MAX_CONNECTIONS, default=4096"`
 	LogLevel       string        `env:"LOG_LEVEL, default=info"`
 	LogFormat      string        `env:"LOG_FORMAT, default=json"`
 
@@ -69,6 +70,9 @@ func (c *config) validate() error {
 	}
 	if c.DrainDelay < 0 || c.DrainDelay > time.Minute {
 		problems = append(problems, fmt.Errorf("DRAIN_DELAY: %s is not between 0s and 1m", c.DrainDelay))
+	}
+	if c.MaxConnections < 16 || c.MaxConnections > 1_000_000 {
+		problems = append(problems, fmt.Errorf("MAX_CONNECTIONS: %d is not between 16 and 1000000", c.MaxConnections))
 	}
 	problems = append(problems, c.Admin.Validate(), c.Gateway.Validate(), c.Caller.Validate(), c.Limit.Validate(), c.Usage.Validate(), c.IssuerFees.Validate(), c.RPC.Validate(), c.Integrators.Validate(), c.Quote.Validate())
 	return errors.Join(problems...)

@@ -25,9 +25,23 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
 	if err := command(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
+		complain(err)
 		os.Exit(1)
+	}
+}
+
+// complain says why the command ends, unless nobody reads that.
+func complain(err error) {
+	said := make(chan struct{})
+	go func() {
+		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
+		close(said)
+	}()
+	select {
+	case <-said:
+	case <-time.After(logTimeout):
 	}
 }
 

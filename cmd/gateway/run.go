@@ -16,6 +16,7 @@ import (
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 const (
@@ -24,9 +25,10 @@ const (
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 20 * time.Second // longer than the gateway's own deadline
 	profileTimeout = 3 * time.Minute  // a CPU profile takes as long as it is asked to
-	idleTimeout    = 2 * time.Minute
+	idleTimeout    = 75 * time.Second // longer than load balancers keep theirs, usually 60 seconds
 	maxHeaderBytes = 16 << 10
 	drainTimeout   = 25 * time.Second // longer than any request may take
+	logTimeout     = 2 * time.Second  // for the last lines, if nobody reads them
 )
 
 // run serves until ctx ends. Then it drains: it stops being ready, finishes the
@@ -38,13 +40,14 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 		return err
 	}
 	log := newLogs(cfg, stderr)
+	defer closeWithin(logTimeout, log.queue.Close)() // last, after everything that logs
 	s, err := newService(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	go s.lifecycle.Run(ctx)
-	reloadOnHangup(ctx, s.lifecycle)
+	reloadOnHangup(ctx, s.lifecycle, log.Logger)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {
@@ -64,7 +67,8 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 		go func() { failed <- adminServer.Serve(listener) }()
 	}
 	server := newServer(s.public, writeTimeout, log.Logger)
-	go func() { failed <- server.Serve(public) }()
+	s.connections.watch(ctx, server)
+	go func() { failed <- server.Serve(s.connections.limit(public)) }()
 
 	addr := public.Addr().String()
 	log.Info("serving", "version", version(), "addr", addr, "admin", adminAddr, "deployment", s.deployment)
@@ -104,7 +108,7 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 }
 
 // reloadOnHangup reads the plan again on SIGHUP, until ctx ends.
-func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper) {
+func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper, log *slog.Logger) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
@@ -112,7 +116,7 @@ func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper) {
 		for {
 			select {
 			case <-hangup:
-				keeper.Reload()
+				guard.Do(log, "reloading the plan", keeper.Reload)
 			case <-ctx.Done():
 				return
 			}

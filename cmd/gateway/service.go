@@ -30,13 +30,14 @@ type service struct {
 	lifecycle  *lifecycle.Keeper
 	deployment string
 	draining   atomic.Bool
+	connections
 
 	closers []func()
 }
 
 // newService builds the parts and connects them. close stops them.
 func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
-	s := &service{}
+	s := &service{connections: connections{max: cfg.MaxConnections}}
 	if err := s.build(ctx, cfg, log); err != nil {
 		s.close()
 		return nil, err
@@ -105,6 +106,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	promMetrics.Watch(metrics.Sources{
 		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiter.Stats,
 		Lifecycle: s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
+		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,

@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
@@ -23,8 +24,12 @@ type Sources struct {
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
 	Usage      func() []usage.Total
-	UsageNotes func() []string  // what Usage leaves out
-	Now        func() time.Time // time.Now if nil
+	UsageNotes func() []string // what Usage leaves out
+	LogDropped func() uint64   // log lines that were not written
+
+	Connections    func() int       // of clients, open now
+	MaxConnections int              // their bound
+	Now            func() time.Time // time.Now if nil
 }
 
 // Watch adds the metrics of the sources.
@@ -33,7 +38,7 @@ func (m *Metrics) Watch(s Sources) {
 		s.Now = time.Now
 	}
 	m.registry.MustRegister(watchFees(s.IssuerFees), watchRegistries(s.Registries), watchLimiter(s.Limiter),
-		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes))
+		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes), watchProcess(s))
 }
 
 func watchFees(fees func() []cctp.State) *collector {
@@ -55,6 +60,21 @@ func watchFees(fees func() []cctp.State) *collector {
 				send(origin, boolValue(f.Origin == o), chain, asLabel.Replace(string(o)))
 			}
 		}
+	}
+	return c
+}
+
+func watchProcess(s Sources) *collector {
+	c := &collector{}
+	dropped := c.desc("log_lines_dropped_total", "Log lines that were not written, because nobody read the log.")
+	panics := c.desc("panics_total", "Panics that were caught. Each is a bug, and in the log with its stack.")
+	open := c.desc("connections", "Connections of clients that are open.")
+	limit := c.desc("connections_limit", "Most connections of clients that are accepted at a time.")
+	c.collect = func(send send) {
+		send(dropped, float64(s.LogDropped()))
+		send(panics, float64(guard.Total()))
+		send(open, float64(s.Connections()))
+		send(limit, float64(s.MaxConnections))
 	}
 	return c
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// connections bounds the connections of a server. At the bound, new ones wait in
+// the kernel until another one closes. Near the bound the server keeps no idle
+// connection, so that those who ask have room: it closes those there are, and
+// each new one after its answer.
+type connections struct {
+	max     int
+	open    atomic.Int64
+	crowded atomic.Bool
+}
+
+// limit is a listener that accepts at most max connections at a time.
+func (c *connections) limit(l net.Listener) net.Listener { return netutil.LimitListener(l, c.max) }
+
+// Open is how many connections there are.
+func (c *connections) Open() int { return int(c.open.Load()) }
+
+// watch counts the connections of a server and keeps it from being crowded, until
+// ctx ends.
+func (c *connections) watch(ctx context.Context, server *http.Server) {
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			c.open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			c.open.Add(-1)
+		}
+	}
+	go func() {
+		ticker := time.NewTicker(250 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				c.relieve(server.SetKeepAlivesEnabled)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// relieve turns idle connections off while more than three quarters of the bound
+// are open, and on again below a half.
+func (c *connections) relieve(keepAlive func(bool)) {
+	switch open := c.Open(); {
+	case open > c.max*3/4:
+		keepAlive(false) // again each time: it closes those that are idle now
+		c.crowded.Store(true)
+	case open < c.max/2 && c.crowded.Swap(false):
+		keepAlive(true)
+	}
+}

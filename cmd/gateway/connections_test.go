@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestConnectionsAreBounded: sixty clients that never close their connection are
+// all answered by a service that takes sixteen, and once they are gone, it keeps
+// connections open again.
+func TestConnectionsAreBounded(t *testing.T) {
+	base, admin, stop := start(t, map[string]string{"MAX_CONNECTIONS": "16", "RATE_LIMIT": "0"})
+	addr := strings.TrimPrefix(base, "http://")
+	var conns []net.Conn
+	for i := range 60 {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		conns = append(conns, conn)
+		fmt.Fprintf(conn, "GET /v3/swap/healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("client %d has no answer: %v", i, err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		if open := metric(t, admin, "quotegate_connections "); open > 16 {
+			t.Fatalf("%v connections are open", open)
+		}
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	eventually(t, "connections are kept open again", func() bool {
+		res, err := client.Get(base + "/v3/swap/healthcheck")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return !res.Close
+	})
+	if got := metric(t, admin, "quotegate_connections_limit "); got != 16 {
+		t.Errorf("the limit is said to be %v", got)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// metric reads one value from the admin listener.
+func metric(t *testing.T, admin, name string) (value float64) {
+	t.Helper()
+	res, err := http.Get(admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
+			if _, err := fmt.Sscan(text, &value); err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}

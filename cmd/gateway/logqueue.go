@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+	"time"
+)
+
+// maxQueued bounds the log lines that wait to be written, in bytes: some
+// thousand requests.
+const maxQueued = 1 << 20
+
+// logQueue writes log lines in their order, from a goroutine of its own, so that
+// a reader who is slow or gone holds up no request. When the queue is full, lines
+// are dropped and counted, and the log says how many as soon as it can be written
+// again.
+type logQueue struct {
+	out    io.Writer
+	notice func(lines uint64) []byte // the line about dropped ones
+
+	mu      sync.Mutex
+	waiting []byte // whole lines
+	lost    uint64 // dropped since the last notice
+	dropped uint64 // in all
+	closed  bool
+	wake    chan struct{} // has room for one
+	done    chan struct{} // closed once all is written
+}
+
+func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
+	q := &logQueue{out: out, notice: notice, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go q.run()
+	return q
+}
+
+// Write queues a line, or drops it if there is no room. It never waits for the
+// reader of the log.
+func (q *logQueue) Write(line []byte) (int, error) {
+	q.mu.Lock()
+	switch {
+	case q.closed || len(q.waiting)+len(line) > maxQueued:
+		q.lost++
+		q.dropped++
+	default:
+		q.waiting = append(q.waiting, line...)
+	}
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	return len(line), nil
+}
+
+// Dropped is how many lines were not written.
+func (q *logQueue) Dropped() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped
+}
+
+// Close waits until all lines are written, or ctx ends. Later lines are dropped.
+func (q *logQueue) Close(ctx context.Context) {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+	}
+}
+
+// run writes what waits until the queue is closed and all is written, or the
+// last lines cannot be.
+func (q *logQueue) run() {
+	defer close(q.done)
+	var batch []byte
+	for range q.wake {
+		for {
+			var lost uint64
+			var closed bool
+			batch, lost, closed = q.take(batch)
+			failed := false
+			if len(batch) > 0 || lost > 0 {
+				failed = q.write(batch, lost) != nil
+			} else if !closed {
+				break
+			}
+			if closed && (failed || len(batch) == 0) {
+				return
+			}
+			if failed {
+				time.Sleep(retryLog)
+			}
+		}
+	}
+}
+
+// retryLog is how long to wait after a failed write: trying at once would keep
+// a core busy.
+const retryLog = 100 * time.Millisecond
+
+// take swaps the empty buffer for the waiting lines.
+func (q *logQueue) take(empty []byte) (lines []byte, lost uint64, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	lines, lost, closed = q.waiting, q.lost, q.closed
+	q.waiting, q.lost = empty[:0], 0
+	return lines, lost, closed
+}
+
+// write writes a batch, and then how many lines were lost after it. Lines that
+// cannot be written are lost too.
+func (q *logQueue) write(batch []byte, lost uint64) error {
+	text := batch
+	if lost > 0 {
+		text = append(text, q.notice(lost)...)
+	}
+	n, err := q.out.Write(text)
+	if err != nil {
+		unwritten := uint64(bytes.Count(batch[min(n, len(batch)):], newline))
+		q.mu.Lock()
+		q.lost += lost + unwritten
+		q.dropped += unwritten
+		q.mu.Unlock()
+	}
+	return err
+}
+
+var newline = []byte("\n")

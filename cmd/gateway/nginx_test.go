@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// TestRollingRestart restarts two gateways behind the nginx of
+// docs/operate/load-balancer.md, one after the other and under load, as that page
+// says. No request fails.
+func TestRollingRestart(t *testing.T) {
+	nginx, err := exec.LookPath("nginx")
+	if err != nil {
+		const missing = "there is no nginx here; install the package nginx-light to run this test"
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip("SKIPPED, NOT TESTED: " + missing)
+	}
+	addrs := freeAddrs(t, 3)
+	front, instances := addrs[0], addrs[1:]
+	var running [2]*exec.Cmd
+	for i, addr := range instances {
+		running[i] = startInstance(t, addr)
+	}
+	startNginx(t, nginx, front, instances)
+
+	var asked, failed atomic.Int64
+	var lastFailure atomic.Value
+	ctx, stop := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				asked.Add(1)
+				if err := askOnce("http://" + front + quotePath); err != nil {
+					failed.Add(1)
+					lastFailure.Store(err.Error())
+				}
+			}
+		})
+	}
+	answered := func(n int64) { // lets so many more requests pass
+		t.Helper()
+		target := asked.Load() + n
+		eventually(t, "requests are answered", func() bool { return asked.Load() >= target })
+	}
+	answered(200)
+	for i, addr := range instances {
+		if err := running[i].Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := running[i].Wait(); err != nil {
+			t.Errorf("instance %d: %v", i+1, err)
+		}
+		answered(500) // while only the other one is there
+		running[i] = startInstance(t, addr)
+		answered(500)
+	}
+	stop()
+	clients.Wait()
+	if failed.Load() > 0 {
+		t.Errorf("%d of %d requests failed, the last with: %v", failed.Load(), asked.Load(), lastFailure.Load())
+	}
+	t.Logf("%d requests, none failed", asked.Load())
+}
+
+func askOnce(url string) error {
+	res, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", res.Status, body)
+	}
+	return err
+}
+
+// startInstance runs a gateway at an address, and waits until it serves.
+func startInstance(t *testing.T, addr string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1", "LISTEN_ADDR="+addr, "ADMIN_ADDR=off", "RATE_LIMIT=0",
+		"TRUSTED_PROXIES=127.0.0.1", "DRAIN_DELAY=500ms", "LOG_LEVEL=error")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	eventually(t, "the gateway at "+addr+" serves", func() bool { return askOnce("http://"+addr+"/versions") == nil })
+	return cmd
+}
+
+// startNginx runs nginx with the configuration of the page, at other addresses.
+func startNginx(t *testing.T, nginx, front string, instances []string) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/operate/load-balancer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```nginx\n")
+	site, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the page has no nginx configuration")
+	}
+	site = strings.NewReplacer(
+		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
+		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
+	).Replace(site)
+	dir := t.TempDir()
+	config := filepath.Join(dir, "nginx.conf")
+	text := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr crit; events {}
+http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
+%[2]s}`, dir, site)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(nginx, "-p", dir, "-c", config)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	eventually(t, "nginx answers", func() bool { return askOnce("http://"+front+"/versions") == nil })
+}
+
+// freeAddrs gives addresses on the loopback that nobody uses.
+func freeAddrs(t *testing.T, n int) (addrs []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs
+}

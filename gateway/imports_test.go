@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"shared/calldata":   {},
 	"shared/cctp":       {"shared/chain", "shared/fault", "shared/guard"},
 	"shared/railgun":    {"shared/fault"},
-	"shared/rpc":        {"shared/chain"},
+	"shared/rpc":        {"shared/chain", "shared/jsonfile"},
 	"shared/integrator": {"shared/chain", "shared/fault", "shared/guard", "shared/rpc"},
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/rpc"},
 	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},

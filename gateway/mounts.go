@@ -19,6 +19,7 @@ type Core struct {
 	Engine     Quoter
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
+	Draining   func() bool // whether the service is about to end; nil for never
 }
 
 // Quoter answers quote requests.
@@ -31,7 +32,7 @@ type Quoter interface {
 func Modules(core Core) []web.Module {
 	engine := recordingQuoter{core.Engine}
 	return []web.Module{
-		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees}),
+		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining}),
 		v3legacy.Module(engine, core.Deployment),
 		v1.Module(engine),
 	}

@@ -25,6 +25,7 @@ type Quoter interface {
 type Health struct {
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
+	Draining   func() bool // whether the service is about to end; nil for never
 }
 
 //go:embed openapi.yaml
@@ -73,5 +74,10 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	return web.JSON(w, http.StatusOK, mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees()))
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees())
+	if h.health.Draining != nil && h.health.Draining() {
+		body.Status = "draining"
+		return web.JSON(w, http.StatusServiceUnavailable, body)
+	}
+	return web.JSON(w, http.StatusOK, body)
 }

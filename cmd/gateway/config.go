@@ -39,6 +39,7 @@ type config struct {
 	Usage       usage.Config
 	IssuerFees  cctp.Config
 	RPC         rpc.Config
+	RPCFile     string `env:"RPC_FILE"`
 	Integrators integrator.Config
 	Quote       quote.Config
 }
@@ -83,4 +84,16 @@ func (c *config) deployment() (*chain.Deployment, error) {
 		return chain.Reference(), nil
 	}
 	return chain.ReadDeployment(c.DeploymentFile)
+}
+
+// endpoints are those of the environment and of the file.
+func (c *config) endpoints() (rpc.Config, error) {
+	if c.RPCFile == "" {
+		return c.RPC, nil
+	}
+	endpoints, err := c.RPC.With(c.RPCFile)
+	if err != nil {
+		return nil, fmt.Errorf("RPC_FILE: %w", err)
+	}
+	return endpoints, nil
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/sethvargo/go-envconfig"
 
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
@@ -47,7 +46,7 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 	}
 	defer s.close()
 	go s.lifecycle.Run(ctx)
-	reloadOnHangup(ctx, s.lifecycle, log.Logger)
+	s.reloadOnHangup(ctx, cfg)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {
@@ -66,12 +65,12 @@ func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready fu
 		defer adminServer.Close() // last, so that an operator can watch the drain
 		go func() { failed <- adminServer.Serve(listener) }()
 	}
-	server := newServer(s.public, writeTimeout, log.Logger)
+	server := newServer(s, writeTimeout, log.Logger)
 	s.connections.watch(ctx, server)
 	go func() { failed <- server.Serve(s.connections.limit(public)) }()
 
 	addr := public.Addr().String()
-	log.Info("serving", "version", version(), "addr", addr, "admin", adminAddr, "deployment", s.deployment)
+	log.Info("serving", "version", version(), "addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
 	ready(addr, adminAddr)
 	select {
 	case err := <-failed:
@@ -107,8 +106,9 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 	}
 }
 
-// reloadOnHangup reads the plan again on SIGHUP, until ctx ends.
-func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper, log *slog.Logger) {
+// reloadOnHangup reads the plan, the deployment and the endpoints again on SIGHUP,
+// until ctx ends.
+func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
@@ -116,7 +116,10 @@ func reloadOnHangup(ctx context.Context, keeper *lifecycle.Keeper, log *slog.Log
 		for {
 			select {
 			case <-hangup:
-				guard.Do(log, "reloading the plan", keeper.Reload)
+				guard.Do(s.log, "reloading", func() {
+					s.lifecycle.Reload()
+					s.reload(ctx, cfg)
+				})
 			case <-ctx.Done():
 				return
 			}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,29 +17,36 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/railgun"
-	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // service is the whole gateway.
 type service struct {
-	public     http.Handler
-	admin      http.Handler
-	lifecycle  *lifecycle.Keeper
-	deployment string
-	draining   atomic.Bool
+	core      atomic.Pointer[core]
+	admin     http.Handler
+	lifecycle *lifecycle.Keeper
+	metrics   *metrics.Metrics
+	hooks     integrator.Hooks // that count look-ups in metrics
+	log       *slog.Logger
+	mount     func([]web.Module) http.Handler
+	draining  atomic.Bool
 	connections
 
-	closers []func()
+	closers  []func()
+	stopped  chan struct{} // closed by close
+	retiring sync.WaitGroup
 }
 
 // newService builds the parts and connects them. close stops them.
 func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
-	s := &service{connections: connections{max: cfg.MaxConnections}}
+	s := &service{
+		connections: connections{max: cfg.MaxConnections},
+		metrics:     metrics.New(), log: log.Logger, stopped: make(chan struct{}),
+	}
+	s.hooks = s.metrics.IntegratorHooks()
 	if err := s.build(ctx, cfg, log); err != nil {
 		s.close()
 		return nil, err
@@ -49,49 +58,26 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err := railgun.SelfTest(); err != nil {
 		return fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
 	}
-	deployment, err := cfg.deployment()
+	first, err := s.newCore(ctx, cfg, nil)
 	if err != nil {
-		return fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+		return err
 	}
-	s.deployment = deployment.Name
-	for _, warning := range deployment.Warnings {
-		log.Warn("deployment: " + warning)
-	}
-	promMetrics := metrics.New()
+	s.core.Store(first)
+	s.onClose(func() { s.core.Load().close(nil) })
+	s.announce(first.deployment)
+	versions := gateway.Names(first.modules)
 
-	fees, err := cctp.New(cfg.IssuerFees, deployment.Settlement, log.Logger, nil)
-	if err != nil {
-		return err
-	}
-	s.onClose(fees.Close)
-	chains, err := rpc.New(cfg.RPC, rpc.Options{Log: log.Logger})
-	if err != nil {
-		return err
-	}
-	s.onClose(chains.Close)
-	registry, err := integrator.New(cfg.Integrators, deployment, chains, integrator.Options{Hooks: promMetrics.IntegratorHooks()})
-	if err != nil {
-		return err
-	}
-	modules := gateway.Modules(gateway.Core{
-		Deployment: deployment,
-		Engine:     quote.NewEngine(quote.Parts{Deployment: deployment, IssuerFees: fees, Integrators: registry, Accounts: account.New(chains, nil), TTL: cfg.Quote.TTL}),
-		Registries: registry.Health,
-		IssuerFees: fees.State,
-	})
-	versions := gateway.Names(modules)
-
-	limiter, err := limit.New(ctx, cfg.Limit, log.Logger, time.Now)
+	limiter, err := limit.New(ctx, cfg.Limit, s.log, time.Now)
 	if err != nil {
 		return err
 	}
 	s.onClose(func() { _ = limiter.Close() })
-	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Log: log.Logger})
+	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Log: s.log})
 	if err != nil {
 		return err
 	}
 	s.onClose(closeWithin(5*time.Second, recorder.Close))
-	s.lifecycle, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: log.Logger})
+	s.lifecycle, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
@@ -99,26 +85,35 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err != nil {
 		return err
 	}
-	s.public = gateway.New(cfg.Gateway, gateway.Parts{
-		Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Names: recorder,
-		Observers: []gateway.Observer{promMetrics.Requests(modules), recorder, log.access}, Log: log.Logger,
-	})
-	promMetrics.Watch(metrics.Sources{
-		IssuerFees: fees.State, Registries: registry.Health, Limiter: limiter.Stats,
-		Lifecycle: s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
+	observers := []gateway.Observer{s.metrics.Requests(first.modules), recorder, log.access}
+	s.mount = func(modules []web.Module) http.Handler {
+		return gateway.New(cfg.Gateway, gateway.Parts{
+			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Names: recorder, Observers: observers, Log: s.log,
+		})
+	}
+	first.public = s.mount(first.modules)
+	s.metrics.Watch(metrics.Sources{
+		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
+		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
+		Limiter:    limiter.Stats,
+		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
-		Metrics:   promMetrics.Handler(log.Logger),
+		Metrics:   s.metrics.Handler(s.log),
 		Usage:     func(ctx context.Context) (any, error) { return recorder.Report(ctx) },
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Ready:     s.ready,
 		Level:     log.level,
-		Log:       log.Logger,
+		Log:       s.log,
 	})
-	fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	return nil
+}
+
+// ServeHTTP answers with the core that is current.
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.core.Load().public.ServeHTTP(w, r)
 }
 
 // ready is false from the moment the service drains.
@@ -133,6 +128,8 @@ func (s *service) onClose(f func()) { s.closers = append(s.closers, f) }
 
 // close stops the parts in reverse order.
 func (s *service) close() {
+	close(s.stopped)
+	s.retiring.Wait()
 	for _, f := range slices.Backward(s.closers) {
 		f()
 	}

@@ -3,6 +3,7 @@ package chain
 import (
 	"cmp"
 	_ "embed"
+	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -67,6 +68,28 @@ func Reference() *Deployment {
 // the issuer's messenger.
 func (d *Deployment) Target(p *Pair) Address {
 	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
+}
+
+// Changes says in what a deployment differs from the one before, in words.
+func (d *Deployment) Changes(before *Deployment) (changes []string) {
+	add := func(differs bool, what string) {
+		if differs {
+			changes = append(changes, what)
+		}
+	}
+	add(d.Name != before.Name, "the name")
+	add(d.Settlement != before.Settlement, "the settlement")
+	for _, r := range d.Routers() {
+		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]
+		add(old != r.Router, "the router of "+r.Token.Symbol+" on chain "+r.ChainID.String())
+	}
+	for _, id := range PoolChains {
+		add(d.registries[id] != before.registries[id], "the registry of chain "+id.String())
+	}
+	add(!maps.Equal(d.contracts, before.contracts) && len(changes) == 0, "the retired routers")
+	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
+	add(d.Railgun != before.Railgun, "RAILGUN's rates")
+	return changes
 }
 
 // Seconds is how long a swap usually takes, 0 if the deployment does not say.

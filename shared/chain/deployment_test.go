@@ -182,3 +182,25 @@ func TestSharedRoutersAreWarnedOf(t *testing.T) {
 		t.Errorf("got %q, want one warning about USDC on 69696969", d.Warnings)
 	}
 }
+
+func TestChanges(t *testing.T) {
+	before := chain.Reference()
+	for want, edit := range map[string][]byte{
+		"":                                edit(t, `"reference"`, `"reference"`),
+		"the name":                        edit(t, `"reference"`, `"production"`),
+		"the settlement":                  edit(t, `0x25b3Af079309a5477760AC0405107952d11c8fd9`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
+		"the router of ETH on chain 1":    edit(t, `0xD98c74c52e2bb6641982271AE856fF685F8726AA`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
+		"the router of USDC on chain 137": edit(t, `"registries"`, `"messengers": {"137": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "registries"`),
+		"the retired routers":             edit(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`),
+		"the usual times":                 edit(t, `"registries"`, `"seconds": [{"seconds": 9}], "registries"`),
+		"RAILGUN's rates":                 edit(t, `"registries"`, `"railgun": {"shieldBps": 30, "unshieldBps": 25}, "registries"`),
+	} {
+		after, err := chain.ParseDeployment(edit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(after.Changes(before), ", "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

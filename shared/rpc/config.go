@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
 // Config lists the endpoints of each chain, in the order in which they are
@@ -33,12 +36,48 @@ func ReadConfig(lookup func(key string) (string, bool)) Config {
 	return cfg
 }
 
+// With adds the endpoints of a file: {"endpoints": {"1": ["https://…"]}}. Unlike
+// a variable, a file can be changed while the service runs. The error lists every
+// problem, and never quotes a URL.
+func (c Config) With(path string) (Config, error) {
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Endpoints map[string][]SecretURL `json:"endpoints"`
+	}
+	problems := []error{jsonfile.Decode(data, &file)}
+	all, own := maps.Clone(c), make(Config)
+	for _, key := range slices.Sorted(maps.Keys(file.Endpoints)) {
+		id, err := chain.ParseID(key)
+		switch {
+		case err != nil || id.Private():
+			problems = append(problems, fmt.Errorf("endpoints[%q]: not a supported chain", key))
+		case len(c[id]) > 0:
+			problems = append(problems, fmt.Errorf("endpoints[%q]: %s has endpoints of this chain too; use one of both", key, variable(id)))
+		default:
+			own[id], all[id] = file.Endpoints[key], file.Endpoints[key]
+		}
+	}
+	problems = append(problems, own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) }))
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("%s:\n%w", path, err)
+	}
+	return all, nil
+}
+
+// Equal tells whether two configurations are the same.
+func (c Config) Equal(other Config) bool { return maps.EqualFunc(c, other, slices.Equal) }
+
 // Validate reports every problem, naming the variable. It never quotes a URL.
-func (c Config) Validate() error {
+func (c Config) Validate() error { return c.check(variable) }
+
+func (c Config) check(name func(chain.ID) string) error {
 	var problems []error
 	for _, n := range chain.Networks() {
 		problem := func(entry int, what string) {
-			problems = append(problems, fmt.Errorf("%s: entry %d %s", variable(n.ID), entry, what))
+			problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), entry, what))
 		}
 		seen := make(map[SecretURL]int)
 		for i, u := range c[n.ID] {

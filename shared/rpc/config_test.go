@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -94,5 +96,38 @@ func TestConfigHidesURLs(t *testing.T) {
 	hexed := fmt.Sprintf("%x", secret)
 	if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, hexed) || strings.Count(text, hidden) < 20 {
 		t.Errorf("printed %s", text)
+	}
+}
+
+func TestConfigFile(t *testing.T) {
+	env := Config{1: {"https://one.example"}}
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "endpoints.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	got, err := env.With(write(`{"endpoints": {"137": ["https://a.example/S3CRET", "https://b.example"]}}`))
+	want := Config{1: {"https://one.example"}, 137: {"https://a.example/S3CRET", "https://b.example"}}
+	if err != nil || !got.Equal(want) || got.Equal(env) || len(env) != 1 {
+		t.Errorf("got %d chains (%v), want 1 and 137, and the first ones as they were", len(got), err)
+	}
+	for text, says := range map[string]string{
+		`{"endpoints": {"1": ["https://S3CRET.example"]}}`:        `endpoints["1"]: RPC_URLS_1 has endpoints of this chain too`,
+		`{"endpoints": {"2": ["https://S3CRET.example"]}}`:        `endpoints["2"]: not a supported chain`,
+		`{"endpoints": {"69696969": ["https://S3CRET.example"]}}`: `endpoints["69696969"]: not a supported chain`,
+		`{"endpoints": {"10": ["ftp://S3CRET.example"]}}`:         `endpoints["10"]: entry 1 does not begin with http`,
+		`{"endpoints": {"10": "https://S3CRET.example"}}`:         "endpoints",
+		`{"endpoint": {}}`: "endpoint: unknown field",
+		`{"endpoints": {"10": ["https://S3CRET.example", "S3CRET"]}, "x": 1}`: "x: unknown field",
+		`S3CRET`: "not valid JSON",
+	} {
+		if _, err := env.With(write(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "S3CRET.example") {
+			t.Errorf("%s: got %v, want %q", text, err, says)
+		}
+	}
+	if _, err := env.With(write("") + ".gone"); err == nil {
+		t.Error("a missing file was accepted")
 	}
 }

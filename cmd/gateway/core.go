@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// core is the part of the service that depends on the deployment and the
+// endpoints. It is replaced as a whole when these are read again.
+type core struct {
+	deployment *chain.Deployment
+	endpoints  rpc.Config
+	fees       *cctp.Fees
+	chains     *rpc.Client
+	registry   *integrator.Registry
+	modules    []web.Module
+	public     http.Handler
+}
+
+// newCore reads the deployment and the endpoints and prepares to quote. What has
+// not changed is taken over from the core before, if there is one.
+func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core, error) {
+	c := &core{}
+	var err error
+	if c.deployment, err = cfg.deployment(); err != nil {
+		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+	}
+	if c.endpoints, err = cfg.endpoints(); err != nil {
+		return nil, err
+	}
+	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
+		c.fees = before.fees
+	} else {
+		if c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil); err != nil {
+			return nil, err
+		}
+		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
+	}
+	if before != nil && before.endpoints.Equal(c.endpoints) {
+		c.chains = before.chains
+	} else if c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log}); err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks})
+	if err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.modules = gateway.Modules(gateway.Core{
+		Deployment: c.deployment,
+		Engine: quote.NewEngine(quote.Parts{
+			Deployment: c.deployment, IssuerFees: c.fees, Integrators: c.registry, Accounts: account.New(c.chains, nil), TTL: cfg.Quote.TTL,
+		}),
+		Registries: c.registry.Health,
+		IssuerFees: c.fees.State,
+		Draining:   s.draining.Load,
+	})
+	return c, nil
+}
+
+// close ends the parts that the other core does not use.
+func (c *core) close(other *core) {
+	if c.chains != nil && (other == nil || other.chains != c.chains) {
+		c.chains.Close()
+	}
+	if c.fees != nil && (other == nil || other.fees != c.fees) {
+		c.fees.Close()
+	}
+}
+
+// reload reads the deployment and the endpoints again. If anything is wrong with
+// them, all stays as it is.
+func (s *service) reload(ctx context.Context, cfg *config) {
+	before := s.core.Load()
+	after, err := s.newCore(ctx, cfg, before)
+	if err != nil {
+		s.log.Error("deployment and endpoints are not reloaded; the old ones stay", "error", err)
+		return
+	}
+	changes := after.deployment.Changes(before.deployment)
+	if after.chains != before.chains {
+		changes = append(changes, "the RPC endpoints")
+	}
+	if len(changes) == 0 {
+		s.log.Info("deployment and endpoints are unchanged")
+		return
+	}
+	after.public = s.mount(after.modules)
+	s.core.Store(after)
+	s.announce(after.deployment)
+	s.log.Info("deployment and endpoints are reloaded", "deployment", after.deployment.Name, "changed", changes)
+	s.retire(before, after)
+}
+
+// retire closes the parts of a core that its successor does not use, once no
+// request can be using them any more.
+func (s *service) retire(before, after *core) {
+	s.retiring.Go(func() {
+		select {
+		case <-time.After(drainTimeout):
+		case <-s.stopped:
+		}
+		before.close(after)
+	})
+}
+
+// announce logs what an operator should know about a deployment.
+func (s *service) announce(d *chain.Deployment) {
+	for _, warning := range d.Warnings {
+		s.log.Warn("deployment: " + warning)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,11 +117,12 @@ func startNginx(t *testing.T, nginx, front string, instances []string) {
 	if !found || !closed {
 		t.Fatal("the page has no nginx configuration")
 	}
+	dir := t.TempDir()
 	site = strings.NewReplacer(
 		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
 		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
+		"/var/log/nginx/", dir+"/",
 	).Replace(site)
-	dir := t.TempDir()
 	config := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr crit; events {}
 http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
@@ -138,7 +140,13 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 		_ = cmd.Wait()
 	})
 	eventually(t, "nginx answers", func() bool { return askOnce("http://"+front+"/versions") == nil })
+	eventually(t, "nginx logs the request ID at the end of a line", func() bool {
+		log, err := os.ReadFile(filepath.Join(dir, "gateway.log"))
+		return err == nil && requestID.Match(log)
+	})
 }
+
+var requestID = regexp.MustCompile(`(?m) [0-9a-f]{32}$`)
 
 // freeAddrs gives addresses on the loopback that nobody uses.
 func freeAddrs(t *testing.T, n int) (addrs []string) {

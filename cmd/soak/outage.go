@@ -26,6 +26,7 @@ func (w *world) outages(ctx context.Context) []outage {
 	for _, m := range badModes {
 		all = append(all, outage{fmt.Sprintf("all nodes are %s", m), set(m, m), set(working, working)})
 	}
+	all = append(all, outage{"nobody reads the log", w.holdLog, w.releaseLog})
 	if w.redis != nil {
 		all = append(all,
 			outage{"Redis is dead", func() error { w.redis.kill(); return nil }, func() error { return w.redis.start(ctx) }},
@@ -35,6 +36,16 @@ func (w *world) outages(ctx context.Context) []outage {
 		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, nothing})
 	}
 	return all
+}
+
+func (w *world) holdLog() error {
+	w.tally.log.Lock()
+	return nil
+}
+
+func (w *world) releaseLog() error {
+	w.tally.log.Unlock()
+	return nil
 }
 
 // breakThings goes through the outages, one at a time, for so long, and through

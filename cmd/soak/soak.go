@@ -43,6 +43,9 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	}
 	err = w.live(ctx, duration, raced, tell)
 	if err == nil {
+		err = w.idle(ctx, raced, tell)
+	}
+	if err == nil {
 		err = w.end(ctx, tell)
 	}
 	fmt.Fprint(out, &w.tally)
@@ -198,9 +201,10 @@ func (w *world) refusesConnections() (bool, error) {
 func (w *world) verdict() error {
 	var wrong []error
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	logged, answered, abandoned := w.tally.logged.Load(), w.tally.quoting.Load(), w.tally.abandoned.Load()
-	if logged < answered || logged > answered+abandoned {
-		add("the gateway's log knows of %d requests for a quote, while %d were answered and %d given up", logged, answered, abandoned)
+	logged, dropped := w.tally.logged.Load(), w.tally.dropped.Load()
+	answered, abandoned := w.tally.quoting.Load(), w.tally.abandoned.Load()
+	if logged+dropped < answered || logged > answered+abandoned {
+		add("the gateway's log knows of %d requests for a quote and dropped %d lines, while %d were answered and %d given up", logged, dropped, answered, abandoned)
 	}
 	if w.tally.count("integrator", http.StatusOK) == 0 || w.tally.count("integrator", http.StatusServiceUnavailable) == 0 {
 		add("the nodes' outages were not felt")

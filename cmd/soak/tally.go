@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ type tally struct {
 	abandoned atomic.Int64 // that their client gave up
 	refused   atomic.Int64 // for which not one byte came back, once the gateway was told to stop
 	logged    atomic.Int64 // that the gateway's access log knows of
+	dropped   atomic.Int64 // lines that are missing from the log, as it says itself
+
+	log sync.RWMutex // locked while nobody reads the log
 
 	mu       sync.Mutex
 	answers  map[string]int // by kind and status
@@ -46,7 +50,15 @@ func (t *tally) fail(format string, args ...any) {
 
 // see reads a line of the gateway's log.
 func (t *tally) see(line []byte) {
+	t.log.RLock()
+	defer t.log.RUnlock()
 	switch {
+	case bytes.Contains(line, []byte(`"msg":"log lines were dropped`)):
+		var notice struct{ Lines int64 }
+		if err := json.Unmarshal(line, &notice); err != nil {
+			t.fail("the gateway's log: %s", line)
+		}
+		t.dropped.Add(notice.Lines)
 	case bytes.Contains(line, []byte(`"msg":"request"`)):
 		if bytes.Contains(line, []byte(`/quote"`)) {
 			t.logged.Add(1)

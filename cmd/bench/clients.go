@@ -82,7 +82,7 @@ type crowdServer struct {
 }
 
 func startCrowd(ctx context.Context, o options, clients, perMinute int) (*crowdServer, error) {
-	gateway, err := startGateway(ctx, o.gateway, perMinute, "http://127.0.0.1:9") // nobody asks for an integrator
+	gateway, err := startGateway(ctx, o.gateway, perMinute, "http://127.0.0.1:9", "") // nobody asks for an integrator
 	if err != nil {
 		return nil, err
 	}

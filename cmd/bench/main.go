@@ -1,7 +1,8 @@
 // Command bench measures the gateway as it is served: the real process with all
 // that production has, beside a bare net/http handler that returns the same
 // bytes, which is the limit, and beside the same quote served by Fastify and
-// viem, which is what a team would write otherwise. All of them run on the
+// viem, which is what a team would write otherwise. A second gateway shares its
+// budgets through Redis, to tell what that costs. All of them run on the
 // loopback, are loaded one after the other by the same generator, and have
 // every answer checked. It prints Markdown.
 //

@@ -77,7 +77,7 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 		}
 	}
 	for _, mix := range o.mixes {
-		for _, name := range []string{theGateway, theBare, theFastify, theTuned} {
+		for _, name := range []string{theGateway, theShared, theBare, theFastify, theTuned} {
 			if all := samples[mix][name]; len(all) > 0 {
 				rep.add(mix, name, all)
 			}
@@ -99,16 +99,30 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 // startServers starts all that are compared. stop ends those that run, after
 // an error too.
 func startServers(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string) (servers []*server, stop func(), err error) {
+	stopRedis := func() {}
 	stop = func() {
 		for _, s := range servers {
 			s.Kill()
 		}
+		stopRedis()
 	}
-	gateway, err := startGateway(ctx, o.gateway, perMinute, node)
+	gateway, err := startGateway(ctx, o.gateway, perMinute, node, "")
 	if err != nil {
 		return servers, stop, err
 	}
 	servers = append(servers, &server{theGateway, mixes, gateway})
+	if slices.Contains(o.mixes, direct) && haveRedis() {
+		url, stopIt, err := startRedis(ctx)
+		if err != nil {
+			return servers, stop, err
+		}
+		stopRedis = stopIt
+		shared, err := startGateway(ctx, o.gateway, perMinute, node, url)
+		if err != nil {
+			return servers, stop, err
+		}
+		servers = append(servers, &server{theShared, map[string][]load.Case{direct: mixes[direct]}, shared})
+	}
 	for _, mix := range o.mixes {
 		bare, cases, err := startBare(ctx, mixes[mix])
 		if err != nil {

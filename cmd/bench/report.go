@@ -65,7 +65,7 @@ func (r *report) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "| %s | %s | **%.1f** (%.1f–%.1f) | %.2f | %.0f | %s | %s | %d |\n",
 			row.mix, row.server, micros[len(micros)/2], micros[0], micros[len(micros)-1], times,
-			median(row.samples, func(s sample) float64 { return s.PerSecond() }),
+			median(row.samples, sample.PerSecond),
 			median(row.samples, func(s sample) time.Duration { return s.P50 }).Round(10*time.Microsecond),
 			median(row.samples, func(s sample) time.Duration { return s.P99 }).Round(10*time.Microsecond), requests)
 	}
@@ -118,6 +118,14 @@ func (r *report) printTargets(w io.Writer) {
 	}
 	if times, ok := ratio(r.find(pairs, theGateway), r.find(pairs, theBare)); ok {
 		line("the listing of pairs to the bare handler's", "≤ 1.3 ×", fmt.Sprintf("%.2f ×", times), times <= 1.3)
+	}
+	if shared := r.find(direct, theShared); len(shared) > 0 && len(own) > 0 {
+		times, _ := ratio(shared, own)
+		line("CPU of a direct v3 quote with Redis to without", "≤ 1.4 ×", fmt.Sprintf("%.2f ×", times), times <= 1.4)
+		p99 := func(s sample) time.Duration { return s.P99 }
+		fmt.Fprintf(w, "| its throughput, and p99 with and without | | %.2f ×, %s and %s | |\n",
+			median(shared, sample.PerSecond)/median(own, sample.PerSecond),
+			median(shared, p99).Round(10*time.Microsecond), median(own, p99).Round(10*time.Microsecond))
 	}
 	for _, c := range r.crowds {
 		if c.clients == many {

@@ -25,16 +25,18 @@ type server struct {
 
 const (
 	theGateway = "gateway"
+	theShared  = "gateway with Redis"
 	theBare    = "bare net/http"
 	theFastify = "Fastify + viem"
 	theTuned   = "Fastify + viem, tuned"
 )
 
 // startGateway runs a gateway with everything that production has, behind a
-// proxy that it trusts. Its access log goes to the null device.
-func startGateway(ctx context.Context, binary string, perMinute int, node string) (*child.Server, error) {
+// proxy that it trusts. Its access log goes to the null device. It counts in
+// memory if redis is empty.
+func startGateway(ctx context.Context, binary string, perMinute int, node, redis string) (*child.Server, error) {
 	return child.Gateway{Binary: binary, Env: append(os.Environ(),
-		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node,
+		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node, "REDIS_URL="+redis,
 	)}.Start(ctx)
 }
 

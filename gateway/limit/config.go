@@ -3,11 +3,7 @@ package limit
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -33,28 +29,13 @@ func (c Config) Validate() error {
 	if c.PerMinute < 0 || c.PerMinute > maxPerMinute {
 		problems = append(problems, fmt.Errorf("RATE_LIMIT: %d is not a number of requests a minute from 1 to %d, or 0 for no limit", c.PerMinute, maxPerMinute))
 	}
-	if c.RedisURL != "" && !validRedisURL(c.RedisURL) {
-		problems = append(problems, errors.New("REDIS_URL: not a Redis URL; want redis://user:password@host:6379/0, rediss:// for TLS, or unix:///path/to/socket, "+
-			"with special characters in the password percent-encoded"))
+	if c.RedisURL != "" {
+		if _, err := parseRedisURL(c.RedisURL); err != nil {
+			problems = append(problems, fmt.Errorf("REDIS_URL: %w", err))
+		}
 	}
 	if len(c.RedisPrefix) > maxPrefix || strings.ContainsFunc(c.RedisPrefix, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		problems = append(problems, fmt.Errorf("REDIS_PREFIX: %.80q must be at most %d characters, all of them printable ASCII and none a space", c.RedisPrefix, maxPrefix))
 	}
 	return errors.Join(problems...)
-}
-
-func validRedisURL(s string) bool {
-	o, err := redis.ParseURL(s)
-	if err != nil || o.DB < 0 {
-		return false
-	}
-	if o.Network == "unix" {
-		return true
-	}
-	_, port, err := net.SplitHostPort(o.Addr)
-	if err != nil {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
 }

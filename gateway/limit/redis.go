@@ -26,7 +26,7 @@ type timeouts struct {
 
 // redisCounter counts clients in Redis while Redis answers.
 type redisCounter struct {
-	redis     *redis.Client
+	redis     redis.UniversalClient
 	script    *redis.Script
 	prefix    string // of every key; the client's address follows
 	perMinute int
@@ -42,9 +42,13 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
+	target, err := parseRedisURL(cfg.RedisURL)
+	if err != nil {
+		panic("limit: newRedisCounter of an invalid configuration")
+	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &redisCounter{
-		redis:     redis.NewClient(cfg.redisOptions(t)),
+		redis:     target.connect(t),
 		script:    redis.NewScript(takeScript),
 		prefix:    cfg.RedisPrefix + "limit:",
 		perMinute: cfg.PerMinute,
@@ -60,22 +64,6 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	}
 	go r.watch(watching)
 	return r
-}
-
-// redisOptions reads the URL of a valid configuration.
-func (c Config) redisOptions(t timeouts) *redis.Options {
-	o, err := redis.ParseURL(c.RedisURL)
-	if err != nil {
-		panic("limit: redisOptions of an invalid configuration")
-	}
-	o.ContextTimeoutEnabled = true // the timeout covers the whole decision
-	o.MaxRetries = -1              // a retry could count a request twice
-	o.DialerRetries = 1
-	o.DialTimeout = t.start
-	o.Protocol = 2
-	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // requests and replies are a few integers
-	o.DisableIdentity = true
-	return o
 }
 
 func (r *redisCounter) up() bool { return r.downSince.Load() == nil }
@@ -140,8 +128,15 @@ func (r *redisCounter) watch(ctx context.Context) {
 		case <-ticker.C:
 		}
 		down := r.downSince.Load()
-		if down == nil || r.probe(ctx, r.timeouts.request) != nil {
+		if down == nil {
 			answered = 0
+			continue
+		}
+		if r.probe(ctx, r.timeouts.request) != nil {
+			answered = 0
+			if cluster, ok := r.redis.(*redis.ClusterClient); ok {
+				cluster.ReloadState(ctx) // a replica may have taken over
+			}
 			continue
 		}
 		if answered++; answered == r.timeouts.probes {

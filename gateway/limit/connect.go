@@ -171,7 +171,13 @@ func dialer(config *tls.Config) func(ctx context.Context, network, addr string) 
 		config.ServerName = "" // of the first host; it is derived from each address instead
 		dial = (&tls.Dialer{Config: config}).DialContext
 	}
-	return dial
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return guard(c), nil
+	}
 }
 
 // findMaster asks the Sentinels in turn for the address of the master. go-redis

@@ -26,8 +26,9 @@ const longestWait = 61
 // Admit counts a request against the budget of the client at an address. It
 // sets RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, the seconds
 // until the oldest counted request leaves the minute. If the request is refused,
-// it returns the reason and the time after which the next request passes.
-func (l *Limiter) Admit(ctx context.Context, h http.Header, from netip.Addr) *fault.Error {
+// it returns the reason and the time after which the next request passes. It does
+// not end early with its context, as a client that hangs up has still asked.
+func (l *Limiter) Admit(_ context.Context, h http.Header, from netip.Addr) *fault.Error {
 	if l.memory == nil {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (l *Limiter) Admit(ctx context.Context, h http.Header, from netip.Addr) *fa
 		return nil
 	}
 	c := l.counters.Get().(*budgetCounter)
-	refused := c.refuses(ctx, clientKeyOf(from))
+	refused := c.refuses(clientKeyOf(from))
 	used, wait := c.decision.used, int((c.decision.wait+time.Second-1)/time.Second)
 	l.counters.Put(c)
 	if !refused {
@@ -84,7 +85,6 @@ func count(n int, noun string) string {
 type budgetCounter struct {
 	limiter  *Limiter
 	rate     *httprate.RateLimiter
-	ctx      context.Context
 	client   clientKey
 	decision decision
 }
@@ -99,18 +99,16 @@ func newBudgetCounter(l *Limiter) *budgetCounter {
 
 // refuses asks httprate. It needs no real request: httprate reads only what its
 // own middleware puts there. Of the response it writes only headers.
-func (c *budgetCounter) refuses(ctx context.Context, who clientKey) bool {
-	c.ctx, c.client = ctx, who
-	refused := c.rate.OnLimit(nil, &noRequest, "")
-	c.ctx = nil
-	return refused
+func (c *budgetCounter) refuses(who clientKey) bool {
+	c.client = who
+	return c.rate.OnLimit(nil, &noRequest, "")
 }
 
 var noRequest http.Request
 
 // Get implements httprate.LimitCounter.
 func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
-	c.decision = c.limiter.decide(c.ctx, c.client)
+	c.decision = c.limiter.decide(c.client)
 	return min(c.decision.used, c.limiter.perMinute), 0, nil
 }
 

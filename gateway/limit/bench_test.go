@@ -92,7 +92,7 @@ func BenchmarkRedis(b *testing.B) {
 	var next atomic.Uint64
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.decide(b.Context(), clientKey(next.Add(1)))
+			l.decide(clientKey(next.Add(1)))
 		}
 	})
 	if got := l.Stats(); got.Backend != Redis || got.Refused != 0 {

@@ -164,6 +164,9 @@ func TestRedisTargets(t *testing.T) {
 	if o := got.server; o.Username != "user" || o.Password != "p@ss" || o.DB != 2 || o.PoolSize != 5 || o.TLSConfig == nil {
 		t.Errorf("got %+v", o)
 	}
+	if want := []string{"p@ss", "y&"}; !slices.Equal(got.secrets(), want) {
+		t.Errorf("got secrets %q, want %q", got.secrets(), want)
+	}
 	got, err = parseRedisURL("redis+cluster://:secret@a,b:6380?max_idle_conns=2")
 	if err != nil {
 		t.Fatal(err)

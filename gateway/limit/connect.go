@@ -119,6 +119,16 @@ func validAddress(addr string) bool {
 	return err == nil && n > 0
 }
 
+// secrets are the passwords.
+func (t redisTarget) secrets() (passwords []string) {
+	for _, o := range []*redis.Options{t.server, t.sentinel} {
+		if o != nil && o.Password != "" {
+			passwords = append(passwords, o.Password)
+		}
+	}
+	return passwords
+}
+
 // connect makes the client. It does not wait for a connection.
 func (t redisTarget) connect(limits timeouts) redis.UniversalClient {
 	server := t.options(t.server, limits)
@@ -127,8 +137,8 @@ func (t redisTarget) connect(limits timeouts) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs:                 t.cluster,
 			ContextTimeoutEnabled: true,
-			// go-redis would ask again after a failure, which could count a
-			// request twice.
+			// go-redis would send a whole batch again after a failure, which
+			// would count requests twice.
 			MaxRedirects: -1,
 			NewClient: func(node *redis.Options) *redis.Client {
 				o := *server
@@ -156,7 +166,8 @@ func (t redisTarget) options(from *redis.Options, limits timeouts) *redis.Option
 	o.DialerRetries = 1
 	o.DialTimeout = limits.start
 	o.Protocol = 2
-	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10 // requests and replies are a few integers
+	o.ReadBufferSize, o.WriteBufferSize = 16<<10, 16<<10 // a batch of requests or replies
+	o.PipelinePoolSize = -1                              // everything is a pipeline, so one pool is enough
 	o.DisableIdentity = true
 	o.Dialer = dialer(t.server.TLSConfig)
 	return &o

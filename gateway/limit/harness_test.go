@@ -89,8 +89,10 @@ func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
 const alice, bob = "203.0.113.1:1", "203.0.113.2:1"
 
 // peer is the address a request comes from; the zero Addr for a unix socket.
-func peer(r *http.Request) netip.Addr {
-	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+func peer(r *http.Request) netip.Addr { return peerOf(r.RemoteAddr) }
+
+func peerOf(remote string) netip.Addr {
+	at, _ := netip.ParseAddrPort(remote)
 	return at.Addr()
 }
 

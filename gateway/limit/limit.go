@@ -25,13 +25,26 @@
 //
 // With REDIS_URL the instances share each client's budget through one script,
 // which Redis runs on its own clock, so the limit is as exact as on one machine.
-// Each instance also counts in memory what it accepted itself. If Redis does not
-// answer within 50 ms, that memory decides: no request fails, and what this
-// instance has accepted still counts. But the instances then do not know of one
-// another, so until a minute after the outage a client can use the limit once on
-// each. Requests use Redis again as soon as it has answered three probes in a
-// row. Every key begins with REDIS_PREFIX, so that staging and production can
-// share a server and still count separately.
+// The URL names a server, a server that Sentinels know, or a Cluster. Requests
+// that run at the same time share a round trip; a request that is alone does not
+// wait for others. Every key begins with REDIS_PREFIX, so that staging and
+// production can share a server and still count separately.
+//
+// Each instance also counts in memory what it accepted itself. If Redis, or one
+// node of a Cluster, does not answer within 50 ms, that memory decides: no
+// request fails, and what this instance has accepted still counts. But the
+// instances then do not know of one another, so until a minute after the outage a
+// client can use the limit once on each. Requests use Redis again as soon as it
+// has answered three probes in a row. A Cluster must answer for the slot that
+// failed, too.
+//
+// Nothing that Redis says is believed unseen. A reply that is malformed or too
+// large ends its connection before go-redis reads it. Numbers that cannot be true
+// are no answer. A key that is not a log of requests is replaced by one. If Redis
+// has no usable answer for a client but answers a probe, only that client is
+// counted in memory; so are the clients of a slot that a Cluster is moving. A
+// panic in go-redis is an outage of Redis. Passwords stay out of the log, even if
+// a server repeats them.
 package limit
 
 import (
@@ -107,11 +120,11 @@ func (l *Limiter) Close() error {
 // this instance accepted is part of what all instances accepted, so a refusal by
 // the memory is final. A request that the memory accepted is already counted if
 // Redis fails.
-func (l *Limiter) decide(ctx context.Context, c clientKey) decision {
+func (l *Limiter) decide(c clientKey) decision {
 	now := l.ticks()
 	v := l.memory.take(c, now)
 	if l.redis != nil {
-		v = l.askRedis(ctx, c, v)
+		v = l.askRedis(c, v)
 	}
 	switch {
 	case !v.allowed:
@@ -125,13 +138,13 @@ func (l *Limiter) decide(ctx context.Context, c clientKey) decision {
 	return v
 }
 
-func (l *Limiter) askRedis(ctx context.Context, c clientKey, own decision) decision {
+func (l *Limiter) askRedis(c clientKey, own decision) decision {
 	if !own.allowed {
 		// Redis may have counted the same requests one round trip later.
 		own.wait += l.redis.timeouts.request
 		return own
 	}
-	all, ok := l.redis.take(ctx, c)
+	all, ok := l.redis.take(c)
 	switch {
 	case !ok:
 		return own

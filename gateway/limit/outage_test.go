@@ -2,6 +2,8 @@ package limit
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,7 +46,7 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 	fresh := func(b Backend) func() bool {
 		return func() bool {
 			newClient++
-			if v := l.decide(t.Context(), newClient); !v.allowed {
+			if v := l.decide(newClient); !v.allowed {
 				t.Errorf("a newcomer: got %+v, want it allowed", v)
 			}
 			return l.Stats().Backend == b
@@ -159,12 +161,13 @@ func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
+	from := netip.MustParseAddr("203.0.113.1")
 	for range 30 {
-		if v := l.decide(ctx, 1); !v.allowed {
-			t.Fatalf("got %+v, want it allowed", v)
+		if refused := l.Admit(ctx, http.Header{}, from); refused != nil {
+			t.Fatalf("got %v, want it allowed", refused)
 		}
 	}
-	if v := l.decide(ctx, 1); v.allowed || !l.isOn(Redis)() {
-		t.Errorf("got %+v on %s, want a refusal on Redis", v, l.Stats().Backend)
+	if refused := l.Admit(ctx, http.Header{}, from); refused == nil || !l.isOn(Redis)() {
+		t.Errorf("got %v on %s, want a refusal on Redis", refused, l.Stats().Backend)
 	}
 }

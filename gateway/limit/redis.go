@@ -2,19 +2,16 @@ package limit
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 )
-
-//go:embed take.lua
-var takeScript string
 
 // timeouts say how long to wait for Redis.
 type timeouts struct {
@@ -27,15 +24,21 @@ type timeouts struct {
 // redisCounter counts clients in Redis while Redis answers.
 type redisCounter struct {
 	redis     redis.UniversalClient
+	cluster   *redis.ClusterClient // the same, if it is a cluster
 	script    *redis.Script
 	prefix    string // of every key; the client's address follows
 	perMinute int
 	timeouts  timeouts
 	log       *slog.Logger
+	secrets   []string // what no log line may show
+	batches   *batcher
 
-	downSince atomic.Pointer[time.Time] // nil while Redis answers
-	stop      context.CancelFunc
-	stopped   chan struct{} // closed when watch has returned
+	downSince  atomic.Pointer[time.Time] // nil while Redis answers
+	lastFailed atomic.Uint64             // the client whose request failed last
+	suspicion  chan error                // an unusable answer for a client
+	lastWarned time.Time                 // of such an answer; used by watch only
+	stop       context.CancelFunc
+	stopped    chan struct{} // closed when watch has returned
 }
 
 func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeouts) *redisCounter {
@@ -54,9 +57,13 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 		perMinute: cfg.PerMinute,
 		timeouts:  t,
 		log:       log,
+		secrets:   target.secrets(),
+		suspicion: make(chan error, 1),
 		stop:      stop,
 		stopped:   make(chan struct{}),
 	}
+	r.cluster, _ = r.redis.(*redis.ClusterClient)
+	r.batches = startBatcher(r.askAll)
 	if err := r.probe(ctx, t.start); err != nil {
 		r.fail(err)
 	} else {
@@ -69,54 +76,95 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 func (r *redisCounter) up() bool { return r.downSince.Load() == nil }
 
 // take counts a request of c, or refuses it. It returns false if Redis does not
-// answer. It ignores that ctx is cancelled: a client that hangs up must not look
-// like a failure of Redis.
-func (r *redisCounter) take(ctx context.Context, c clientKey) (decision, bool) {
+// answer, or not in a way that can be true. It does not know the request's
+// context: a client that hangs up must not look like a failure of Redis.
+func (r *redisCounter) take(c clientKey) (decision, bool) {
 	if !r.up() {
 		return decision{}, false
 	}
-	v, err := r.run(context.WithoutCancel(ctx), r.timeouts.request, c.String(), r.perMinute, window)
-	if err != nil {
-		r.fail(err)
+	a, answered := r.batches.ask(c, r.timeouts.request)
+	if !answered {
+		r.lastFailed.Store(uint64(c))
+		r.fail(fmt.Errorf("no answer within %s", r.timeouts.request))
 		return decision{}, false
 	}
-	return v, true
+	return a.decision, a.ok
 }
 
-func (r *redisCounter) run(ctx context.Context, timeout time.Duration, key string, limit int, window time.Duration) (decision, error) {
+// askAll asks Redis about a batch of clients.
+func (r *redisCounter) askAll(deadline time.Time, clients []clientKey, answers []answer) {
+	keys := make([]string, len(clients))
+	for i, c := range clients {
+		keys[i] = r.prefix + c.String()
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	for i, got := range r.run(ctx, keys, r.perMinute, window) {
+		switch _, unusable := got.err.(unusableAnswer); {
+		case got.err == nil:
+			answers[i] = answer{got.decision, true}
+		case unusable:
+			r.suspect(got.err)
+		default:
+			r.lastFailed.Store(uint64(clients[i]))
+			r.fail(got.err)
+		}
+	}
+}
+
+// probeKeys is how many keys a probe writes. In a cluster they are on different
+// nodes.
+const probeKeys = 8
+
+// probe runs the script on keys that expire at once. Unlike a PING it also fails
+// if Redis cannot write, because it is a replica or full. In a cluster the first
+// key is in the slot of the client that failed last: what the first braces of a
+// key enclose determines its slot.
+func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	reply, err := r.script.Run(ctx, r.redis, []string{r.prefix + key}, limit, window.Microseconds()).Int64Slice()
-	if err != nil {
-		return decision{}, err
+	keys := make([]string, probeKeys)
+	now := strconv.FormatInt(time.Now().UnixNano(), 36)
+	for i := range keys {
+		keys[i] = r.prefix + "probe:" + now + ":" + strconv.Itoa(i)
 	}
-	if len(reply) != 3 {
-		return decision{}, fmt.Errorf("the script answered %d numbers, want 3", len(reply))
+	keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + clientKey(r.lastFailed.Load()).String() + "}"
+	for _, got := range r.run(ctx, keys, 1, time.Millisecond) {
+		if got.err != nil {
+			return got.err
+		}
 	}
-	return decision{
-		allowed: reply[0] == 1,
-		used:    int(reply[1]),
-		wait:    time.Duration(reply[2]) * time.Microsecond,
-	}, nil
-}
-
-// probe runs the script on a key that expires at once. Unlike a PING it also
-// fails if Redis cannot write, because it is a replica or full.
-func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
-	_, err := r.run(ctx, timeout, "probe:"+strconv.FormatInt(time.Now().UnixNano(), 36), 1, time.Millisecond)
-	return err
+	return nil
 }
 
 // fail switches to counting in memory. It logs only the first failure of an
 // outage.
 func (r *redisCounter) fail(err error) {
 	if now := time.Now(); r.downSince.CompareAndSwap(nil, &now) {
-		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does", "error", err)
+		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does", "error", r.describe(err))
 	}
 }
 
+// suspect has watch find out whether Redis is at fault as a whole.
+func (r *redisCounter) suspect(err error) {
+	select {
+	case r.suspicion <- err:
+	default: // there is a reason to already
+	}
+}
+
+// describe is an error as the log may show it. A server may repeat in an error
+// what was sent to it, the password too.
+func (r *redisCounter) describe(err error) string {
+	s := err.Error()
+	for _, secret := range r.secrets {
+		s = strings.ReplaceAll(s, secret, "[password]")
+	}
+	return fmt.Sprintf("%.300s", s)
+}
+
 // watch probes Redis during an outage, and uses it again after enough answers in
-// a row.
+// a row. It also probes Redis after an unusable answer.
 func (r *redisCounter) watch(ctx context.Context) {
 	defer close(r.stopped)
 	ticker := time.NewTicker(r.timeouts.probe)
@@ -130,12 +178,13 @@ func (r *redisCounter) watch(ctx context.Context) {
 		down := r.downSince.Load()
 		if down == nil {
 			answered = 0
+			r.investigate(ctx)
 			continue
 		}
 		if r.probe(ctx, r.timeouts.request) != nil {
 			answered = 0
-			if cluster, ok := r.redis.(*redis.ClusterClient); ok {
-				cluster.ReloadState(ctx) // a replica may have taken over
+			if r.cluster != nil {
+				r.cluster.ReloadState(ctx) // a replica may have taken over
 			}
 			continue
 		}
@@ -147,6 +196,25 @@ func (r *redisCounter) watch(ctx context.Context) {
 	}
 }
 
+// investigate probes Redis if there was an unusable answer. If Redis answers the
+// probe, that client alone is counted in memory.
+func (r *redisCounter) investigate(ctx context.Context) {
+	var unusable error
+	select {
+	case unusable = <-r.suspicion:
+	default:
+		return
+	}
+	if err := r.probe(ctx, r.timeouts.request); err != nil {
+		r.fail(err)
+		return
+	}
+	if time.Since(r.lastWarned) >= window {
+		r.lastWarned = time.Now()
+		r.log.Warn("rate limit: Redis gave no usable answer for a client, whose request was counted in memory", "error", r.describe(unusable))
+	}
+}
+
 // close ends the watch and the connections. Later requests are counted in
 // memory, without a log line.
 func (r *redisCounter) close() error {
@@ -154,5 +222,6 @@ func (r *redisCounter) close() error {
 	<-r.stopped
 	now := time.Now()
 	r.downSince.Store(&now)
+	r.batches.close()
 	return r.redis.Close()
 }

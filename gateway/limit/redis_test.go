@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -18,7 +19,7 @@ import (
 // server is a real redis-server that can be killed, frozen and brought back.
 type server struct {
 	t    testing.TB
-	args []string
+	args []string // a file first makes it a Sentinel
 	addr string
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -60,14 +61,20 @@ func password(args []string) string {
 	return ""
 }
 
+// freeAddress has a port low enough for a node of a cluster, which uses the port
+// 10,000 above too.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if l.Addr().(*net.TCPAddr).Port < 55_000 {
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (s *server) start() bool {
@@ -76,9 +83,11 @@ func (s *server) start() bool {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.cmd = exec.Command("redis-server", append([]string{
-		"--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir(), "--save", "", "--appendonly", "no",
-	}, s.args...)...)
+	args := append(s.args[:len(s.args):len(s.args)], "--port", port, "--bind", "127.0.0.1", "--dir", s.t.TempDir())
+	if !slices.Contains(args, "--sentinel") {
+		args = append(args, "--save", "", "--appendonly", "no")
+	}
+	s.cmd = exec.Command("redis-server", args...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,34 +1,58 @@
--- Counts a request in the log of a client, or refuses it.
--- KEYS[1]: the log, a list of the microseconds at which requests were accepted.
--- ARGV: the limit, and the window in microseconds.
--- Returns: 1 if accepted, the requests counted before, the microseconds to wait.
-local log, limit, window = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+-- Counts a request in the log of each client, or refuses it.
+-- KEYS: the logs, lists of the microseconds at which requests were accepted.
+-- ARGV: the limit, the window in microseconds, the highest limit there is.
+-- Returns for each: 1 if accepted, the requests counted before, the microseconds to wait.
+local limit, window, most = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local stamp = string.format('%.0f', now)
 
-local function entry(i) return tonumber(redis.call('LINDEX', log, i)) end
+-- What is not a number counts as a request of long ago. (A NaN is not equal to
+-- itself.)
+local function time_of(text)
+  local at = tonumber(text)
+  return at == at and at or 0
+end
 
--- If the clock was set back, requests in the future are moved to now. So the
--- limit holds, and no client waits longer than the window.
-local newest = entry(-1)
-if newest and newest > now then
-  for i, at in ipairs(redis.call('LRANGE', log, 0, -1)) do
-    if tonumber(at) > now then redis.call('LSET', log, i - 1, stamp) end
+local function wait(at) return math.min(math.max(at + window - now, 1), window) end
+
+local function take(log)
+  local function entry(i) return time_of(redis.call('LINDEX', log, i)) end
+
+  -- A key that holds something else is replaced.
+  local used = redis.pcall('LLEN', log)
+  if type(used) ~= 'number' or used > most then
+    redis.call('DEL', log)
+    used = 0
   end
+
+  -- If the clock was set back, requests in the future are moved to now. So the
+  -- limit holds, and no client waits longer than the window.
+  local oldest = used > 0 and entry(0) or now
+  if used > 0 and (oldest > now or entry(-1) > now) then
+    for i, at in ipairs(redis.call('LRANGE', log, 0, -1)) do
+      if time_of(at) > now then redis.call('LSET', log, i - 1, stamp) end
+    end
+    oldest = entry(0)
+  end
+
+  while used > 0 and now - oldest >= window do
+    redis.call('LPOP', log)
+    used = used - 1
+    oldest = used > 0 and entry(0) or now
+  end
+
+  if used >= limit then
+    -- There are more than the limit after the limit was lowered.
+    return 0, used, wait(entry(used - limit))
+  end
+  redis.call('RPUSH', log, stamp)
+  redis.call('PEXPIRE', log, math.ceil(window / 1000))
+  return 1, used, wait(oldest)
 end
 
-local oldest = entry(0)
-while oldest and now - oldest >= window do
-  redis.call('LPOP', log)
-  oldest = entry(0)
+local results = {}
+for i, log in ipairs(KEYS) do
+  results[3 * i - 2], results[3 * i - 1], results[3 * i] = take(log)
 end
-
-local used = redis.call('LLEN', log)
-if used >= limit then
-  -- There are more than the limit after the limit was lowered.
-  return {0, used, entry(used - limit) + window - now}
-end
-redis.call('RPUSH', log, stamp)
-redis.call('PEXPIRE', log, math.ceil(window / 1000))
-return {1, used, (oldest or now) + window - now}
+return results

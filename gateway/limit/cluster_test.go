@@ -1,0 +1,184 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/testdata/journal"
+)
+
+// patient waits for servers on a busy machine, and does not keep it busy with
+// probes.
+var patient = timeouts{request: time.Minute, start: time.Minute, probe: 20 * time.Millisecond, probes: 3}
+
+const masters = 3
+
+// startCluster starts a cluster in which each master has a replica. Node i+3 is
+// the replica of node i.
+func startCluster(t *testing.T) []*server {
+	t.Helper()
+	nodes := make([]*server, 2*masters)
+	for i := range nodes {
+		nodes[i] = startRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0")
+	}
+	ctx := t.Context()
+	host, port, err := net.SplitHostPort(nodes[0].addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range nodes {
+		if err := n.ClusterMeet(ctx, host, port).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if i < masters {
+			if err := n.ClusterAddSlotsRange(ctx, i*16384/masters, (i+1)*16384/masters-1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, n := range nodes[masters:] {
+		id := nodes[i].ClusterMyID(ctx).Val()
+		eventually(t, "a replica", func() bool { return n.ClusterReplicate(ctx, id).Err() == nil })
+	}
+	for i, n := range nodes {
+		eventually(t, "the cluster", func() bool {
+			return strings.Contains(n.ClusterInfo(ctx).Val(), "cluster_state:ok") &&
+				strings.Count(n.ClusterNodes(ctx).Val(), "slave ") == masters &&
+				(i < masters || strings.Contains(n.Info(ctx, "replication").Val(), "master_link_status:up"))
+		})
+	}
+	return nodes
+}
+
+// A cluster loses a node under load. The limits are exact before and after, and
+// every request in between is answered by the limit's rules.
+func TestAClusterLosesANode(t *testing.T) {
+	skipIfShort(t)
+	nodes := startCluster(t)
+	var seeds []string
+	for _, n := range nodes[:masters] {
+		seeds = append(seeds, n.addr)
+	}
+	loseAServer(t, "redis+cluster://"+strings.Join(seeds, ","), nodes[1])
+
+	// The keys were spread over all masters, and the replica took over.
+	for i, n := range []*server{nodes[0], nodes[2], nodes[1+masters]} {
+		if n.DBSize(t.Context()).Val() == 0 {
+			t.Errorf("node %d has no keys", i)
+		}
+	}
+	if role := nodes[1+masters].Info(t.Context(), "replication").Val(); !strings.Contains(role, "role:master") {
+		t.Errorf("got a replica with %s, want it to be a master", role)
+	}
+}
+
+// The same, with a master and its replica, watched by a Sentinel.
+func TestSentinelReplacesTheMaster(t *testing.T) {
+	skipIfShort(t)
+	master := startRedis(t)
+	host, port, err := net.SplitHostPort(master.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := startRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
+	config := filepath.Join(t.TempDir(), "sentinel.conf")
+	if err := os.WriteFile(config, []byte(fmt.Sprintf(
+		"sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 2000\n", host, port)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel := startRedis(t, config, "--sentinel")
+	eventually(t, "the replica to be known", func() bool {
+		replicas, err := sentinel.Do(t.Context(), "SENTINEL", "REPLICAS", "main").Slice()
+		return err == nil && len(replicas) == 1 && strings.Contains(replica.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	// The first Sentinel is away.
+	loseAServer(t, "redis+sentinel://127.0.0.1:1,"+sentinel.addr+"/main", master)
+	if n := replica.DBSize(t.Context()).Val(); n == 0 {
+		t.Error("the new master has no keys")
+	}
+}
+
+// loseAServer kills a server while two limiters use it and others.
+func loseAServer(t *testing.T, url string, lost *server) {
+	t.Helper()
+	var j journal.Journal
+	limiters := make([]*Limiter, 2)
+	handlers := make([]http.Handler, 2)
+	for i := range limiters {
+		limiters[i] = newSharedLimiter(t, url, logTo(&j), newClock(), patient)
+		handlers[i] = guarded(limiters[i])
+	}
+	wantExactLimits(t, "203.0.113.", handlers)
+
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for worker, h := range handlers {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				client := fmt.Sprintf("[2001:db8:%x:%x::1]:1", worker, n)
+				for sent := range 32 {
+					if w := get(h, client); (w.Code == 200) != (sent < 30) {
+						t.Errorf("request %d of %s: got %d", sent+1, client, w.Code)
+						return
+					}
+				}
+				time.Sleep(time.Millisecond) // within a minute there must not be more clients than memory can count
+			}
+		})
+	}
+	lost.kill()
+	for _, l := range limiters {
+		eventually(t, "the fallback", l.isOn(Fallback))
+	}
+	for _, l := range limiters {
+		eventually(t, "the return to Redis", l.isOn(Redis))
+	}
+	stop()
+	wg.Wait()
+	wantExactLimits(t, "198.51.100.", handlers)
+	for _, l := range limiters {
+		if !l.isOn(Redis)() {
+			t.Errorf("got %+v, want Redis", l.Stats())
+		}
+	}
+	if j.Count("does not answer") != j.Count("is back") || j.Count("is back") < 2 {
+		t.Errorf("got a log of %s, want an end of every outage", j.String())
+	}
+}
+
+// wantExactLimits has clients use up their budgets at all instances by turns.
+func wantExactLimits(t *testing.T, network string, handlers []http.Handler) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for n := range 40 {
+		wg.Go(func() {
+			client := network + strconv.Itoa(n) + ":1"
+			for sent := range 40 {
+				if w := get(handlers[sent%len(handlers)], client); (w.Code == 200) != (sent < 30) {
+					t.Errorf("request %d of %s: got %d", sent+1, client, w.Code)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A Cluster that is taken for one server does not work, and says why.
+func TestAClusterIsNotAServer(t *testing.T) {
+	skipIfShort(t)
+	var j journal.Journal
+	l := newSharedLimiter(t, startCluster(t)[0].url(), logTo(&j), newClock(), patient)
+	wantTheRules(t, guarded(l))
+	if !l.isOn(Fallback)() || j.Count("CROSSSLOT") != 1 {
+		t.Errorf("got %+v and a log of %s, want the fallback and CROSSSLOT", l.Stats(), j.String())
+	}
+}

@@ -302,7 +302,7 @@ func TestHangupReloadsThePlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.json")
 	write := func(sunset string) {
 		t.Helper()
-		plan := `{"versions": {"` + version + `": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "` + sunset + `", "successor": "/v3/swap/quote", "docs": "https://example.org/v1"}}}`
+		plan := `{"versions": {"` + version + `": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "` + sunset + `", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", "immediate": true}}}`
 		if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
 			t.Fatal(err)
 		}

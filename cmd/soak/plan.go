@@ -40,7 +40,7 @@ func (p *plan) write(text string) error {
 // brownout refuses everybody the version for an hour from now on.
 func brownout(now time.Time) string {
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
-	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/migrate",
+	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "immediate": true,
 		"brownouts": [{"from": %q, "to": %q, "share": 1}]}}}`, retiring, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
 }
 

@@ -10,6 +10,7 @@ import (
 
 // Document is the public description of every version.
 type Document struct {
+	Plan     string  `json:"plan,omitempty"` // the hash of the plan in force
 	Versions []Entry `json:"versions"`
 }
 
@@ -34,8 +35,9 @@ type GateState struct {
 // Document describes every version as it stands now.
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
-	doc := Document{Versions: []Entry{}}
-	for _, v := range k.inForce.Load().versions {
+	inForce := k.inForce.Load()
+	doc := Document{Plan: hashOf(inForce.text), Versions: []Entry{}}
+	for _, v := range inForce.versions {
 		e := Entry{Name: v.name, State: v.stage(now), Brownouts: []Brownout{}, Contract: "/" + v.name + "/openapi.yaml"}
 		if s := v.schedule; s != nil {
 			e.Deprecated, e.Sunset, e.Brownouts = s.Deprecated, s.Sunset, s.Brownouts
@@ -52,6 +54,7 @@ func (k *Keeper) Document() Document {
 // Snapshot is the description for an operator.
 type Snapshot struct {
 	File     string    `json:"file"`
+	Hash     string    `json:"hash,omitempty"` // of the plan in force
 	LoadedAt time.Time `json:"loadedAt"`
 	Plan     *Plan     `json:"plan"`
 	Versions []Status  `json:"versions"`
@@ -81,7 +84,7 @@ const nextChanges = 10
 func (k *Keeper) Snapshot() Snapshot {
 	now := k.options.Now()
 	c := k.inForce.Load()
-	s := Snapshot{File: k.options.File, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: c.refused}
+	s := Snapshot{File: k.options.File, Hash: hashOf(c.text), LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: c.refused}
 	for _, v := range c.versions {
 		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate})
 		s.Next = append(s.Next, v.changes()...)

@@ -149,12 +149,16 @@ func (k *Keeper) readFile(next *planInForce, onDemand bool) {
 	if err == nil {
 		plan, err = Parse(data, k.options.Versions)
 	}
+	if err == nil {
+		err = k.abrupt(next.plan, plan)
+	}
 	if err != nil {
 		next.refused = k.refusal(err)
 		return
 	}
+	log.Info("lifecycle plan in force", "file", file, "planned", slices.Sorted(maps.Keys(plan.Versions)),
+		"from", hashOf(next.text), "to", hashOf(found), "changed", differences(next.plan, plan, k.options.Versions))
 	*next = planInForce{plan: plan, text: found, loadedAt: k.options.Now().UTC()}
-	log.Info("lifecycle plan in force", "file", file, "planned", slices.Sorted(maps.Keys(plan.Versions)))
 }
 
 // refusal logs why the file's plan is refused.
@@ -173,11 +177,7 @@ func (k *Keeper) enforce(c planInForce) {
 	now := k.options.Now()
 	c.versions = nil
 	for _, name := range k.options.Versions {
-		v := newVersion(name, c.plan.Versions[name])
-		if v.schedule != nil && v.schedule.Gate != nil {
-			v.gate = v.schedule.Gate.read(name, k.options.Usage, now)
-		}
-		c.versions = append(c.versions, v)
+		c.versions = append(c.versions, k.version(name, c.plan))
 	}
 	k.inForce.Store(&c)
 	for _, v := range c.versions {
@@ -185,10 +185,21 @@ func (k *Keeper) enforce(c planInForce) {
 	}
 }
 
+// version is a version under a plan, with its gate read now.
+func (k *Keeper) version(name string, p *Plan) *version {
+	v := newVersion(name, p.Versions[name])
+	if v.schedule != nil && v.schedule.Gate != nil {
+		v.gate = v.schedule.Gate.read(name, k.options.Usage, k.options.Now())
+	}
+	return v
+}
+
 // logStage logs a stage that has changed and, once an hour, a gate that holds.
 func (k *Keeper) logStage(v *version, now time.Time) {
 	stage := v.stage(now)
 	switch was, logged := k.stages[v.name]; {
+	case !logged && (stage == Retired || stage == BrowningOut):
+		k.options.Log.Warn("version stage: clients are refused from the start", "version", v.name, "stage", stage)
 	case !logged && stage != Active:
 		k.options.Log.Info("version stage", "version", v.name, "stage", stage)
 	case logged && stage != was:

@@ -26,6 +26,7 @@ type scheduleFile struct {
 	Brownouts  []brownoutFile    `json:"brownouts"`
 	Exempt     []json.RawMessage `json:"exempt"`
 	Gate       *gateFile         `json:"gate"`
+	Immediate  json.RawMessage   `json:"immediate"`
 }
 
 type brownoutFile struct {
@@ -109,6 +110,9 @@ func (p *parser) schedule(at, name string, raw *scheduleFile) *Schedule {
 			p.fault("%s: repeats an earlier entry, %s", at, pattern)
 		}
 		s.Exempt = append(s.Exempt, pattern)
+	}
+	if present(raw.Immediate) {
+		s.Immediate = value(p, at+".immediate", raw.Immediate, parseBool)
 	}
 	if g := raw.Gate; g != nil {
 		s.Gate = &Gate{

@@ -25,12 +25,13 @@ type Plan struct {
 // Schedule is the plan for one version. All times are whole seconds in UTC.
 type Schedule struct {
 	Deprecated time.Time        `json:"deprecated"`
-	Sunset     time.Time        `json:"sunset,omitzero"` // zero: not decided
-	Successor  string           `json:"successor"`       // a path on this host
-	Docs       string           `json:"docs"`            // the migration page
-	Brownouts  []Brownout       `json:"brownouts"`       // in order, without overlaps, before the sunset
-	Exempt     []caller.Pattern `json:"exempt"`          // not refused in brownouts, but after the sunset
-	Gate       *Gate            `json:"gate"`            // nil: only the date decides
+	Sunset     time.Time        `json:"sunset,omitzero"`     // zero: not decided
+	Successor  string           `json:"successor"`           // a path on this host
+	Docs       string           `json:"docs"`                // the migration page
+	Brownouts  []Brownout       `json:"brownouts"`           // in order, without overlaps, before the sunset
+	Exempt     []caller.Pattern `json:"exempt"`              // not refused in brownouts, but after the sunset
+	Gate       *Gate            `json:"gate"`                // nil: only the date decides
+	Immediate  bool             `json:"immediate,omitempty"` // may refuse clients the moment a running service reads it
 }
 
 // Brownout is a window, [From, To), in which a share of clients is refused.

@@ -69,6 +69,13 @@ func parseShare(raw json.RawMessage) (share float64, err error) {
 	return share, nil
 }
 
+func parseBool(raw json.RawMessage) (b bool, err error) {
+	if json.Unmarshal(raw, &b) != nil {
+		return false, fmt.Errorf("%.40s is not true or false", raw)
+	}
+	return b, nil
+}
+
 func parseLimit(raw json.RawMessage) (n int, err error) {
 	if json.Unmarshal(raw, &n) != nil || n < 0 {
 		return 0, fmt.Errorf("%.40s is not a whole number of 0 or more", raw)

@@ -276,7 +276,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"versions":[` +
+	want := `{"plan":"abb36cd5c11a","versions":[` +
 		`{"name":"v3","state":"active","brownouts":[],"contract":"/v3/openapi.yaml","gate":null},` +
 		`{"name":"v3legacy","state":"active","brownouts":[],"contract":"/v3legacy/openapi.yaml","gate":null},` +
 		`{"name":"v1","state":"deprecated","deprecated":"2026-09-01T00:00:00Z","sunset":"2027-03-01T00:00:00Z",` +

@@ -78,7 +78,9 @@ func sources(t testing.TB) Sources {
 			}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
-		Now:        func() time.Time { return noon },
+
+		LogDropped: func() uint64 { return 3 }, Connections: func() int { return 7 }, MaxConnections: 4096,
+		Now: func() time.Time { return noon },
 	}
 }
 
@@ -118,6 +120,9 @@ func TestExposition(t *testing.T) {
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 1`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 3`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 4`,
+		`quotegate_log_lines_dropped_total 3`,
+		`quotegate_connections 7`,
+		`quotegate_connections_limit 4096`,
 		`quotegate_quotes_total{kind="shield"} 1`,
 		`quotegate_quotes_total{kind="burn"} 0`,
 		`quotegate_integrator_lookups_total{chain="369",result="hit"} 2`,

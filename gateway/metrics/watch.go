@@ -115,12 +115,16 @@ func watchLimiter(stats func() limit.Stats) *collector {
 func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *collector {
 	c := &collector{}
 	refused := c.desc("lifecycle_plan_refused", "1 while the plan's file is not what is in force, because it is bad or gone.")
+	hash := c.desc("lifecycle_plan_info", "1 for the hash of the plan in force, which is the same on all instances that follow the same plan. Absent without a plan.", "hash")
 	stage := c.desc("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.", "version", "stage")
 	sunset := c.desc("version_days_to_sunset", "Days until a version's sunset, negative past it. Absent where none is planned.", "version")
 	gate := c.desc("version_gate_holds", "1 while a version is too much used for its sunset to take effect. Absent where there is no gate.", "version")
 	c.collect = func(send send) {
 		s := snapshot()
 		send(refused, boolValue(s.Refused != nil))
+		if s.Hash != "" {
+			send(hash, 1, s.Hash)
+		}
 		for _, v := range s.Versions {
 			for _, possible := range []lifecycle.Stage{lifecycle.Active, lifecycle.Deprecated, lifecycle.BrowningOut, lifecycle.Held, lifecycle.Retired} {
 				send(stage, boolValue(v.Stage == possible), v.Version, string(possible))

@@ -105,8 +105,8 @@ func TestParseReportsEveryFault(t *testing.T) {
 	}
 	got := strings.Split(err.Error(), "\n")
 	want := []string{
-		"comment: unknown field",
-		"versions.v1.sunest: unknown field",
+		"line 1, column 2: comment: unknown field",
+		"line 2, column 74: versions.v1.sunest: unknown field",
 		"versions.v1.deprecated: \"2026-09-01\" is not a time in RFC 3339",
 		"versions.v1.sunset: \"2027-03-01T00:00:00.5Z\" has a fraction",
 		"versions.v1.successor: \"/v1/quote\" belongs to v1 itself",
@@ -164,8 +164,8 @@ func TestParseRefuses(t *testing.T) {
 		"a version null":      {`{"versions":{"v1":null}}`, "versions.v1: empty"},
 		"an empty version":    {`{"versions":{"v1":{}}}`, "versions.v1.deprecated: missing"},
 		"a version twice":     {`{"versions":{"v1":{},"v1":{}}}`, "versions.v1: given twice"},
-		"an array":            {`[]`, "cannot unmarshal array"},
-		"brownouts no array":  {entry(`,"brownouts":5`), "cannot unmarshal number"},
+		"an array":            {`[]`, "line 1, column 1: got array, want object"},
+		"brownouts no array":  {entry(`,"brownouts":5`), "versions.v1.brownouts: got number, want array"},
 		"lenient time":        {entry(`,"sunset":"2027-03-01T1:00:00Z"`), "not a time"},
 		"year 10000 in UTC":   {entry(`,"sunset":"9999-12-31T23:59:59-01:00"`), "outside the years"},
 		"own path, old mount": {strings.Replace(entry(""), "/v3/swap/quote", "/swap/v1/quote", 1), "belongs to v1 itself"},

@@ -1,10 +1,13 @@
 package jsonfile_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
@@ -14,6 +17,11 @@ type file struct {
 	Rows []row             `json:"rows"`
 	Map  map[string]*row   `json:"map"`
 	Tags map[string]string `json:"tags,omitempty"`
+	Size uint8             `json:"size"`
+	Text *string           `json:"text"`
+	Raw  json.RawMessage   `json:"raw"`
+	At   time.Time         `json:"at"`
+	On   bool              `json:"on"`
 }
 
 type row struct {
@@ -31,14 +39,60 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeReportsEveryProblem(t *testing.T) {
+	const text = `{
+  "name": 5, "nmae": 1,
+  "rows": [{"id": 1}, {"id": "2",
+    "di": {"x": [1]}}, {"id": 3.5}, 7],
+	"map": {"ä": {"id": 3}, "ä": {"id": -4, "z": 0}}, "tags": ["k"],
+  "size": 300, "text": 1, "raw": [1, {"x": null}], "at": "today", "on": 1
+}`
+	want := []string{
+		"line 2, column 11: name: got number, want string",
+		"line 2, column 14: nmae: unknown field",
+		"line 3, column 30: rows[1].id: got string, want whole number",
+		"line 4, column 5: rows[1].di: unknown field",
+		"line 4, column 31: rows[2].id: got number 3.5, want whole number",
+		"line 4, column 37: rows[3]: got number, want object",
+		"line 5, column 26: map.ä: given twice",
+		"line 5, column 42: map.ä.z: unknown field",
+		"line 5, column 60: tags: got array, want object",
+		"line 6, column 11: size: got number 300, want whole number from 0 to 255",
+		"line 6, column 24: text: got number, want string",
+		"line 6, column 73: on: got number, want bool",
+	}
 	var got file
-	err := jsonfile.Decode([]byte(`{"name":"n","nmae":1,"rows":[{"id":1},{"id":2,"di":{"x":[1]}}],"map":{"a":{"id":3},"a":{"id":4,"z":0}},"tags":{"k":7}}`), &got)
+	err := jsonfile.Decode([]byte(text), &got)
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, want := range []string{"nmae: unknown field", "rows[1].di: unknown field", "map.a: given twice", "map.a.z: unknown field", "cannot unmarshal number"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing from:\n%v", want, err)
+	if lines := strings.Split(err.Error(), "\n"); !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+	if len(got.Rows) != 4 || got.Rows[0].ID != 1 {
+		t.Errorf("got rows %+v: what is right is missing", got.Rows)
+	}
+}
+
+// TestDecodeReportsTheErrorOfADecoder has a type read itself.
+func TestDecodeReportsTheErrorOfADecoder(t *testing.T) {
+	var got file
+	if err := jsonfile.Decode([]byte(`{"at": "today"}`), &got); err == nil || !strings.Contains(err.Error(), "today") {
+		t.Errorf("got %v, want it to quote the time at fault", err)
+	}
+}
+
+func TestDecodeSaysWhereAFileIsNotJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "line 1, column 1: unexpected end",
+		"{\n  \"name\": \"n\",\n}":        "line 3, column 1: invalid character '}'",
+		"{\"name\": \"äö\" \"rows\": []}": "line 1, column 15: invalid character '\"'",
+		"{\"name\": \"n\"}\n{}":           "line 2, column 1: invalid character '{' after top-level value",
+		"{\n\"rows\": [":                  "line 2, column 9: unexpected end",
+	} {
+		var got file
+		err := jsonfile.Decode([]byte(text), &got)
+		if err == nil || !strings.HasPrefix(err.Error(), "not valid JSON: "+want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }
@@ -76,8 +130,12 @@ func TestReadIsBounded(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"name":"n","rows":[{"id":1}],"map":{"a":{"id":3}}}`))
 	f.Add([]byte(`{"a":{"b":[[],{}]}}`))
+	f.Add([]byte(`{"raw":[1],"at":{},"size":-1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got file
-		_ = jsonfile.Decode(data, &got) // must not panic
+		err := jsonfile.Decode(data, &got) // must not panic
+		if err == nil && json.Unmarshal(data, new(file)) != nil {
+			t.Errorf("%q: got no error", data)
+		}
 	})
 }

@@ -44,16 +44,51 @@ type config struct {
 	Quote       quote.Config
 }
 
-func readConfig(ctx context.Context, env envconfig.Lookuper) (*config, error) {
-	var cfg config
-	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: &cfg, Lookuper: env}); err != nil {
+// readConfig reports every problem at once: names with a slip, values that
+// cannot be parsed, and values that are not allowed.
+func readConfig(ctx context.Context, env environment) (*config, error) {
+	cfg, unreadable, err := parseConfig(ctx, env)
+	if err != nil {
 		return nil, err
 	}
-	cfg.RPC = rpc.ReadConfig(env.Lookup)
-	if err := cfg.validate(); err != nil {
+	problems := append(env.misspelled(), unreadable...)
+	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
 	}
-	return &cfg, nil
+	return cfg, nil
+}
+
+// parseConfig fills in every value that can be parsed, and the default of those
+// that cannot. envconfig stops at the first of these, so it is called again
+// without that variable until none is left.
+func parseConfig(ctx context.Context, env environment) (cfg *config, unreadable []error, err error) {
+	left := make(map[string]setting)
+	for _, s := range settings() {
+		left[s.name] = s
+	}
+	var last setting // the one looked up last, if it is set
+	lookup := func(name string) (text string, set bool) {
+		last, set = left[name]
+		if set {
+			text, set = last.value(env)
+		}
+		if !set {
+			last = setting{}
+		}
+		return text, set
+	}
+	for {
+		cfg = &config{RPC: rpc.ReadConfig(lookup)}
+		err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: cfg, Lookuper: envconfig.LookuperFunc(lookup)})
+		if err == nil {
+			return cfg, unreadable, nil
+		}
+		if last.name == "" {
+			return nil, nil, err // a default of ours is at fault
+		}
+		unreadable = append(unreadable, last.unreadable(env[last.name]))
+		delete(left, last.name)
+	}
 }
 
 // validate reports every problem at once.

@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sethvargo/go-envconfig"
-
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -49,7 +47,7 @@ func command(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 0:
 		defer holdSpareHeap()()
-		return run(ctx, envconfig.OsLookuper(), os.Stderr, func(string, string) {})
+		return run(ctx, newEnvironment(os.Environ()), os.Stderr, func(string, string) {})
 	case len(args) >= 2 && args[0] == "plan" && args[1] == "check":
 		versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
 		return lifecycle.CheckCommand(args[2:], versions, os.Stdout, time.Now())

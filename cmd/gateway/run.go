@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sethvargo/go-envconfig"
-
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
@@ -33,7 +31,7 @@ const (
 // run serves until ctx ends. Then it drains: it stops being ready, finishes the
 // running requests and refuses new ones. Once it listens, it calls ready with the
 // public address and, if there is one, the admin address.
-func run(ctx context.Context, env envconfig.Lookuper, stderr io.Writer, ready func(public, admin string)) error {
+func run(ctx context.Context, env environment, stderr io.Writer, ready func(public, admin string)) error {
 	cfg, err := readConfig(ctx, env)
 	if err != nil {
 		return err

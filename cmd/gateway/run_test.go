@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sethvargo/go-envconfig"
-
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/chain"
 )
@@ -44,7 +42,7 @@ func start(t *testing.T, env map[string]string) (base, admin string, stop func()
 	ready := make(chan [2]string, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, envconfig.MapLookuper(env), io.Discard, func(public, admin string) { ready <- [2]string{public, admin} })
+		done <- run(ctx, env, io.Discard, func(public, admin string) { ready <- [2]string{public, admin} })
 	}()
 	stop = func() error {
 		cancel()
@@ -92,10 +90,10 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 }
 
 func TestBadConfigurationStopsTheStartWithEveryProblem(t *testing.T) {
-	err := run(t.Context(), envconfig.MapLookuper(map[string]string{
+	err := run(t.Context(), environment{
 		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "DRAIN_DELAY": "1h", "RATE_LIMIT": "-1", "USAGE_KEY": "short", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
 		"ISSUER_FEE_URL": "not a url", "RPC_URLS_1": "ftp://node.example/key-hunter2",
-	}), io.Discard, func(string, string) { t.Error("it started") })
+	}, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("got no error")
 	}
@@ -114,7 +112,7 @@ func TestBadDeploymentStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"name": "mine", "pools": [], "extra": 1}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := run(t.Context(), envconfig.MapLookuper(map[string]string{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "DEPLOYMENT_FILE": path}), io.Discard, func(string, string) { t.Error("it started") })
+	err := run(t.Context(), environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "DEPLOYMENT_FILE": path}, io.Discard, func(string, string) { t.Error("it started") })
 	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no row for USDC on chain 369"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %q", err, want)

@@ -16,7 +16,7 @@ type Config struct {
 	// that others can reach needs a token.
 	Addr string `env:"ADMIN_ADDR, default=127.0.0.1:9090"`
 	// Token, if set, is required of every request except probes.
-	Token string `env:"ADMIN_TOKEN"`
+	Token string `env:"ADMIN_TOKEN" setting:"secret"`
 }
 
 const (

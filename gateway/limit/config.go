@@ -13,8 +13,8 @@ const (
 
 // Config is read from the environment. Its zero value does not limit.
 type Config struct {
-	PerMinute int    `env:"RATE_LIMIT, default=30"` // requests a minute per client; 0 turns limiting off
-	RedisURL  string `env:"REDIS_URL"`              // where instances share budgets; empty keeps them in memory
+	PerMinute int    `env:"RATE_LIMIT, default=30"`     // requests a minute per client; 0 turns limiting off
+	RedisURL  string `env:"REDIS_URL" setting:"secret"` // where instances share budgets; empty keeps them in memory
 
 	// RedisPrefix begins every key, so that deployments can share a Redis
 	// without sharing budgets. It may be empty: the keys then begin with

@@ -12,12 +12,12 @@ import (
 type Config struct {
 	// DB is where the counts are kept: postgres://… is a database that all
 	// instances share, anything else the path of a SQLite file. Empty: in memory.
-	DB string `env:"USAGE_DB"`
+	DB string `env:"USAGE_DB" setting:"secret"`
 	// Key is the secret with which addresses are hashed. Empty: one is generated
 	// and kept in the database.
-	Key string `env:"USAGE_KEY"`
+	Key string `env:"USAGE_KEY" setting:"secret"`
 	// File is where earlier releases kept the counts. It must be empty.
-	File string `env:"USAGE_FILE"`
+	File string `env:"USAGE_FILE" setting:"withdrawn"`
 }
 
 // minKey makes a key too long to guess.

@@ -9,7 +9,7 @@ import (
 type Config struct {
 	// FeeURL is the base address of the fee service. Without one, the
 	// built-in table is all there is.
-	FeeURL string `env:"ISSUER_FEE_URL"`
+	FeeURL string `env:"ISSUER_FEE_URL" setting:"secret"`
 }
 
 // Validate names the variable at fault. The address itself is not repeated:

@@ -17,8 +17,11 @@ import (
 // tried. They are http or https. A chain without any is not asked.
 type Config map[chain.ID][]SecretURL
 
-// variable is the environment variable with the endpoints of a chain.
-func variable(id chain.ID) string { return "RPC_URLS_" + id.String() }
+// VariablePrefix begins the name of the environment variable with the endpoints
+// of a chain. The ID of the chain follows.
+const VariablePrefix = "RPC_URLS_"
+
+func variable(id chain.ID) string { return VariablePrefix + id.String() }
 
 // ReadConfig looks up the variable of every public chain: RPC_URLS_1 and so on,
 // each a list with commas between the URLs.

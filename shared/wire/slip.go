@@ -48,16 +48,16 @@ func isWord(name string) bool {
 func nearest(name string, known []string) (meant string) {
 	closest := 3
 	for _, candidate := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < closest {
+		if d := Distance(strings.ToLower(name), strings.ToLower(candidate)); d < closest {
 			closest, meant = d, candidate
 		}
 	}
 	return meant
 }
 
-// distance is how many letters must be added, removed or replaced to make one
-// text of the other (Levenshtein).
-func distance(a, b string) int {
+// Distance is how many letters must be added, removed or replaced to make one
+// text of the other (Levenshtein). A byte counts as a letter.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -41,7 +41,7 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"amount", "amount", 0}, {"amuont", "amount", 2}, {"recipient", "recipent", 1}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
+		if got := Distance(tt.a, tt.b); got != tt.want {
 			t.Errorf("%q and %q: got %d, want %d", tt.a, tt.b, got, tt.want)
 		}
 	}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sethvargo/go-envconfig"
+
+	"github.com/quotegate/quotegate/shared/rpc"
+)
+
+// TestSettingsAreThoseThatAreRead compares the description with what envconfig
+// looks up, and its defaults with those of envconfig.
+func TestSettingsAreThoseThatAreRead(t *testing.T) {
+	var asked, described []string
+	lookup := envconfig.LookuperFunc(func(name string) (string, bool) {
+		asked = append(asked, name)
+		return "", false
+	})
+	var untouched config
+	if err := envconfig.ProcessWith(t.Context(), &envconfig.Config{Target: &untouched, Lookuper: lookup}); err != nil {
+		t.Fatal(err)
+	}
+	untouched.RPC = rpc.ReadConfig(lookup)
+	defaults := environment{}
+	for _, s := range settings() {
+		described = append(described, s.name)
+		if s.standard != "" {
+			defaults[s.name] = s.standard
+		}
+	}
+	slices.Sort(asked)
+	slices.Sort(described)
+	if !slices.Equal(asked, described) {
+		t.Errorf("read %v\ndescribed %v", asked, described)
+	}
+	got, err := readConfig(t.Context(), defaults)
+	if err != nil || !reflect.DeepEqual(got, &untouched) {
+		t.Errorf("got %+v, %v; want %+v", got, err, untouched)
+	}
+}
+
+// TestWhatMayHoldASecretIsHidden makes whoever adds a variable think of it.
+func TestWhatMayHoldASecretIsHidden(t *testing.T) {
+	suspicious := regexp.MustCompile(`TOKEN|KEY|SECRET|PASS|URL|DSN|_DB$`)
+	for _, s := range settings() {
+		if suspicious.MatchString(s.name) && !s.secret {
+			t.Errorf("%s may hold a secret: tag its field with setting:\"secret\"", s.name)
+		}
+	}
+}
+
+// TestUnreadableValuesHideNoOtherProblem mixes mistakes of all kinds.
+func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
+	env := environment{
+		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "INTEGRATOR_CACHE_TTL": "30", "RATE_LIMIT": "many", "MAX_CONNECTIONS": "99999999999999999999", "INTEGRATOR_CACHE_SIZE": "4k",
+		"LOG_LEVEL": "loud", "USAGE_FILE": "/old", "USAGE_KEY": "hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
+	}
+	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	got := strings.Split(err.Error(), "\n")
+	for _, want := range []string{
+		"the configuration is wrong:",
+		"RATELIMIT: is not a setting; did you mean RATE_LIMIT?",
+		"RPC_URLS_2: names no supported chain",
+		`DRAIN_DELAY: "3" is not a duration such as`,
+		`QUOTE_TTL: "one minute" is not a duration`,
+		`INTEGRATOR_CACHE_TTL: "30" is not a duration`,
+		`RATE_LIMIT: "many" is not a whole number`,
+		`MAX_CONNECTIONS: "99999999999999999999" is not a whole number, or is too large`,
+		`INTEGRATOR_CACHE_SIZE: "4k" is not a whole number`,
+		`LOG_LEVEL: "loud" is not debug`,
+		"USAGE_FILE: counts are kept in USAGE_DB now",
+		"USAGE_KEY: is shorter than",
+		"RPC_URLS_1: entry 1 does not begin with",
+	} {
+		i := slices.IndexFunc(got, func(line string) bool { return strings.HasPrefix(line, want) })
+		if i < 0 {
+			t.Errorf("not reported: %s", want)
+			continue
+		}
+		got = slices.Delete(got, i, i+1)
+	}
+	if len(got) > 0 {
+		t.Errorf("reported beyond that:\n%s", strings.Join(got, "\n"))
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error shows a secret:\n%v", err)
+	}
+}
+
+func TestUnreadableSecretIsNotRepeated(t *testing.T) {
+	s := setting{name: "SECRET_NUMBER", typ: reflect.TypeFor[int](), secret: true}
+	if got, want := s.unreadable("hunter2").Error(), "SECRET_NUMBER: the value is not a whole number, or is too large"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestEmptyValues are what a compose file makes of a variable that is not set.
+func TestEmptyValues(t *testing.T) {
+	env := environment{}
+	for _, s := range settings() {
+		if s.standard == "" || s.typ.Kind() != reflect.String {
+			env[s.name] = ""
+		}
+	}
+	got, err := readConfig(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Limit.PerMinute != 30 || got.MaxConnections != 4096 {
+		t.Errorf("got a limit of %d and %d connections, want the defaults", got.Limit.PerMinute, got.MaxConnections)
+	}
+}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -72,6 +74,29 @@ func (s setting) unreadable(text string) error {
 		return fmt.Errorf("%s: the value %s", s.name, what)
 	}
 	return fmt.Errorf("%s: %.80q %s", s.name, text, what)
+}
+
+// printSettings writes a table of what is in force and where it came from.
+func printSettings(out io.Writer, env environment) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM")
+	for _, s := range settings() {
+		text, set := s.value(env)
+		from := "environment"
+		if !set {
+			text, from = s.standard, "default"
+		}
+		switch {
+		case s.withdrawn && !set:
+			continue
+		case s.secret && text != "":
+			text = "[hidden]"
+		default:
+			text = printable(text)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.name, text, from)
+	}
+	return table.Flush()
 }
 
 // printable quotes a text that would not stand as one word in a line.

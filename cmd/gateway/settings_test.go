@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -44,6 +46,38 @@ func TestSettingsAreThoseThatAreRead(t *testing.T) {
 	}
 }
 
+func TestReadmeHasEverySettingAndCommand(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTable := func(words ...string) bool {
+		for line := range strings.Lines(string(readme)) {
+			if strings.HasPrefix(line, "|") && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, "`"+word+"`") }) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, s := range settings() {
+		words := []string{s.name}
+		if strings.HasPrefix(s.name, rpc.VariablePrefix) {
+			words[0] = rpc.VariablePrefix + "<chainId>"
+		}
+		if s.standard != "" {
+			words = append(words, s.standard)
+		}
+		if !inTable(words...) {
+			t.Errorf("no table of the README has a row with %q", words)
+		}
+	}
+	for _, c := range commands() {
+		if !inTable(c.call()) {
+			t.Errorf("no table of the README has a row with %q", c.call())
+		}
+	}
+}
+
 // TestWhatMayHoldASecretIsHidden makes whoever adds a variable think of it.
 func TestWhatMayHoldASecretIsHidden(t *testing.T) {
 	suspicious := regexp.MustCompile(`TOKEN|KEY|SECRET|PASS|URL|DSN|_DB$`)
@@ -51,6 +85,41 @@ func TestWhatMayHoldASecretIsHidden(t *testing.T) {
 		if suspicious.MatchString(s.name) && !s.secret {
 			t.Errorf("%s may hold a secret: tag its field with setting:\"secret\"", s.name)
 		}
+	}
+}
+
+func TestPrintSettings(t *testing.T) {
+	env := environment{
+		"LISTEN_ADDR": ":1", "RATE_LIMIT": "", "REDIS_PREFIX": "", "LEGACY_HOSTS": "a.example, b.example", "DRAIN_DELAY": "soon", "LOG_FORMAT": "\x1b[31m",
+		"ADMIN_TOKEN": "hunter2", "USAGE_KEY": "hunter2", "USAGE_DB": "hunter2", "REDIS_URL": "hunter2", "ISSUER_FEE_URL": "hunter2", "RPC_URLS_1": "hunter2",
+		"OTHER": "hunter2",
+	}
+	var out bytes.Buffer
+	if err := printSettings(&out, env); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		name, rest, _ := strings.Cut(line, " ")
+		rows[name] = strings.Join(strings.Fields(rest), " ")
+	}
+	for name, want := range map[string]string{
+		"VARIABLE": "VALUE FROM", "LISTEN_ADDR": ":1 environment", "ADMIN_ADDR": "127.0.0.1:9090 default",
+		"RATE_LIMIT": "30 default", "REDIS_PREFIX": `"" environment`, "LEGACY_HOSTS": `"a.example, b.example" environment`,
+		"DRAIN_DELAY": "soon environment", "LOG_FORMAT": `"\x1b[31m" environment`, "DEPLOYMENT_FILE": `"" default`,
+		"ADMIN_TOKEN": "[hidden] environment", "USAGE_KEY": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
+		"ISSUER_FEE_URL": "[hidden] environment", "RPC_URLS_1": "[hidden] environment", "RPC_URLS_369": `"" default`,
+		"USAGE_FILE": "", // withdrawn
+	} {
+		if rows[name] != want {
+			t.Errorf("%s: got %q, want %q", name, rows[name], want)
+		}
+	}
+	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "OTHER") {
+		t.Errorf("it shows too much:\n%s", out.String())
+	}
+	if rows := strings.Count(out.String(), "\n"); rows != len(settings()) { // a heading, and all but USAGE_FILE
+		t.Errorf("got %d lines for %d settings", rows, len(settings()))
 	}
 }
 

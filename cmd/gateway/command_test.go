@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestCommands(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		env    string
+		code   int
+		stdout string // what it begins with
+		stderr string
+	}{
+		{"help", "", 0, "gateway ", ""},
+		{"-h", "", 0, "gateway ", ""},
+		{"--help", "RATELIMIT=1", 0, "gateway ", ""},
+		{"version", "", 0, "gateway ", ""},
+		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
+		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "gateway: the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
+		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "", "gateway: the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
+		{"plan check", "", 1, "", "gateway: one plan is needed"},
+		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway config`, `gateway plan check FILE [-at TIME]`, "},
+		{"confg", "", 2, "", "gateway: unknown command \"confg\""},
+		{"-v", "", 2, "", "gateway: unknown command \"-v\""},
+		{"config now", "", 2, "", "gateway: gateway config takes no arguments"},
+	} {
+		t.Run(tt.args+" "+tt.env, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			cmd := exec.Command(os.Args[0], strings.Fields(tt.args)...)
+			cmd.Env = []string{"BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:99999", tt.env} // no such port: it cannot serve for ever
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			var ended *exec.ExitError
+			if err != nil && !errors.As(err, &ended) {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tt.code {
+				t.Errorf("got exit code %d, want %d", got, tt.code)
+			}
+			for _, got := range []struct{ name, text, want string }{{"stdout", stdout.String(), tt.stdout}, {"stderr", stderr.String(), tt.stderr}} {
+				if !strings.HasPrefix(got.text, got.want) || got.want == "" && got.text != "" {
+					t.Errorf("%s: got %q, want %q", got.name, got.text, got.want)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	var out bytes.Buffer
+	if err := execute(t.Context(), invocation{args: []string{"help"}, stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands() {
+		if !strings.Contains(out.String(), c.call()+" ") || !strings.Contains(out.String(), "  "+c.does+"\n") {
+			t.Errorf("%q is not explained:\n%s", c.call(), out.String())
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	if err := execute(t.Context(), invocation{args: []string{"version"}, stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"gateway " + version(), "\ncommit ", "\n" + runtime.Version() + " "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing from %q", want, out.String())
+		}
+	}
+}

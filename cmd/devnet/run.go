@@ -83,7 +83,7 @@ func startGateway(ctx context.Context, binary string, chains *reference.Net, o o
 
 // gatewayEnv are the settings of a gateway that quotes for these chains.
 func gatewayEnv(chains *reference.Net) []string {
-	env := []string{"DEPLOYMENT_FILE="}
+	env := []string{"DEPLOYMENT_FILE=" + chains.Deployment.Name}
 	for _, n := range chain.Networks() {
 		env = append(env, "RPC_URLS_"+n.ID.String()+"="+chains.Chain(n.ID).URL())
 	}

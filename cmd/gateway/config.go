@@ -114,9 +114,17 @@ func (c *config) validate() error {
 	return errors.Join(problems...)
 }
 
+// deployment reads the operator's file. The name of the reference deployment
+// chooses it knowingly, as the devnet does. An empty one may be a mistake, which
+// would send money to contracts that do not exist on a public chain.
 func (c *config) deployment() (*chain.Deployment, error) {
-	if c.DeploymentFile == "" {
-		return chain.Reference(), nil
+	reference := chain.Reference()
+	switch c.DeploymentFile {
+	case reference.Name:
+		return reference, nil
+	case "":
+		reference.Warnings = append(reference.Warnings, "this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE")
+		return reference, nil
 	}
 	return chain.ReadDeployment(c.DeploymentFile)
 }

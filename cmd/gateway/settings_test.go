@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"github.com/sethvargo/go-envconfig"
 
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 // TestSettingsAreThoseThatAreRead compares the description with what envconfig
@@ -185,5 +187,20 @@ func TestEmptyValues(t *testing.T) {
 	}
 	if got.Limit.PerMinute != 30 || got.MaxConnections != 4096 {
 		t.Errorf("got a limit of %d and %d connections, want the defaults", got.Limit.PerMinute, got.MaxConnections)
+	}
+}
+
+func TestReferenceDeploymentIsWarnedOf(t *testing.T) {
+	for file, warned := range map[string]bool{"": true, "reference": false} {
+		var log journal.Journal
+		env := environment{"DEPLOYMENT_FILE": file, "LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off"}
+		ctx, stop := context.WithCancel(t.Context())
+		if err := run(ctx, env, &log, func(string, string) { stop() }); err != nil {
+			t.Fatal(err)
+		}
+		line := `"level":"WARN","msg":"deployment: this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE"`
+		if got := strings.Contains(log.String(), line); got != warned || !strings.Contains(log.String(), `"deployment":"reference"`) {
+			t.Errorf("%q: warned %v, want %v:\n%s", file, got, warned, log.String())
+		}
 	}
 }

@@ -144,3 +144,10 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// The selector is that of the compiled pool: see testdata/contracts/Pool.sol.
+func TestToken(t *testing.T) {
+	if got, want := hex.EncodeToString(calldata.Token()), "fc0c546a"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

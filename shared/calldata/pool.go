@@ -23,7 +23,13 @@ type Swap struct {
 	IntegratorID  [32]byte // zero when there is none
 }
 
-const swapSelector = "\x09\x5f\xf2\x2d"
+const (
+	swapSelector  = "\x09\x5f\xf2\x2d"
+	tokenSelector = "\xfc\x0c\x54\x6a"
+)
+
+// Token asks a pool for the token that it takes: token(), which not every pool has.
+func Token() []byte { return []byte(tokenSelector) }
 
 // Encode returns the calldata.
 func (s *Swap) Encode() []byte {

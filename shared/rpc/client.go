@@ -8,8 +8,8 @@
 //     questions are under way, so many more wait, and the rest are refused.
 //   - Each use has a lane: bounds of its own, and a rest of its own for each
 //     endpoint. An endpoint that fails in one lane is not skipped in another.
-//   - When a provider says that we are over its quota, strangers and wallets give
-//     way to known partners, whichever lane was told.
+//   - When a provider says that we are over its quota, strangers, wallets and
+//     checks give way to known partners, whichever lane was told.
 //   - No text from an endpoint, and no part of its address, is in any error, log
 //     line or health report. Endpoints are named by their place in the
 //     configuration.
@@ -100,8 +100,28 @@ func New(cfg Config, opts Options) (*Client, error) {
 func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(context.Context, *Endpoint) error) error {
 	n := c.network(network)
 	if n == nil {
-		return &Failure{Unconfigured, "no RPC endpoint", longRetry}
+		return errUnconfigured
 	}
+	return c.bound(ctx, lane, func(ctx context.Context) *Failure { return n.ask(ctx, lane, use) })
+}
+
+// Check waits for a turn in the lane of checks and gives use one endpoint of the
+// chain: the one at that place in the configuration, from 1 on. The endpoint is
+// always asked which chain it serves, and also if it failed a moment ago. Only
+// one whose provider says that we are over its quota is left alone for a while.
+//
+// The error is a *Failure. If it is not about a quota, no lane skips the endpoint
+// because of it.
+func (c *Client) Check(ctx context.Context, network chain.ID, place int, use func(context.Context, *Endpoint) error) error {
+	n := c.network(network)
+	if n == nil || place < 1 || place > len(n.endpoints) {
+		return errUnconfigured
+	}
+	return c.bound(ctx, Checks, func(ctx context.Context) *Failure { return n.check(ctx, n.endpoints[place-1], use) })
+}
+
+// bound asks a question in the time that its lane has, or until Close.
+func (c *Client) bound(ctx context.Context, lane Lane, question func(context.Context) *Failure) error {
 	if !c.begin() {
 		return errClosed
 	}
@@ -111,7 +131,7 @@ func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(c.ctx, func() { stop(errClosed) })()
-	if f := n.ask(ctx, lane, use); f != nil {
+	if f := question(ctx); f != nil {
 		return f
 	}
 	return nil

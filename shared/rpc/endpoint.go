@@ -45,8 +45,18 @@ func (e *Endpoint) Call(ctx context.Context, to common.Address, data []byte) ([]
 	return output, nil
 }
 
-// checkChain asks the endpoint which chain it serves, unless that is known. The
-// answer holds for all lanes, until one of them fails.
+// Code returns the code of an account at the latest block. It is empty if the
+// account is not a contract. Code of more than about 32 KiB is not read: the
+// answer is then too long. The error is a *Failure.
+func (e *Endpoint) Code(ctx context.Context, account common.Address) ([]byte, error) {
+	var code hexutil.Bytes
+	if err := e.client.CallContext(ctx, &code, "eth_getCode", account, "latest"); err != nil {
+		return nil, classify(err)
+	}
+	return code, nil
+}
+
+// checkChain asks the endpoint which chain it serves, unless that is known.
 func (e *Endpoint) checkChain(ctx context.Context, lane Lane) error {
 	e.mu.Lock()
 	checked := e.lanes[lane].chainChecked
@@ -54,6 +64,12 @@ func (e *Endpoint) checkChain(ctx context.Context, lane Lane) error {
 	if checked {
 		return nil
 	}
+	return e.askChain(ctx)
+}
+
+// askChain asks the endpoint which chain it serves. The answer holds for all
+// lanes, until one of them fails.
+func (e *Endpoint) askChain(ctx context.Context) error {
 	var serves hexutil.Uint64
 	if err := e.client.CallContext(ctx, &serves, "eth_chainId"); err != nil {
 		return classify(err)

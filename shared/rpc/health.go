@@ -22,7 +22,7 @@ type Health struct {
 }
 
 // Health reports on every chain that has endpoints, by ID, without calling them.
-// It looks at the given lanes only, or at all if none is given.
+// It looks at the given lanes only, or at all but Checks if none is given.
 func (c *Client) Health(lanes ...Lane) []Health {
 	if len(lanes) == 0 {
 		lanes = []Lane{Partners, Strangers, Wallets}

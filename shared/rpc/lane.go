@@ -16,11 +16,14 @@ const (
 	Partners  Lane = iota // integrators that were active when last asked for
 	Strangers             // all other integrators: anyone can invent their IDs
 	Wallets               // balances and allowances of accounts
+	Checks                // whether the configuration is right; see Client.Check
 
 	laneCount = iota
 )
 
-func (l Lane) String() string { return [laneCount]string{"partners", "strangers", "wallets"}[l] }
+func (l Lane) String() string {
+	return [laneCount]string{"partners", "strangers", "wallets", "checks"}[l]
+}
 
 // givesWay reports whether the lane rests when another one is told that we are
 // over a quota. Partners do not, so that nobody can use up their quota.
@@ -37,6 +40,7 @@ var defaultLimits = [laneCount]Limits{
 	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
+	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 4, Waiting: 12},
 }
 
 // turns limit how many questions are under way at a time, and how many more wait.
@@ -65,6 +69,9 @@ func (t turns) leave() {
 	t.calls.Release(1)
 	t.room.Release(1)
 }
+
+// errUnconfigured is how questions to a chain without endpoints fail.
+var errUnconfigured = &Failure{Unconfigured, "no RPC endpoint", longRetry}
 
 // errClosed is the cause with which Close cancels questions, and how they fail.
 var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}

@@ -66,6 +66,35 @@ func (n *network) try(ctx context.Context, e *Endpoint, lane Lane, use func(cont
 	return f
 }
 
+// check asks one endpoint, whatever came of earlier questions.
+func (n *network) check(ctx context.Context, e *Endpoint, use func(context.Context, *Endpoint) error) *Failure {
+	if f := n.turns[Checks].enter(ctx); f != nil {
+		return f
+	}
+	defer n.turns[Checks].leave()
+	if rest := e.take(Checks); rest > 0 {
+		return &Failure{Limited, "we are over its quota", max(shortRetry, rest)}
+	}
+	trying, cancel := context.WithTimeout(ctx, n.limits[Checks].Try)
+	defer cancel()
+	err := e.askChain(trying)
+	if err == nil {
+		err = use(trying, e)
+	}
+	if err == nil {
+		e.worked(Checks)
+		return nil
+	}
+	if closed(ctx) {
+		return errClosed
+	}
+	f := classify(err)
+	if f.Reason == Limited {
+		e.failed(Checks, f)
+	}
+	return &Failure{f.Reason, f.Text, max(shortRetry, f.RetryAfter)}
+}
+
 func (n *network) retryAfter(lane Lane, reason Reason) time.Duration {
 	if reason == Reverted || reason == Misconfigured {
 		return longRetry

@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -78,8 +79,17 @@ func sources(t testing.TB) Sources {
 			}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
-
-		LogDropped: func() uint64 { return 3 }, Connections: func() int { return 7 }, MaxConnections: 4096,
+		LogDropped: func() uint64 { return 12 },
+		Checks: func() []selfcheck.Result {
+			return []selfcheck.Result{
+				{Name: "a", What: selfcheck.Endpoint, Chain: 1, Outcome: selfcheck.OK},
+				{Name: "b", What: selfcheck.Router, Chain: 1, Outcome: selfcheck.Failed},
+				{Name: "c", What: selfcheck.Router, Chain: 1, Outcome: selfcheck.OK},
+				{Name: "d", What: selfcheck.Router, Chain: 1, Outcome: selfcheck.Failed},
+				{Name: "e", What: selfcheck.Messenger, Chain: 137, Outcome: selfcheck.NotTested},
+			}
+		},
+		Connections: func() int { return 34 }, MaxConnections: 4096,
 		Now: func() time.Time { return noon },
 	}
 }
@@ -120,8 +130,8 @@ func TestExposition(t *testing.T) {
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 1`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 3`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 4`,
-		`quotegate_log_lines_dropped_total 3`,
-		`quotegate_connections 7`,
+		`quotegate_log_lines_dropped_total 12`,
+		`quotegate_connections 34`,
 		`quotegate_connections_limit 4096`,
 		`quotegate_quotes_total{kind="shield"} 1`,
 		`quotegate_quotes_total{kind="burn"} 0`,
@@ -152,6 +162,9 @@ func TestExposition(t *testing.T) {
 		`quotegate_usage_clients{version="v1",window="day"} 3`,
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
 		`quotegate_usage_notes 1`,
+		`quotegate_check_failures{chain="1",what="endpoint"} 0`,
+		`quotegate_check_failures{chain="1",what="router"} 2`,
+		`quotegate_check_failures{chain="137",what="messenger"} 0`,
 	} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("the exposition lacks %s", want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/guard"
@@ -26,6 +27,7 @@ type Sources struct {
 	Usage      func() []usage.Total
 	UsageNotes func() []string // what Usage leaves out
 	LogDropped func() uint64   // log lines that were not written
+	Checks     func() []selfcheck.Result
 
 	Connections    func() int       // of clients, open now
 	MaxConnections int              // their bound
@@ -38,7 +40,7 @@ func (m *Metrics) Watch(s Sources) {
 		s.Now = time.Now
 	}
 	m.registry.MustRegister(watchFees(s.IssuerFees), watchRegistries(s.Registries), watchLimiter(s.Limiter),
-		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes), watchProcess(s))
+		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes), watchProcess(s), watchChecks(s.Checks))
 }
 
 func watchFees(fees func() []cctp.State) *collector {
@@ -75,6 +77,23 @@ func watchProcess(s Sources) *collector {
 		send(panics, float64(guard.Total()))
 		send(open, float64(s.Connections()))
 		send(limit, float64(s.MaxConnections))
+	}
+	return c
+}
+
+func watchChecks(results func() []selfcheck.Result) *collector {
+	c := &collector{}
+	failures := c.desc("check_failures", "Tests of the deployment and the RPC endpoints that failed in the last round, by what was tested and chain.", "what", "chain")
+	c.collect = func(send send) {
+		type series struct{ what, chain string }
+		failed := make(map[series]int) // also 0, for what was tested and is right
+		for _, r := range results() {
+			s := series{string(r.What), r.Chain.String()}
+			failed[s] += int(boolValue(r.Outcome == selfcheck.Failed))
+		}
+		for s, n := range failed {
+			send(failures, float64(n), s.what, s.chain)
+		}
 	}
 	return c
 }

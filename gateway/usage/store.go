@@ -86,14 +86,22 @@ func checkFile(path string) error {
 		return err
 	}
 	defer f.Close()
+	if err := checkHead(f); err != nil {
+		return err
+	}
+	return f.Chmod(0o600)
+}
+
+// checkHead refuses a file that is neither empty nor a database.
+func checkHead(f *os.File) error {
 	head, err := io.ReadAll(io.LimitReader(f, 16))
 	if err != nil {
 		return err
 	}
 	if len(head) > 0 && !bytes.Equal(head, []byte("SQLite format 3\x00")) {
-		return fmt.Errorf("%s is not a SQLite database, and is left as it is; name another file", path)
+		return fmt.Errorf("%s is not a SQLite database, and is left as it is; name another file", f.Name())
 	}
-	return f.Chmod(0o600)
+	return nil
 }
 
 // damaged reports whether err means that the file will never work. Otherwise the

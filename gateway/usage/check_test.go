@@ -1,0 +1,112 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A database that is in use, and one that is not, answer. Neither is changed.
+func TestCheck(t *testing.T) {
+	test := func(t *testing.T, cfg Config) {
+		if err := Check(t.Context(), cfg); !cfg.postgres() && !errors.Is(err, ErrNoFile) || cfg.postgres() && err != nil {
+			t.Errorf("before the first use: got %v", err)
+		}
+		at := &clock{t: noon}
+		r := begin(t, cfg, at)
+		r.call("origin https://a.example", 3)
+		r.flush(t)
+		if err := Check(t.Context(), cfg); err != nil {
+			t.Errorf("in use: got %v", err)
+		}
+		r.close()
+		if err := Check(t.Context(), cfg); err != nil {
+			t.Errorf("after use: got %v", err)
+		}
+		r = begin(t, cfg, at)
+		if clients, calls := r.LastDay("v1"); clients != 1 || calls != 3 || len(r.Notes()) != 0 {
+			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", clients, calls, r.Notes())
+		}
+	}
+	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+}
+
+func TestCheckFindsWhatIsWrong(t *testing.T) {
+	hung, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hung.Close()
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for _, c := range []struct {
+		db   string
+		ctx  context.Context
+		want string
+	}{
+		{"postgres://gate:hunter2@127.0.0.1:1/hunter2", t.Context(), "PostgreSQL refuses the connection"},
+		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short, "PostgreSQL does not answer in time"},
+		{strings.Replace(postgres(t).url("hunter2"), "postgres@", "postgres:hunter2@", 1), t.Context(), `PostgreSQL refuses with the code "3D000"`},
+	} {
+		if err := Check(c.ctx, Config{DB: c.db}); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
+
+// What is not a database is found, and left as it is; nothing is created.
+func TestCheckLeavesFilesAlone(t *testing.T) {
+	for name, content := range map[string]string{
+		"damaged":     "SQLite format 3\x00" + strings.Repeat("\xff", 5000),
+		"a few bytes": "x",
+		"a text":      "what an earlier release wrote",
+	} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "usage")
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(t.Context(), Config{DB: file}); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+		info, err := os.Stat(file)
+		if err != nil || info.Mode().Perm() != 0o644 || info.Size() != int64(len(content)) {
+			t.Errorf("%s: the file was changed: %v, %v", name, info, err)
+		}
+		if got := entries(t, dir); !slices.Equal(got, []string{"usage"}) {
+			t.Errorf("%s: left %q", name, got)
+		}
+	}
+	dir := t.TempDir()
+	if err := Check(t.Context(), Config{DB: filepath.Join(dir, "usage")}); !errors.Is(err, ErrNoFile) {
+		t.Errorf("no file: got %v", err)
+	}
+	if err := Check(t.Context(), Config{DB: filepath.Join(dir, "none", "usage")}); err == nil || errors.Is(err, ErrNoFile) {
+		t.Errorf("no directory: got %v", err)
+	}
+	if err := Check(t.Context(), Config{DB: dir}); err == nil {
+		t.Error("a directory was taken")
+	}
+	if got := entries(t, dir); len(got) != 0 {
+		t.Errorf("left %q", got)
+	}
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range found {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -19,7 +19,8 @@ type Core struct {
 	Engine     Quoter
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
-	Draining   func() bool // whether the service is about to end; nil for never
+	Draining   func() bool     // whether the service is about to end; nil for never
+	Problems   func() []string // of the deployment, for the health check
 }
 
 // Quoter answers quote requests.
@@ -32,7 +33,7 @@ type Quoter interface {
 func Modules(core Core) []web.Module {
 	engine := recordingQuoter{core.Engine}
 	return []web.Module{
-		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining}),
+		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining, Problems: core.Problems}),
 		v3legacy.Module(engine, core.Deployment),
 		v1.Module(engine),
 	}

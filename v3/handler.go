@@ -25,7 +25,8 @@ type Quoter interface {
 type Health struct {
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
-	Draining   func() bool // whether the service is about to end; nil for never
+	Draining   func() bool     // whether the service is about to end; nil for never
+	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
 }
 
 //go:embed openapi.yaml
@@ -74,7 +75,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees())
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
 	if h.health.Draining != nil && h.health.Draining() {
 		body.Status = "draining"
 		return web.JSON(w, http.StatusServiceUnavailable, body)

@@ -16,6 +16,7 @@ type healthBody struct {
 	Settlement wire.Settlement `json:"settlement"`
 	Registries []registryBody  `json:"registries"`
 	IssuerFees []issuerFee     `json:"issuerFees"`
+	Problems   []string        `json:"problems,omitempty"`
 }
 
 type registryBody struct {
@@ -31,13 +32,14 @@ type issuerFee struct {
 	Problem    string      `json:"problem,omitempty"`
 }
 
-func mapHealth(deployment *chain.Deployment, registries []integrator.Health, fees []cctp.State) healthBody {
+func mapHealth(deployment *chain.Deployment, registries []integrator.Health, fees []cctp.State, problems []string) healthBody {
 	body := healthBody{
 		Status:     "ok",
 		Deployment: deployment.Name,
 		Settlement: wire.MapSettlement(deployment),
 		Registries: make([]registryBody, len(registries)),
 		IssuerFees: make([]issuerFee, len(fees)),
+		Problems:   problems,
 	}
 	for i, r := range registries {
 		body.Registries[i] = registryBody{r.Network, r.State}

@@ -34,6 +34,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"", "", "serves", serve},
+		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
 		{"plan check", "FILE [-at TIME]", "checks a retirement plan and shows its timeline", checkPlan},
 		{"version", "", "shows the version of this program", showVersion},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -24,6 +26,8 @@ type core struct {
 	fees       *cctp.Fees
 	chains     *rpc.Client
 	registry   *integrator.Registry
+	checks     *selfcheck.Watch
+	stopChecks func() // waits for them
 	modules    []web.Module
 	public     http.Handler
 }
@@ -58,6 +62,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		c.close(before)
 		return nil, err
 	}
+	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
 	c.modules = gateway.Modules(gateway.Core{
 		Deployment: c.deployment,
 		Engine: quote.NewEngine(quote.Parts{
@@ -65,13 +70,36 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		}),
 		Registries: c.registry.Health,
 		IssuerFees: c.fees.State,
+		Problems:   c.checks.Problems,
 		Draining:   s.draining.Load,
 	})
 	return c, nil
 }
 
+// use makes this the core that answers, and has it test its deployment where
+// there are endpoints.
+func (s *service) use(ctx context.Context, c *core) {
+	c.public = s.mount(c.modules)
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	if len(c.endpoints) > 0 {
+		running.Go(func() { c.checks.Run(ctx) })
+	}
+	c.stopChecks = func() {
+		stop()
+		running.Wait()
+	}
+	s.core.Store(c)
+	for _, warning := range c.deployment.Warnings {
+		s.log.Warn("deployment: " + warning)
+	}
+}
+
 // close ends the parts that the other core does not use.
 func (c *core) close(other *core) {
+	if c.stopChecks != nil {
+		c.stopChecks()
+	}
 	if c.chains != nil && (other == nil || other.chains != c.chains) {
 		c.chains.Close()
 	}
@@ -97,9 +125,7 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 		s.log.Info("deployment and endpoints are unchanged")
 		return
 	}
-	after.public = s.mount(after.modules)
-	s.core.Store(after)
-	s.announce(after.deployment)
+	s.use(ctx, after)
 	s.log.Info("deployment and endpoints are reloaded", "deployment", after.deployment.Name, "changed", changes)
 	s.retire(before, after)
 }
@@ -114,11 +140,4 @@ func (s *service) retire(before, after *core) {
 		}
 		before.close(after)
 	})
-}
-
-// announce logs what an operator should know about a deployment.
-func (s *service) announce(d *chain.Deployment) {
-	for _, warning := range d.Warnings {
-		s.log.Warn("deployment: " + warning)
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -62,9 +64,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err != nil {
 		return err
 	}
-	s.core.Store(first)
-	s.onClose(func() { s.core.Load().close(nil) })
-	s.announce(first.deployment)
+	s.onClose(func() { s.current(first).close(nil) })
 	versions := gateway.Names(first.modules)
 
 	limiter, err := limit.New(ctx, cfg.Limit, s.log, time.Now)
@@ -91,13 +91,13 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Names: recorder, Observers: observers, Log: s.log,
 		})
 	}
-	first.public = s.mount(first.modules)
 	s.metrics.Watch(metrics.Sources{
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
 		Limiter:    limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes,
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
+		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	})
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
@@ -108,8 +108,12 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		Level:     log.level,
 		Log:       s.log,
 	})
+	s.use(ctx, first)
 	return nil
 }
+
+// current is the core that answers or, before there is one, the first.
+func (s *service) current(first *core) *core { return cmp.Or(s.core.Load(), first) }
 
 // ServeHTTP answers with the core that is current.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -27,6 +27,14 @@ const (
 	Messenger What = "messenger" // of the issuer; the router of a CCTP source
 	Registry  What = "registry"
 	Receiver  What = "receiver"
+
+	// Only `gateway check` tests these.
+	Configuration What = "configuration"
+	Deployment    What = "deployment"
+	Plan          What = "plan"
+	Redis         What = "redis"
+	Database      What = "database"
+	IssuerFee     What = "issuer fee"
 )
 
 // Outcome of a test.

@@ -102,6 +102,9 @@ func Core() gateway.Core {
 			return []integrator.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},
 		IssuerFees: fees.State,
+		Problems: func() []string {
+			return []string{"Chain 369, registry " + deployment.Registry(369).String() + ": this contract does not answer as a registry: the contract reverted"}
+		},
 	}
 }
 

@@ -108,15 +108,17 @@ func checkCode(code []byte) string {
 }
 
 func checkRegistry(output []byte, f *rpc.Failure) string {
-	var why string
+	const wrong = "this contract does not answer as a registry: "
 	if f != nil {
-		why = f.Text
-	} else if err := integrator.CheckProbe(output); err != nil {
-		why = err.Error()
-	} else {
-		return ""
+		return wrong + f.Text
 	}
-	return "this contract does not answer as a registry: " + why
+	if len(output) == 0 {
+		return wrong + "it answers nothing"
+	}
+	if err := integrator.CheckProbe(output); err != nil {
+		return wrong + err.Error()
+	}
+	return ""
 }
 
 // checkToken compares what a pool says to be its token. Output of another shape

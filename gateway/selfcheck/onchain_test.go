@@ -64,6 +64,9 @@ func TestContractsOfTheDeployment(t *testing.T) {
 			named[c.name(n.ID)] = true
 		}
 	}
+	if public, private := find(t, 1, "router of USDC"), find(t, 1, "router of USDC for 69696969"); public == private {
+		t.Errorf("the privacy pool has the router %s of its chain", public)
+	}
 	if got, want := count[Router]+count[Messenger], len(deployment.Routers()); got != want || count[Messenger] != 16 {
 		t.Errorf("got %v, want %d routers, 16 of them messengers", count, want)
 	}
@@ -89,22 +92,26 @@ func TestWrongContracts(t *testing.T) {
 	})
 }
 
-// A pool need not have token(), and what looks like a registry must answer as one.
+// A pool need not have token(), and what stands where a registry should must
+// answer as one.
 func TestContractsOfAnotherKind(t *testing.T) {
-	const (
-		answersOneWord  = "\x60\x20\x60\x00\xf3" // return(0, 32)
-		answersABigWord = "\x60\x00\x19\x60\x00\x52\x60\x20\x60\x00\xf3"
-	)
-	anyone := common.Address{9}
-	evm := newEVM(t, base, types.GenesisAlloc{
-		find(t, base, "router of ETH"):  testcontracts.Registry(anyone),
-		find(t, base, "router of USDC"): {Code: []byte(answersABigWord)},
-		find(t, base, "registry"):       {Code: []byte(answersOneWord)},
-	})
-	g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, evm)}})
-	g.want(g.results(deployment), map[string]string{
-		registry: "failed: this contract does not answer as a registry: the registry's answer has another length",
-	})
+	contract := func(code string) types.Account { return types.Account{Code: []byte(code)} }
+	for _, c := range []struct {
+		name     string
+		account  types.Account
+		registry string
+	}{
+		{"reverts", contract("\x60\x00\x60\x00\xfd"), "the contract reverted"},
+		{"answers nothing", contract("\x00"), "it answers nothing"},
+		{"answers two words", contract("\x60\x40\x60\x00\xf3"), "the registry's answer has another length"},
+		{"answers no address", contract("\x60\x00\x19\x60\x00\x52\x60\x20\x60\x00\xf3"), "the registry's answer has another length"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			instead := types.GenesisAlloc{find(t, base, "router of USDC"): c.account, find(t, base, "registry"): c.account}
+			g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, newEVM(t, base, instead))}})
+			g.want(g.results(deployment), map[string]string{registry: "failed: this contract does not answer as a registry: " + c.registry})
+		})
+	}
 }
 
 // notTested is what becomes of the contracts when no endpoint works.

@@ -80,7 +80,7 @@ func judge(network chain.ID, all []contract, answers []answer) (results []Result
 	for i, a := range answers {
 		r := Result{Name: fmt.Sprintf("chain %s, endpoint %d", network, i+1), What: Endpoint, Chain: network, Outcome: OK}
 		if a.err != nil {
-			r.Outcome, r.Detail = Failed, explain(a.err)
+			r.Outcome, r.Detail = explain(a.err)
 		}
 		results = append(results, r)
 	}
@@ -121,10 +121,15 @@ func verdict(network chain.ID, contract int, answers []answer) (Outcome, string)
 	return Failed, problem
 }
 
-// explain says what is wrong with an endpoint, without its reason's label.
-func explain(err error) string {
-	if f := (*rpc.Failure)(nil); errors.As(err, &f) {
-		return f.Text
+// explain says what is wrong with an endpoint. One whose turn did not come was not
+// tested.
+func explain(err error) (Outcome, string) {
+	f := (*rpc.Failure)(nil)
+	if !errors.As(err, &f) {
+		return Failed, err.Error()
 	}
-	return err.Error()
+	if f.Reason == rpc.Busy {
+		return NotTested, f.Text
+	}
+	return Failed, f.Text
 }

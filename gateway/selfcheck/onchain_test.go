@@ -181,3 +181,22 @@ func TestEndpointsThatDisagree(t *testing.T) {
 	const want = "failed: there is no contract at this address, says endpoint 2"
 	g.want(g.results(deployment), map[string]string{ethRouter: want, usdcRouter: want, registry: want, receiver: want})
 }
+
+// What is wrong with the tests themselves is not blamed on an endpoint's contracts.
+func TestJudge(t *testing.T) {
+	all := contracts(deployment, optimism)
+	for _, c := range []struct {
+		name string
+		err  error
+		want Result
+	}{
+		{"its turn did not come", &rpc.Failure{Reason: rpc.Busy, Text: "busy"}, Result{Outcome: NotTested, Detail: "busy"}},
+		{"it panicked", errBug, Result{Outcome: Failed, Detail: errBug.Error()}},
+	} {
+		got := judge(optimism, all, []answer{{err: c.err}})
+		c.want.Name, c.want.What, c.want.Chain = "chain 10, endpoint 1", Endpoint, optimism
+		if len(got) != 2 || got[0] != c.want || got[1].Outcome != NotTested {
+			t.Errorf("%s: got %+v, want %+v and a messenger that is not tested", c.name, got, c.want)
+		}
+	}
+}

@@ -40,7 +40,7 @@ var defaultLimits = [laneCount]Limits{
 	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
-	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 4, Waiting: 12},
+	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
 }
 
 // turns limit how many questions are under way at a time, and how many more wait.

@@ -15,7 +15,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show;
 test: check unit deletable ## install what the tests need and check everything CI checks
 
 # The Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal referee steps)
+packages := ./... $(addprefix ./testdata/,browser contracts golden journal node referee steps)
 
 # Everything is compiled once, with the race detector: for vet, for staticcheck, for the tests, and by the tests that
 # build a gateway. Only the program staticcheck itself is built without, since it would be slow.

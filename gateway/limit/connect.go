@@ -187,7 +187,7 @@ func dialer(config *tls.Config) func(ctx context.Context, network, addr string) 
 		if err != nil {
 			return nil, err
 		}
-		return guard(c), nil
+		return checkReplies(c), nil
 	}
 }
 

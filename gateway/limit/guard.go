@@ -25,9 +25,9 @@ type guardedConn struct {
 	replies replyScanner
 }
 
-// guard wraps a connection. The result is a syscall.Conn if c is one, since
+// checkReplies wraps a connection. The result is a syscall.Conn if c is one, since
 // go-redis uses that to notice that an idle connection has been closed.
-func guard(c net.Conn) net.Conn {
+func checkReplies(c net.Conn) net.Conn {
 	g := &guardedConn{Conn: c}
 	if raw, ok := c.(syscall.Conn); ok {
 		return struct {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/redis/go-redis/v9/logging"
 )
 
@@ -178,7 +180,7 @@ func (r *redisCounter) watch(ctx context.Context) {
 		down := r.downSince.Load()
 		if down == nil {
 			answered = 0
-			r.investigate(ctx)
+			guard.Do(r.log, "looking at Redis", func() { r.investigate(ctx) })
 			continue
 		}
 		if r.probe(ctx, r.timeouts.request) != nil {

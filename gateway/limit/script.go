@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 //go:embed take.lua
@@ -37,8 +39,9 @@ func (r *redisCounter) run(ctx context.Context, keys []string, limit int, window
 	results = make([]result, len(keys))
 	defer func() {
 		if p := recover(); p != nil {
+			err := fmt.Errorf("the Redis client panicked: %w", guard.Caught(p))
 			for i := range results {
-				results[i].err = fmt.Errorf("the Redis client panicked: %v", p)
+				results[i].err = err
 			}
 		}
 	}()

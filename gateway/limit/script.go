@@ -39,9 +39,9 @@ func (r *redisCounter) run(ctx context.Context, keys []string, limit int, window
 	results = make([]result, len(keys))
 	defer func() {
 		if p := recover(); p != nil {
-			err := fmt.Errorf("the Redis client panicked: %w", guard.Caught(p))
+			r.log.Error("panic", "in", "the Redis client", "cause", guard.Caught(p))
 			for i := range results {
-				results[i].err = err
+				results[i].err = fmt.Errorf("the Redis client panicked: %v", p)
 			}
 		}
 	}()

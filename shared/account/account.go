@@ -124,18 +124,23 @@ func ask(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read) error {
 	return nil
 }
 
+// reason is an error that is a sentence for the client.
+type reason string
+
+func (r reason) Error() string { return string(r) }
+
 // explain says why nothing was read.
-func explain(err error, network chain.ID) error {
+func explain(err error, network chain.ID) reason {
 	var f *rpc.Failure
 	errors.As(err, &f)
 	switch {
 	case f == nil:
 	case f.Reason == rpc.Unconfigured:
-		return fmt.Errorf("This service has no RPC endpoint for chain %s, so balance and allowance are not checked", network)
+		return reason(fmt.Sprintf("This service has no RPC endpoint for chain %s, so balance and allowance are not checked", network))
 	case f.Reason == rpc.Reverted:
-		return fmt.Errorf("The token contract on chain %s refused to tell balance and allowance", network)
+		return reason(fmt.Sprintf("The token contract on chain %s refused to tell balance and allowance", network))
 	}
-	return fmt.Errorf("Balance and allowance could not be read on chain %s just now; ask again, or check them yourself", network)
+	return reason(fmt.Sprintf("Balance and allowance could not be read on chain %s just now; ask again, or check them yourself", network))
 }
 
 // blockTime is how long an answer is kept: a block on the two slow chains, and

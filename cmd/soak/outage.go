@@ -30,12 +30,20 @@ func (w *world) outages(ctx context.Context) []outage {
 	if w.redis != nil {
 		all = append(all,
 			outage{"Redis is dead", func() error { w.redis.kill(); return nil }, func() error { return w.redis.start(ctx) }},
-			outage{"Redis is frozen", w.redis.freeze, w.redis.thaw})
+			outage{"Redis is frozen", w.redis.freeze, w.redis.thaw},
+			outage{"Redis lies", w.lie(true), w.lie(false)})
 	}
 	if w.planned {
 		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, nothing})
 	}
 	return all
+}
+
+func (w *world) lie(lying bool) func() error {
+	return func() error {
+		w.liar.lying.Store(lying)
+		return nil
+	}
 }
 
 func (w *world) holdLog() error {

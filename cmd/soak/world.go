@@ -22,6 +22,7 @@ type world struct {
 	nodes   []*node
 	issuer  *issuer
 	redis   *redis // nil where there is no redis-server
+	liar    *liar  // between the gateway and redis
 	plan    *plan
 	planned bool // the gateway follows a plan
 	gateway *child.Server
@@ -83,7 +84,10 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 		"LOG_LEVEL=info",
 	)
 	if w.redis != nil {
-		env = append(env, "REDIS_URL=redis://"+w.redis.addr)
+		if w.liar, err = startLiar(w.redis.addr); err != nil {
+			return w, err
+		}
+		env = append(env, "REDIS_URL=redis://"+w.liar.addr)
 	}
 	if w.gateway, err = (child.Gateway{Binary: binary, Env: env, Log: w.log}).Start(ctx); err != nil {
 		return w, err
@@ -94,6 +98,9 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 func (w *world) close() {
 	if w.gateway != nil {
 		w.gateway.Kill()
+	}
+	if w.liar != nil {
+		w.liar.close()
 	}
 	if w.redis != nil {
 		w.redis.close()

@@ -36,6 +36,10 @@ func startCluster(t *testing.T) []*server {
 		t.Fatal(err)
 	}
 	for i, n := range nodes {
+		// No election succeeds while nodes have the same epoch.
+		if err := n.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
+			t.Fatal(err)
+		}
 		if err := n.ClusterMeet(ctx, host, port).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -56,6 +60,13 @@ func startCluster(t *testing.T) []*server {
 				(i < masters || strings.Contains(n.Info(ctx, "replication").Val(), "master_link_status:up"))
 		})
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, n := range nodes {
+				t.Logf("%s sees\n%s", n.addr, n.ClusterNodes(context.Background()).Val())
+			}
+		}
+	})
 	return nodes
 }
 

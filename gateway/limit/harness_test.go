@@ -15,7 +15,11 @@ import (
 	"github.com/quotegate/quotegate/testdata/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// go-redis tries to reach a server that is away until a second after its client
+// is closed.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 var quiet = slog.New(slog.DiscardHandler)
 

@@ -39,6 +39,7 @@ func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
 // reader of the log.
 func (q *logQueue) Write(line []byte) (int, error) {
 	q.mu.Lock()
+	first := len(q.waiting) == 0 && q.lost == 0
 	switch {
 	case q.closed || len(q.waiting)+len(line) > maxQueued:
 		q.lost++
@@ -47,9 +48,8 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		q.waiting = append(q.waiting, line...)
 	}
 	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
+	if first {
+		q.rouse()
 	}
 	return len(line), nil
 }
@@ -66,13 +66,18 @@ func (q *logQueue) Close(ctx context.Context) {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.rouse()
 	select {
 	case <-q.done:
 	case <-ctx.Done():
+	}
+}
+
+// rouse has run look at what waits, now or once it is done with what it writes.
+func (q *logQueue) rouse() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -99,12 +104,18 @@ func (q *logQueue) run() {
 				time.Sleep(retryLog)
 			}
 		}
+		time.Sleep(gatherLog)
 	}
 }
 
-// retryLog is how long to wait after a failed write: trying at once would keep
-// a core busy.
-const retryLog = 100 * time.Millisecond
+const (
+	// retryLog is how long to wait after a failed write: trying at once would
+	// keep a core busy.
+	retryLog = 100 * time.Millisecond
+	// gatherLog is how long lines gather while there are many: waking the writer
+	// for each would cost a request more than its line.
+	gatherLog = 10 * time.Millisecond
+)
 
 // take swaps the empty buffer for the waiting lines.
 func (q *logQueue) take(empty []byte) (lines []byte, lost uint64, closed bool) {

@@ -1,4 +1,4 @@
-.PHONY: run help build devnet test check unit deletable redis postgres node browser bench soak vectors contract contracts interop
+.PHONY: run help build devnet test check unit deletable redis postgres node browser nginx bench soak vectors contract contracts interop
 
 run: ## serve the gateway on :8080
 	go run ./cmd/gateway
@@ -27,7 +27,7 @@ check: ## check formatting, go.mod, vet and staticcheck
 	$(race) go vet $(packages)
 	tool=$$(go tool -n staticcheck) && $(race) $$tool $(packages)
 
-unit: redis postgres node browser ## run the tests with the race detector
+unit: redis postgres node browser nginx ## run the tests with the race detector
 	$(race) go test -shuffle=on $(packages)
 
 deletable: ## delete each older version in a copy, and test what is left
@@ -44,6 +44,9 @@ node: ## install Node.js for the tests, if run as root
 
 browser: ## install Chromium for the tests, if run as root
 	.ci/browser
+
+nginx: ## install nginx for the tests, if run as root
+	.ci/nginx
 
 bench: ## measure the parts, then the served gateway beside alternatives: minutes, on a quiet machine, npm for some
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -148,10 +149,17 @@ func TestGateway(t *testing.T) {
 		}
 	})
 	t.Run("is killed", func(t *testing.T) {
-		s, err := Gateway{Binary: binary, Log: &Log{}}.Start(t.Context())
+		said := make(chan struct{}) // a killed gateway takes the last lines of its log with it
+		log := &Log{See: func(line []byte) {
+			if bytes.Contains(line, []byte(`"serving"`)) {
+				close(said)
+			}
+		}}
+		s, err := Gateway{Binary: binary, Log: log}.Start(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+		<-said
 		s.Kill()
 		if err := s.Stop(); err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), `"serving"`) {
 			t.Errorf("got %v, want how it ended and the end of its log", err)

@@ -1,7 +1,6 @@
 package integrator
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/journal"
 	"github.com/quotegate/quotegate/testdata/node"
 )
 
@@ -35,7 +35,7 @@ type rig struct {
 	misses  int
 	asked   int // how often latency was reported
 	failed  map[rpc.Reason]int
-	logged  bytes.Buffer
+	logged  journal.Journal
 	secrets []string
 }
 
@@ -68,7 +68,7 @@ func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig 
 	}
 	var err error
 	g.chains, err = rpc.New(chains, rpc.Options{
-		Log:    slog.New(slog.NewJSONHandler(lockedWriter{g}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log:    slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now:    g.now,
 		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Strangers: l},
 	})
@@ -101,17 +101,7 @@ func (g *rig) note(f func()) {
 	f()
 }
 
-type lockedWriter struct{ g *rig }
-
-func (w lockedWriter) Write(p []byte) (n int, err error) {
-	w.g.note(func() { n, err = w.g.logged.Write(p) })
-	return n, err
-}
-
-func (g *rig) log() (text string) {
-	g.note(func() { text = g.logged.String() })
-	return text
-}
+func (g *rig) log() string { return g.logged.String() }
 
 func (g *rig) now() (now time.Time) {
 	g.note(func() { now = g.time })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/testdata/journal"
 	"github.com/quotegate/quotegate/testdata/node"
 )
 
@@ -63,7 +64,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	time    time.Time
-	logged  bytes.Buffer
+	logged  journal.Journal
 	secrets []string
 }
 
@@ -83,7 +84,7 @@ func newRigWith(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *ri
 		cfg[369] = append(cfg[369], SecretURL(f.SecretURL()))
 		g.secrets = append(g.secrets, strings.TrimPrefix(strings.TrimPrefix(f.URL, "http://"), "https://"))
 	}
-	log := slog.New(slog.NewJSONHandler(lockedWriter{g}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	c, err := New(cfg, Options{Log: log, Now: g.now, Limits: limits})
 	if err != nil {
 		t.Fatal(err)
@@ -103,17 +104,7 @@ func (g *rig) note(f func()) {
 	f()
 }
 
-type lockedWriter struct{ g *rig }
-
-func (w lockedWriter) Write(p []byte) (n int, err error) {
-	w.g.note(func() { n, err = w.g.logged.Write(p) })
-	return n, err
-}
-
-func (g *rig) log() (text string) {
-	g.note(func() { text = g.logged.String() })
-	return text
-}
+func (g *rig) log() string { return g.logged.String() }
 
 // levels are those of the lines logged so far.
 func (g *rig) levels() (levels []slog.Level) {

@@ -21,6 +21,7 @@ type Event struct {
 	Status    int        // 0 where nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
 	Rehearsal bool       // the client asked for a rehearsal of a later stage
+	Exempt    bool       // no brownout of the plan refuses the caller
 	Caller    caller.Caller
 	Client    string      // the caller's name, without its address; empty for a path of no version
 	Pair      *chain.Pair // the pair of the quote, nil if there is no quote

@@ -66,8 +66,9 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 
 // counter counts quotes in memory, for ever.
 type counter struct {
-	mu    sync.Mutex
-	calls map[string]map[string]int // by version and client
+	mu       sync.Mutex
+	calls    map[string]map[string]int // by version and client
+	released map[string]time.Time
 }
 
 func (c *counter) Observe(e *gateway.Event) {
@@ -93,17 +94,34 @@ func (c *counter) Name(who caller.Identity) string {
 	return who.String()
 }
 
-func (c *counter) LastDay(version string) (clients, calls int) {
+// Evidence says that the counts are always complete.
+func (c *counter) Evidence(version string, _ int) (e lifecycle.Evidence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.calls[version] {
-		calls += n
+		e.Calls += n
 	}
-	return len(c.calls[version]), calls
+	e.Clients = len(c.calls[version])
+	return e
 }
 
-// Since says that the counts are always whole.
-func (c *counter) Since() time.Time { return time.Time{} }
+func (c *counter) Released(version string, _ time.Time) (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.released[version], nil
+}
+
+func (c *counter) Release(version string, sunset time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released == nil {
+		c.released = map[string]time.Time{}
+	}
+	c.released[version] = sunset
+	return nil
+}
+
+func (c *counter) Follow(string) {}
 
 // events keeps what a gateway tells its observers.
 type events struct {

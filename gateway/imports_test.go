@@ -36,10 +36,10 @@ var layers = map[string][]string{
 	"gateway/caller":    {"shared/integrator"},
 	"gateway/limit":     {"shared/fault", "shared/guard"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile"},
-	"gateway/usage":     {"gateway", "gateway/caller", "shared/fault", "shared/guard"},
+	"gateway/usage":     {"gateway", "gateway/caller", "gateway/lifecycle", "shared/fault", "shared/guard"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc"},
 	"gateway/metrics":   {"gateway", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
-	"gateway/admin":     {"shared/guard"},
+	"gateway/admin":     {"gateway/usage", "shared/guard"},
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/lifecycle", "gateway/limit"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},
 

@@ -36,8 +36,7 @@ func writePlan(t *testing.T, version string) string {
 		"deprecated": "2026-09-01T00:00:00Z", "sunset": "2026-12-01T00:00:00Z",
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate",
 		"brownouts": [{"from": "2026-11-01T12:00:00Z", "to": "2026-11-01T12:15:00Z", "share": 1}],
-		"exempt": ["origin:https://partner.example"],
-		"gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+		"exempt": ["origin:https://partner.example"]}}}`
 	if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
 		Metrics:   s.metrics.Handler(s.log),
-		Usage:     func(ctx context.Context) (any, error) { return recorder.Report(ctx) },
+		Versions:  versions,
+		Usage:     recorder,
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Ready:     s.ready,
 		Level:     log.level,

@@ -17,15 +17,17 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
 // Options of a handler. If a part is nil, its path does not exist.
 type Options struct {
-	Token     string                             // required of every request except probes; empty: of none
-	Metrics   http.Handler                       // for Prometheus
-	Lifecycle func() any                         // what /admin/lifecycle shows, as JSON
-	Usage     func(context.Context) (any, error) // what /admin/usage shows, as JSON
+	Token     string       // required of every request except probes; empty: of none
+	Versions  []string     // that are served
+	Metrics   http.Handler // for Prometheus
+	Lifecycle func() any   // what /admin/lifecycle shows, as JSON
+	Usage     Reporter     // what /admin/usage shows
 
 	// Ready returns why the service should get no new requests, or nil. Anyone
 	// who can reach the listener can read the reason.
@@ -33,6 +35,11 @@ type Options struct {
 
 	Level *slog.LevelVar // of the log
 	Log   *slog.Logger   // slog.Default() if nil
+}
+
+// Reporter reads who calls which version.
+type Reporter interface {
+	Report(context.Context, usage.Query) (usage.Report, error)
 }
 
 type handler struct {
@@ -57,7 +64,8 @@ func Handler(o Options) http.Handler {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version", h.usage)
+		h.get("/admin/usage", "who still calls which version; parameters: version, finding, software, client, known, sort, page, per", h.usage)
+		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.usageCSV)
 	}
 	if o.Lifecycle != nil {
 		h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))

@@ -14,9 +14,19 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 const token = "a-token-of-some-length"
+
+// reporter gives the same report to everyone.
+type reporter struct {
+	report usage.Report
+	err    error
+}
+
+func (r reporter) Report(context.Context, usage.Query) (usage.Report, error) { return r.report, r.err }
 
 // rig is an admin listener with something at every path.
 type rig struct {
@@ -39,7 +49,8 @@ func serve(t *testing.T, token string) *rig {
 			}
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
-		Usage:     func(context.Context) (any, error) { return map[string]int{"calls": 7}, nil },
+		Versions:  []string{"v3", "v1"},
+		Usage:     reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Calls7: 7}}}},
 		Lifecycle: func() any { return map[string]float64{"share": math.NaN()} }, // which JSON cannot hold
 		Ready: func() error {
 			if r.draining.Load() {
@@ -88,12 +99,16 @@ func TestEndpoints(t *testing.T) {
 		status             int
 		want               string // within the answer
 	}{
-		{"GET", "/", "", 200, `"/admin/usage": "who still calls which version"`},
+		{"GET", "/", "", 200, `"/admin/usage": "who still calls which version; `},
 		{"GET", "/livez", "", 200, `"status": "alive"`},
 		{"GET", "/readyz", "", 200, `"status": "ready"`},
 		{"GET", "/metrics", "", 200, "up 1\n"},
 		{"GET", "/metrics?bad", "", 400, `"error": "bad scrape"`},
-		{"GET", "/admin/usage", "", 200, `"calls": 7`},
+		{"GET", "/admin/usage", "", 200, `"calls7": 7`},
+		{"GET", "/admin/usage?version=v9", "", 400, `version \"v9\" is none of v3, v1`},
+		{"GET", "/admin/usage?colour=red", "", 400, `\"colour\" is not a parameter; there are version, `},
+		{"GET", "/admin/usage.csv?page=0", "", 400, `page \"0\" is not a number from 1`},
+		{"GET", "/admin/usage.csv", "", 200, "\n,origin https://a.example,false,"},
 		{"GET", "/admin/lifecycle", "", 500, `"error": "What should be here cannot be written as JSON"`},
 		{"GET", "/admin/log-level", "", 200, `"level": "info"`},
 		{"GET", "/debug/pprof/", "", 200, "goroutine"},
@@ -298,7 +313,7 @@ func TestPartsThatAreNotThere(t *testing.T) {
 
 // TestUsageThatCannotBeRead tells so, and no more breaks than that.
 func TestUsageThatCannotBeRead(t *testing.T) {
-	h := Handler(Options{Usage: func(context.Context) (any, error) { return nil, errors.New("the database is away") }})
+	h := Handler(Options{Usage: reporter{err: errors.New("the database is away")}})
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/admin/usage", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -23,16 +23,6 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, status{Status: "ready"})
 }
 
-// usage answers 503 while the counts cannot be read.
-func (h *handler) usage(w http.ResponseWriter, r *http.Request) {
-	report, err := h.Usage(r.Context())
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
-		return
-	}
-	reply(w, http.StatusOK, report)
-}
-
 type level struct {
 	Level string `json:"level"`
 }

@@ -24,6 +24,7 @@ const (
 	Integrator Kind = "integrator"
 	Origin     Kind = "origin"
 	Agent      Kind = "agent"
+	Known      Kind = "client" // named by the operator
 )
 
 // Caller is what one request tells about its sender. A field is empty if the

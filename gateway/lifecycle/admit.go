@@ -34,6 +34,11 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 	return refusal
 }
 
+// Exempts reports whether the plan spares a caller in the brownouts of a version.
+func (k *Keeper) Exempts(name string, c caller.Caller) bool {
+	return k.inForce.Load().plan.Versions[name].Exempts(c)
+}
+
 func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
 	switch v.stage(now) {
 	case Retired:

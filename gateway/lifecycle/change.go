@@ -26,7 +26,8 @@ func (k *Keeper) abrupt(before, after *Plan) error {
 	var faults []error
 	for _, name := range k.options.Versions {
 		schedule := after.Versions[name]
-		was, will := k.version(name, before).stage(now), k.version(name, after).stage(now)
+		v := k.version(name, after)
+		was, will := k.version(name, before).stage(now), schedule.Stage(now, v.gate == nil || !v.gate.Holds)
 		if will == was || will != Retired && will != BrowningOut || schedule.Immediate {
 			continue
 		}

@@ -2,8 +2,6 @@ package lifecycle
 
 import (
 	"bufio"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,8 +43,8 @@ func (v *version) describe(w io.Writer, at time.Time) {
 		}
 		fmt.Fprintf(w, "  %s %s  %s\n", mark, stamp(c.At), c.What)
 	}
-	if note := s.note(); note != "" {
-		fmt.Fprintf(w, "    note: %s\n", note)
+	for _, warning := range s.warnings(at) {
+		fmt.Fprintf(w, "    warning: %s\n", warning)
 	}
 	fmt.Fprintf(w, "\n  who sees what at %s\n", now)
 	v.groups(at, func(who, sees string) { fmt.Fprintf(w, "    %-40s  %s\n", who, sees) })
@@ -59,23 +57,6 @@ func (v *version) describe(w io.Writer, at time.Time) {
 		}
 	}
 	fmt.Fprintln(w)
-}
-
-// note warns of something valid in a plan that may be a mistake.
-func (s *Schedule) note() string {
-	most := 0.0
-	for _, b := range s.Brownouts {
-		most = max(most, b.Share)
-	}
-	switch {
-	case s.Sunset.IsZero():
-		return "no sunset is set: clients are told to move, but not by when"
-	case most == 0:
-		return "no brownout comes before the sunset: clients that read no headers get no warning"
-	case most < 1:
-		return "no brownout reaches more than " + percent(most) + " of clients: for the others the sunset is the first 410"
-	}
-	return ""
 }
 
 // groups writes one line for each group of clients that are treated alike.
@@ -102,44 +83,4 @@ func (v *version) groups(at time.Time, line func(who, sees string)) {
 	default:
 		line("everyone", served)
 	}
-}
-
-const checkUsage = "usage: gateway plan check FILE [-at TIME]"
-
-// CheckCommand is `gateway plan check`: it reads the plan that args name and
-// describes it, or returns all its faults.
-func CheckCommand(args, versions []string, out io.Writer, now time.Time) error {
-	flags := flag.NewFlagSet("gateway plan check", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says what is wrong
-	moment := flags.String("at", stamp(now.UTC()), "the time to describe, in RFC 3339")
-	var files []string
-	for { // a flag may also come after the file
-		err := flags.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			_, err := fmt.Fprintln(out, checkUsage)
-			return err
-		}
-		if err != nil {
-			return fmt.Errorf("%w; %s", err, checkUsage)
-		}
-		if flags.NArg() == 0 {
-			break
-		}
-		files, args = append(files, flags.Arg(0)), flags.Args()[1:]
-	}
-	if len(files) != 1 {
-		return fmt.Errorf("one plan is needed, and %d were named; %s", len(files), checkUsage)
-	}
-	at, err := time.Parse(time.RFC3339, *moment)
-	if err != nil {
-		return fmt.Errorf("-at %q is not a time in RFC 3339, like 2027-01-12T14:05:00Z", *moment)
-	}
-	plan, _, err := read(files[0], versions)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "%s is a valid plan.\n\n", files[0]); err != nil {
-		return err
-	}
-	return Describe(plan, at, out)
 }

@@ -25,8 +25,8 @@ v1: brownout at 2027-01-12T14:05:00Z
     2027-01-12T14:15:00Z  brownout ends
     2027-02-10T14:00:00Z  brownout begins: 50 % of clients get 410 for 1h
     2027-02-10T15:00:00Z  brownout ends
-    2027-03-01T00:00:00Z  sunset: every client gets 410 from here on, unless there were more than 5 clients or 100 calls in the last day
-    note: no brownout reaches more than 50 % of clients: for the others the sunset is the first 410
+    2027-03-01T00:00:00Z  sunset: every client gets 410 from here on, unless there were more than 5 clients within 7 days, or more than 100 calls on one of them
+    warning: no brownout reaches more than 50 % of clients: for the others the sunset is the first 410
 
   who sees what at 2027-01-12T14:05:00Z
     clients in the share of 25 %              410 VERSION_BROWNOUT until 2027-01-12T14:15:00Z, successor /v3/swap/quote
@@ -45,6 +45,10 @@ func planFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := at("2020-01-01T00:00:00Z")
+	if err := os.Chtimes(file, old, old); err != nil { // before any time that a test calls the present
 		t.Fatal(err)
 	}
 	return file
@@ -82,17 +86,17 @@ func TestCheckCommandSaysWhoSeesWhat(t *testing.T) {
 		"before": {fullPlan, "2026-08-01T00:00:00Z", []string{"v1: active at", "everyone                                  served as always"}},
 		"gated sunset": {fullPlan, "2027-03-01T00:00:00Z", []string{
 			"v1: retired, unless its gate holds, at", "everyone, while the gate holds            served as always",
-			"everyone, once it does not                410 VERSION_RETIRED, successor /v3/swap/quote", "while there are more than 5 clients or 100 calls"}},
+			"everyone, once it does not                410 VERSION_RETIRED, successor /v3/swap/quote", "while there are more than 5 clients within 7 days, or more than 100 calls"}},
 		"sunset": {ungated, "2027-03-01T00:00:00Z", []string{"v1: retired at", "everyone, exempt or not                   410 VERSION_RETIRED"}},
 		"whole share, nobody exempt": {
 			strings.NewReplacer("0.25", "1", `["`+partner+`", "203.0.113.0/24", "origin:https://partner.example"]`, "[]").Replace(fullPlan),
 			"2027-01-12T14:05:00Z", []string{"clients in the share of 100 %             410 VERSION_BROWNOUT"}},
-		"no sunset":    {unplanned, "2027-03-01T00:00:00Z", []string{"v1: deprecated at", "note: no sunset is set"}},
-		"no brownouts": {strings.Replace(unplanned, `"successor"`, `"sunset":"2027-01-01T00:00:00Z","successor"`, 1), "2026-10-01T00:00:00Z", []string{"note: no brownout comes before the sunset"}},
+		"no sunset":    {unplanned, "2027-03-01T00:00:00Z", []string{"v1: deprecated at", "warning: no sunset is set"}},
+		"no brownouts": {strings.Replace(unplanned, `"successor"`, `"sunset":"2027-01-01T00:00:00Z","successor"`, 1), "2026-10-01T00:00:00Z", []string{"warning: no brownout comes before the sunset"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			if err := lifecycle.CheckCommand([]string{planFile(t, tt.plan), "-at", tt.at}, served, &out, time.Time{}); err != nil {
+			if err := lifecycle.CheckCommand([]string{planFile(t, tt.plan), "-at", tt.at}, served, &out, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range tt.want {
@@ -121,7 +125,7 @@ func TestCheckCommandRefuses(t *testing.T) {
 		"unknown flag": {[]string{bad, "-when", "now"}, []string{"-when", "usage:"}},
 	} {
 		var out strings.Builder
-		err := lifecycle.CheckCommand(tt.args, served, &out, time.Time{})
+		err := lifecycle.CheckCommand(tt.args, served, &out, time.Now())
 		for _, want := range tt.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: got %v, want it to say %q", name, err, want)
@@ -132,7 +136,7 @@ func TestCheckCommandRefuses(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := lifecycle.CheckCommand([]string{"-h"}, served, &out, time.Time{}); err != nil || !strings.HasPrefix(out.String(), "usage: gateway plan check") {
+	if err := lifecycle.CheckCommand([]string{"-h"}, served, &out, time.Now()); err != nil || !strings.HasPrefix(out.String(), "usage: gateway plan check") {
 		t.Errorf("-h: got %v, %q", err, out.String())
 	}
 }

@@ -118,7 +118,7 @@ func (v *version) changes() []Change {
 }
 
 func (g *Gate) limits() string {
-	return fmt.Sprintf("more than %d clients or %d calls in the last day", g.MaxClients, g.MaxCallsPerDay)
+	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, count(g.Days, "day"), g.MaxCallsPerDay)
 }
 
 // percent writes a share, which has three decimals at most.

@@ -5,40 +5,89 @@ import (
 	"time"
 )
 
-// Usage knows how much a version is used. It must count only calls that were
-// served. If it counted refused calls too, retries after a sunset would make the
-// gate hold and bring the version back.
+// Usage knows how much a version is used, and remembers what was decided by it.
+// Instances that share it agree.
 type Usage interface {
-	// LastDay returns how many clients made how many calls within the last day.
-	LastDay(version string) (clients, calls int)
-	// Since is when the counting began. A gate holds until a day after that,
-	// because it needs the counts of a whole day. The zero time means that the
-	// counts always cover the whole day.
-	Since() time.Time
+	// Evidence adds up the use of a version within the last days.
+	Evidence(version string, days int) Evidence
+	// Released returns when the gate of a version let a sunset pass, and the zero
+	// time if it has not.
+	Released(version string, sunset time.Time) (time.Time, error)
+	// Release records that the gate of a version lets a sunset pass.
+	Release(version string, sunset time.Time) error
+	// Follow is told the hash of the plan whenever one comes into force.
+	Follow(plan string)
 }
 
-const day = 24 * time.Hour
+// Evidence is the use of a version within some days: of calls that were served and
+// of calls that a brownout refused. Without the latter, a long brownout would look
+// like a version that nobody needs.
+type Evidence struct {
+	Clients int    // distinct, in all these days
+	Calls   int    // on the busiest day
+	Missing string // why more clients or calls are possible; empty if the numbers are complete
+}
 
-// GateReading compares a gate with the usage of the last day.
+const (
+	defaultGateDays = 7
+	maxGateDays     = 90
+)
+
+// GateReading compares a gate with the evidence.
 type GateReading struct {
 	Gate
-	Clients int    `json:"clients"`
-	Calls   int    `json:"calls"`
-	Holds   bool   `json:"holds"`         // a sunset would not take effect now
-	Why     string `json:"why,omitempty"` // why it holds
+	Clients  int       `json:"clients"`
+	Calls    int       `json:"calls"`
+	Holds    bool      `json:"holds"`             // a sunset would not take effect now
+	Why      string    `json:"why,omitempty"`     // why it holds
+	Released time.Time `json:"released,omitzero"` // when it let the sunset pass, which is final
 }
 
-func (g *Gate) read(version string, usage Usage, now time.Time) *GateReading {
-	r := &GateReading{Gate: *g}
-	r.Clients, r.Calls = usage.LastDay(version)
-	since := usage.Since()
-	switch {
-	case g.Exceeded(r.Clients, r.Calls):
-		r.Why = fmt.Sprintf("%d clients made %d calls in the last day; the gate lets the sunset pass at %d clients and %d calls or fewer",
-			r.Clients, r.Calls, g.MaxClients, g.MaxCallsPerDay)
-	case now.Sub(since) < day:
-		r.Why = fmt.Sprintf("calls are counted only since %s, and the gate asks for a whole day", stamp(since.UTC()))
+// readGate reads the gate of a version and changes nothing.
+func readGate(version string, s *Schedule, usage Usage) *GateReading {
+	r := &GateReading{Gate: *s.Gate}
+	var err error
+	if r.Released, err = usage.Released(version, s.Sunset); err != nil {
+		r.hold("it cannot be read whether the gate has let the sunset pass: %v", err)
+		return r
 	}
-	r.Holds = r.Why != ""
+	if !r.Released.IsZero() {
+		return r
+	}
+	found := usage.Evidence(version, s.Gate.Days)
+	r.Clients, r.Calls = found.Clients, found.Calls
+	switch {
+	case s.Gate.Exceeded(r.Clients, r.Calls):
+		r.hold("%s called within %s, with %s on the busiest day; the gate lets the sunset pass at %d clients and %d calls or fewer",
+			count(r.Clients, "client"), count(s.Gate.Days, "day"), count(r.Calls, "call"), s.Gate.MaxClients, s.Gate.MaxCallsPerDay)
+	case found.Missing != "":
+		r.hold("the evidence of %s is incomplete: %s", count(s.Gate.Days, "day"), found.Missing)
+	}
 	return r
+}
+
+// release lets a sunset that has come pass, unless the gate holds. That is final
+// for this sunset, whatever is counted afterwards: neither a restart nor retries
+// bring the version back.
+func (r *GateReading) release(version string, s *Schedule, usage Usage, now time.Time) {
+	if r.Holds || !r.Released.IsZero() || now.Before(s.Sunset) {
+		return
+	}
+	if err := usage.Release(version, s.Sunset); err != nil {
+		r.hold("the release of the gate cannot be recorded: %v", err)
+		return
+	}
+	r.Released = now.UTC().Truncate(time.Second)
+}
+
+func (r *GateReading) hold(why string, args ...any) {
+	r.Holds, r.Why = true, fmt.Sprintf(why, args...)
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -35,7 +35,7 @@ func TestTheGuideIsTrue(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := lifecycle.CheckCommand(strings.Fields(command), served, &out, time.Time{}); err != nil {
+		if err := lifecycle.CheckCommand(strings.Fields(command), served, &out, time.Now()); err != nil {
 			out.WriteString(err.Error())
 		}
 		got := strings.TrimSpace(out.String())

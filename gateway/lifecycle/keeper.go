@@ -177,9 +177,14 @@ func (k *Keeper) enforce(c planInForce) {
 	now := k.options.Now()
 	c.versions = nil
 	for _, name := range k.options.Versions {
-		c.versions = append(c.versions, k.version(name, c.plan))
+		v := k.version(name, c.plan)
+		if v.gate != nil {
+			v.gate.release(name, v.schedule, k.options.Usage, now)
+		}
+		c.versions = append(c.versions, v)
 	}
 	k.inForce.Store(&c)
+	k.options.Usage.Follow(hashOf(c.text))
 	for _, v := range c.versions {
 		k.logStage(v, now)
 	}
@@ -189,7 +194,7 @@ func (k *Keeper) enforce(c planInForce) {
 func (k *Keeper) version(name string, p *Plan) *version {
 	v := newVersion(name, p.Versions[name])
 	if v.schedule != nil && v.schedule.Gate != nil {
-		v.gate = v.schedule.Gate.read(name, k.options.Usage, k.options.Now())
+		v.gate = readGate(name, v.schedule, k.options.Usage)
 	}
 	return v
 }

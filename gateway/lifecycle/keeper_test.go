@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -158,7 +159,7 @@ func TestGateHoldsAndReleases(t *testing.T) {
 		w.keeper.Poll()
 	}
 	records := w.log.lines("its gate holds")
-	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients made 90 calls") {
+	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients called within 7 days, with 90 calls on the busiest day") {
 		t.Errorf("got %v within an hour, want one record that says why", records)
 	}
 	w.advance(time.Minute)
@@ -210,33 +211,89 @@ func TestGateOfNullLetsTheDateDecide(t *testing.T) {
 	}
 }
 
-// After a restart the usage of the last day is unknown: the gate holds.
-func TestGateWaitsForAWholeDay(t *testing.T) {
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = &usage{since: at("2027-05-01T00:00:00Z")} })
+// Without the evidence of all its days, a gate holds and says what is missing.
+func TestGateWaitsForEvidence(t *testing.T) {
+	counts := incomplete("calls are counted only since 2027-05-01T00:00:00Z")
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
 	if a := w.get("/v1/quote"); a.status != http.StatusOK {
 		t.Errorf("got %d with nothing counted yet, want service", a.status)
 	}
-	if g := w.keeper.Snapshot().Versions[2].Gate; !strings.Contains(g.Why, "counted only since 2027-05-01T00:00:00Z") {
+	if g := w.keeper.Snapshot().Versions[2].Gate; g.Why != "the evidence of 7 days is incomplete: calls are counted only since 2027-05-01T00:00:00Z" {
 		t.Errorf("got %+v", g)
 	}
-	w.setTime("2027-05-02T00:00:00Z")
+	counts.missing.Store(nil)
 	w.keeper.Poll()
 	if a := w.get("/v1/quote"); a.status != http.StatusGone {
-		t.Errorf("got %d after a quiet day, want 410", a.status)
+		t.Errorf("got %d with complete evidence of no use, want 410", a.status)
 	}
 }
 
-// What other instances counted may become known only after the start.
-func TestGateAsksAgainSinceWhenCallsAreCounted(t *testing.T) {
-	counts := &usage{since: at("2027-05-01T00:00:00Z")}
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
-	if got := w.state("v1"); got != lifecycle.Held {
-		t.Errorf("got %s with nothing counted yet, want held", got)
+// Once a gate has let a sunset pass, neither calls nor a restart nor lost counts
+// bring the version back. Another sunset is another decision.
+func TestReleaseIsFinal(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Fatalf("got %s without any use, want retired", got)
 	}
-	counts.since = time.Time{}
+	if g := w.keeper.Snapshot().Versions[2].Gate; g.Holds || !g.Released.Equal(at("2027-03-01T00:00:00Z")) {
+		t.Errorf("got %+v, want to see when it was released", g)
+	}
+	w.usage.clients.Store(1_000)
+	w.usage.missing.Store(new(string))
+	w.advance(time.Hour)
 	w.keeper.Poll()
 	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s with counts of the whole day, want retired", got)
+		t.Errorf("got %s after retries, want retired", got)
+	}
+	again := newWorld(t, "2027-03-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
+	if got := again.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s after a restart, want retired", got)
+	}
+	moved := newWorld(t, "2027-05-01T00:00:00Z", strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"), func(o *lifecycle.Options) { o.Usage = w.usage })
+	if got := moved.state("v1"); got != lifecycle.Held {
+		t.Errorf("got %s with another sunset and many clients, want held", got)
+	}
+}
+
+// A release that cannot be recorded would not be final, so the gate holds.
+func TestReleaseThatCannotBeRecorded(t *testing.T) {
+	counts := &usage{}
+	away := errors.New("the database is away")
+	counts.broken.Store(&away)
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
+	if g := w.keeper.Snapshot().Versions[2]; g.Stage != lifecycle.Held || !strings.Contains(g.Gate.Why, "the database is away") {
+		t.Errorf("got %+v %+v, want held with the reason", g, g.Gate)
+	}
+	counts.broken.Store(nil)
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s once it can be recorded, want retired", got)
+	}
+}
+
+// A plan that is refused releases nothing.
+func TestRefusedPlanReleasesNothing(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", nothingPlanned)
+	w.write(fullPlan)
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Active {
+		t.Fatalf("got %s, want the plan refused", got)
+	}
+	if at, _ := w.usage.Released("v1", at("2027-03-01T00:00:00Z")); !at.IsZero() {
+		t.Errorf("the gate was released at %s by a plan that is not in force", at)
+	}
+}
+
+// The evidence is told which plan is in force.
+func TestUsageIsToldThePlan(t *testing.T) {
+	w := newWorld(t, "2026-10-01T00:00:00Z", nothingPlanned)
+	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || got == "" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.write(fullPlan)
+	w.keeper.Poll()
+	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want {
+		t.Errorf("got %q after a change, want %q", got, want)
 	}
 }
 
@@ -258,7 +315,7 @@ func TestSnapshot(t *testing.T) {
 		"2027-01-12T14:15:00Z v1 brownout ends",
 		"2027-02-10T14:00:00Z v1 brownout begins: 50 % of clients get 410 for 1h",
 		"2027-02-10T15:00:00Z v1 brownout ends",
-		"2027-03-01T00:00:00Z v1 sunset: every client gets 410 from here on, unless there were more than 5 clients or 100 calls in the last day",
+		"2027-03-01T00:00:00Z v1 sunset: every client gets 410 from here on, unless there were more than 5 clients within 7 days, or more than 100 calls on one of them",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -308,7 +365,7 @@ func TestAllAtOnce(t *testing.T) {
 // TestAHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
 // take effect.
 func TestAHeldVersionRehearsesWithoutADate(t *testing.T) {
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = &usage{since: at("2027-05-01T00:00:00Z")} })
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = incomplete("calls are missing") })
 	if got := w.state("v1"); got != lifecycle.Held {
 		t.Fatalf("got %s, want held", got)
 	}

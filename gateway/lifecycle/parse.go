@@ -38,6 +38,7 @@ type brownoutFile struct {
 type gateFile struct {
 	MaxClients     json.RawMessage `json:"maxClients"`
 	MaxCallsPerDay json.RawMessage `json:"maxCallsPerDay"`
+	Days           json.RawMessage `json:"days"`
 }
 
 // Parse reads a plan for the versions that are served. The error lists all
@@ -118,6 +119,10 @@ func (p *parser) schedule(at, name string, raw *scheduleFile) *Schedule {
 		s.Gate = &Gate{
 			MaxClients:     value(p, at+".gate.maxClients", g.MaxClients, parseLimit),
 			MaxCallsPerDay: value(p, at+".gate.maxCallsPerDay", g.MaxCallsPerDay, parseLimit),
+			Days:           defaultGateDays,
+		}
+		if present(g.Days) {
+			s.Gate.Days = value(p, at+".gate.days", g.Days, parseDays)
 		}
 	}
 	return s

@@ -41,11 +41,12 @@ type Brownout struct {
 	Share float64   `json:"share"` // in (0, 1], to three decimals
 }
 
-// Gate delays a sunset while a version had more clients or calls than this
-// within a day.
+// Gate delays a sunset while a version had more clients within the last days, or
+// more calls on one of them, than this.
 type Gate struct {
 	MaxClients     int `json:"maxClients"`
 	MaxCallsPerDay int `json:"maxCallsPerDay"`
+	Days           int `json:"days"` // 1 to 90
 }
 
 // Exceeded reports whether a version is used too much to be retired.
@@ -60,18 +61,18 @@ const (
 	Active      Stage = "active"
 	Deprecated  Stage = "deprecated"
 	BrowningOut Stage = "brownout"
-	Held        Stage = "held" // past its sunset and still served, because its gate holds
+	Held        Stage = "held" // past its sunset and still served, because its gate is not released
 	Retired     Stage = "retired"
 )
 
-// Stage returns the stage at a time. gateHolds matters only after the sunset. A
-// version without a plan has a nil schedule.
-func (s *Schedule) Stage(at time.Time, gateHolds bool) Stage {
+// Stage returns the stage at a time. released matters only after a sunset with a
+// gate. A version without a plan has a nil schedule.
+func (s *Schedule) Stage(at time.Time, released bool) Stage {
 	switch {
 	case s == nil || at.Before(s.Deprecated):
 		return Active
 	case !s.Sunset.IsZero() && !at.Before(s.Sunset):
-		if s.Gate != nil && gateHolds {
+		if s.Gate != nil && !released {
 			return Held
 		}
 		return Retired
@@ -102,8 +103,11 @@ func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 // client is refused for a whole window or not at all, and a larger share refuses
 // the same clients as a smaller one, and more.
 func (s *Schedule) Hits(version string, share float64, c caller.Caller) bool {
-	if slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool { return p.Matches(c) }) {
-		return false
-	}
-	return c.Identity().Position(version) < share
+	return !s.Exempts(c) && c.Identity().Position(version) < share
+}
+
+// Exempts reports whether the schedule spares the caller in brownouts. A nil
+// schedule spares nobody.
+func (s *Schedule) Exempts(c caller.Caller) bool {
+	return s != nil && slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool { return p.Matches(c) })
 }

@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 		`"brownouts":[{"from":"2027-01-12T14:00:00Z","to":"2027-01-12T14:15:00Z","share":0.25},` +
 		`{"from":"2027-02-10T14:00:00Z","to":"2027-02-10T15:00:00Z","share":0.5}],` +
 		`"exempt":["0x000000000000000000000000` + partner[2:] + `","203.0.113.0/24","origin:https://partner.example"],` +
-		`"gate":{"maxClients":5,"maxCallsPerDay":100}}}}`
+		`"gate":{"maxClients":5,"maxCallsPerDay":100,"days":7}}}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -89,7 +89,7 @@ func TestParseReportsEveryFault(t *testing.T) {
                        {"from": 5, "to": null, "share": 0.0005},
                        {"to": "1969-12-31T23:59:59Z", "share": "half"}],
          "exempt": ["nobody", 7, "203.0.113.0/24", "203.0.113.0/24"],
-         "gate": {"maxClients": -1, "maxCallsPerDay": 1.5}},
+         "gate": {"maxClients": -1, "maxCallsPerDay": 1.5, "days": 91}},
   "v2": {"deprecated": "2026-09-01T00:00:00Z", "successor": "v3", "docs": "https://example.org/m",
          "brownouts": [{"from": "2026-10-01T00:00:00Z", "to": "2026-10-02T00:00:00Z", "share": 2}], "gate": {"maxClients": 1}},
   "v3": {"deprecated": "2027-01-01T00:00:00Z", "sunset": "2026-01-01T00:00:00Z", "successor": "/v4/quote", "docs": 5},
@@ -124,6 +124,7 @@ func TestParseReportsEveryFault(t *testing.T) {
 		"versions.v1.exempt[3]: repeats an earlier entry",
 		"versions.v1.gate.maxClients: -1 is not a whole number",
 		"versions.v1.gate.maxCallsPerDay: 1.5 is not a whole number",
+		"versions.v1.gate.days: 91 is not a number of days from 1 to 90",
 		"versions.v2: unknown version; this gateway serves v3, v3legacy, v1",
 		"versions.v2.successor: \"v3\" is not a plain path",
 		"versions.v2.brownouts: they prepare clients for a sunset",
@@ -202,18 +203,18 @@ func TestStage(t *testing.T) {
 		"2027-03-01T00:00:00Z": lifecycle.Retired,
 		"2107-03-01T00:00:00Z": lifecycle.Retired,
 	} {
-		if got := s.Stage(at(moment), false); got != want {
+		if got := s.Stage(at(moment), true); got != want {
 			t.Errorf("%s: got %s, want %s", moment, got, want)
 		}
 		if want == lifecycle.Retired {
 			want = lifecycle.Held
 		}
-		if got := s.Stage(at(moment), true); got != want {
+		if got := s.Stage(at(moment), false); got != want {
 			t.Errorf("%s while the gate holds: got %s, want %s", moment, got, want)
 		}
 	}
 	s.Gate = nil
-	if got := s.Stage(s.Sunset, true); got != lifecycle.Retired {
+	if got := s.Stage(s.Sunset, false); got != lifecycle.Retired {
 		t.Errorf("without a gate: got %s, want the date to decide", got)
 	}
 	var none *lifecycle.Schedule

@@ -83,6 +83,13 @@ func parseLimit(raw json.RawMessage) (n int, err error) {
 	return n, nil
 }
 
+func parseDays(raw json.RawMessage) (n int, err error) {
+	if json.Unmarshal(raw, &n) != nil || n < 1 || n > maxGateDays {
+		return 0, fmt.Errorf("%.40s is not a number of days from 1 to %d", raw, maxGateDays)
+	}
+	return n, nil
+}
+
 // What is allowed between the angle brackets of a Link header.
 var (
 	plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._~-]*$`)

@@ -45,9 +45,10 @@ func newVersion(name string, s *Schedule) *version {
 	return v
 }
 
-// stage is the current stage, with the gate taken into account.
+// stage is the current stage, with the gate taken into account. A gate is released
+// only when it is read, so a sunset takes effect some seconds late.
 func (v *version) stage(now time.Time) Stage {
-	return v.schedule.Stage(now, v.gate != nil && v.gate.Holds)
+	return v.schedule.Stage(now, v.gate == nil || !v.gate.Released.IsZero())
 }
 
 // announce sets the headers that say what is planned, even before the version is

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,20 +41,58 @@ type world struct {
 	usage  *usage
 }
 
+// usage is the evidence that a test sets. It remembers releases as a database does.
 type usage struct {
 	clients, calls, asked atomic.Int64
-	since                 time.Time
+	missing               atomic.Pointer[string]
+	broken                atomic.Pointer[error] // what reading and recording releases fails with
+	releases              sync.Map
+	plan                  atomic.Pointer[string]
 }
 
-func (u *usage) Since() time.Time { return u.since }
+// incomplete evidence, for a reason.
+func incomplete(why string) *usage {
+	u := &usage{}
+	u.missing.Store(&why)
+	return u
+}
 
-func (u *usage) LastDay(version string) (clients, calls int) {
+func (u *usage) Evidence(version string, days int) lifecycle.Evidence {
 	u.asked.Add(1)
 	if version != "v1" {
-		return 1 << 20, 1 << 20
+		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}
 	}
-	return int(u.clients.Load()), int(u.calls.Load())
+	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load())}
+	if why := u.missing.Load(); why != nil {
+		e.Missing = *why
+	}
+	return e
 }
+
+func (u *usage) fails() error {
+	if err := u.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {
+	at, _ := u.releases.Load(version + stamp(sunset))
+	released, _ := at.(time.Time)
+	return released, u.fails()
+}
+
+func (u *usage) Release(version string, sunset time.Time) error {
+	if err := u.fails(); err != nil {
+		return err
+	}
+	u.releases.LoadOrStore(version+stamp(sunset), sunset)
+	return nil
+}
+
+func (u *usage) Follow(plan string) { u.plan.Store(&plan) }
+
+func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 
 func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) *world {
 	t.Helper()

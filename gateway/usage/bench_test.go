@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -28,28 +29,51 @@ func BenchmarkObserveInParallel(b *testing.B) {
 	})
 }
 
-// lived is a database of 10,000 clients that each called once a day for 90 days.
+// lived is a database of 10,000 clients that called on about 27 of the last 90
+// days, as the service leaves it: hours of the last two weeks, days before.
 func lived(b *testing.B) *rig {
 	r := begin(b, Config{DB: filepath.Join(b.TempDir(), "usage.db")}, &clock{t: noon})
-	for _, statement := range []string{
-		`insert into usage_calls with recursive
-			day(d) as (select 0 union all select d + 1 from day where d < 89),
-			client(c) as (select 0 union all select c + 1 from client where c < 9999)
-			select $1 - d * 86400 - c % 24 * 3600, 'v1', 'origin https://wallet-' || c || '.example', 'served', case c % 10 when 0 then 'refused' else 'same' end, '', '', 1 + c % 7
-			from day, client`,
-		`insert into usage_totals select began, version, outcome, sum(calls) from usage_calls where began <= $1 group by began, version, outcome`,
-		`insert into usage_clients select version, client, outcome, min(began), $1 from usage_calls group by version, client, outcome`,
-	} {
-		if _, err := r.db.Exec(statement, noon.Truncate(time.Hour).Unix()); err != nil {
-			b.Fatal(err)
+	names := make([][]any, 10_000)
+	for c := range names {
+		name := fmt.Sprintf("origin https://wallet-%d.example", c)
+		names[c] = []any{clientID(name), name, "mozilla", c, noon.Unix() - 90*day}
+	}
+	err := r.db.transact(b.Context(), func(tx *transaction) {
+		tx.insert("usage_names (id, name, software, network, first_seen)", names, "")
+		for _, statement := range []string{
+			`insert into usage_calls with recursive day(d) as (select 0 union all select d + 1 from day where d < 89)
+				select case when d < 14 then $1 - d * 86400 - network % 24 * 3600 else ($1 - d * 86400) / 86400 * 86400 end,
+				'v1', id, 'served', case network % 10 when 0 then 'refused' else 'same' end, '', '', 1, 1 + network % 7
+				from day, usage_names where (network * 7 + d * 13) % 10 < 3`,
+			`insert into usage_totals select began, version, outcome, sum(calls) from usage_calls where began <= $1 group by began, version, outcome`,
+			`insert into usage_clients select version, client, outcome, min(began), $1, 0.5, 0 from usage_calls group by version, client, outcome`,
+		} {
+			tx.exec(statement, noon.Truncate(time.Hour).Unix())
 		}
+	})
+	if err != nil {
+		b.Fatal(err)
 	}
 	b.ResetTimer()
 	return r
 }
 
+// The first report reads 90 days.
 func BenchmarkReport(b *testing.B) {
 	r := lived(b)
+	for b.Loop() {
+		r.forgetPast(true)
+		if got := r.report(b); got.Matching != 10_000 {
+			b.Fatalf("got %d clients", got.Matching)
+		}
+	}
+}
+
+// A report soon after another reads only today.
+func BenchmarkReportAgain(b *testing.B) {
+	r := lived(b)
+	r.report(b)
+	b.ResetTimer()
 	for b.Loop() {
 		r.report(b)
 	}
@@ -59,7 +83,7 @@ func BenchmarkReport(b *testing.B) {
 func BenchmarkRefresh(b *testing.B) {
 	r := lived(b)
 	for b.Loop() {
-		if err := r.refresh(b.Context()); err != nil {
+		if _, err := r.readStats(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

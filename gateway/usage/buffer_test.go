@@ -26,7 +26,7 @@ func TestManyClients(t *testing.T) {
 	before := heap()
 	b := newBuffer(shardEntries, otherEntries)
 	for i := range many {
-		b.add(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour))
+		b.observe(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour), &gateway.Event{}, &hashKey{})
 	}
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for as many clients as like, want at most 24 MiB", grown)
@@ -36,8 +36,8 @@ func TestManyClients(t *testing.T) {
 	for _, row := range rows {
 		calls += row.calls
 	}
-	if len(rows) != shards*shardEntries+1 || calls != many || lost.calls != 0 {
-		t.Errorf("got %d calls in %d rows and %d lost, want %d in %d", calls, len(rows), lost.calls, many, shards*shardEntries+1)
+	if want := shards*shardEntries/2 + 1; len(rows) != want || calls != many || lost.calls != 0 { // half of the room is for clients seen before
+		t.Errorf("got %d calls in %d rows and %d lost, want %d in %d", calls, len(rows), lost.calls, many, want)
 	}
 	b.take(hour)
 	if got, _ := b.take(hour); len(got) != 0 || len(b.shards[0].entries) != 0 {
@@ -58,7 +58,7 @@ func TestOtherClients(t *testing.T) {
 		if got := report.Versions[1].Day; got.Calls != 1002 || got.Clients != shards+1 {
 			t.Errorf("got %+v, want every call and %d clients", got, shards+1)
 		}
-		heavy := report.Versions[1].Clients
+		heavy := report.Clients
 		if heavy[0].Client != otherClients || heavy[1].Client != "origin https://early.example" {
 			t.Errorf("got %q and %q first, want the other clients and the one with two calls", heavy[0].Client, heavy[1].Client)
 		}
@@ -99,7 +99,8 @@ func TestNoRoomLeft(t *testing.T) {
 	})
 }
 
-// A database in memory is bounded as well: it gives up its oldest counts.
+// A database in memory is bounded as well. It gives up clients first seen today
+// before those seen on earlier days, and says so.
 func TestMemoryIsFull(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
 	var pages int
@@ -107,23 +108,56 @@ func TestMemoryIsFull(t *testing.T) {
 		t.Errorf("got %d pages at most, %v, want %d", pages, err, memoryPages)
 	}
 	r.exec(t, "pragma max_page_count = 60")
-	for h := range 8 {
-		for i := range 100 {
-			r.call(fmt.Sprintf("origin https://wallet-%d-%d.example", h, i), 1)
-		}
-		for attempts := 0; r.write(t.Context()) != nil; attempts++ {
+	write := func() {
+		t.Helper()
+		for attempts, err := 0, r.write(t.Context()); err != nil; attempts, err = attempts+1, r.write(t.Context()) {
 			if attempts == 5 {
-				t.Fatal("there is no room")
+				t.Fatalf("there is no room: %v", err)
 			}
 		}
+	}
+	for i := range 20 {
+		r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
+	}
+	r.call("client known since today", 1)
+	write()
+	r.clock.pass(24 * time.Hour)
+	for h := range 8 {
+		for i := range 100 {
+			r.call(fmt.Sprintf("origin https://invented-%d-%d.example", h, i), 1)
+		}
+		write()
 		r.clock.pass(time.Hour)
 	}
 	report := r.report(t)
-	if got := report.Versions[1].Hour; got != (Count{100, 100}) {
-		t.Errorf("got %+v, want the last hour whole", got)
+	if !report.Since.After(noon.Add(24*time.Hour)) || !strings.Contains(strings.Join(report.Notes, " "), "set USAGE_DB") {
+		t.Errorf("got counts since %s with notes %q, want to be told that some were given up", report.Since, report.Notes)
 	}
-	if got := report.Versions[1].Day.Calls; got >= 8*100 || !report.Since.After(noon) || !strings.Contains(strings.Join(report.Notes, " "), "set USAGE_DB") {
-		t.Errorf("got %d calls since %s with notes %q, want to be told that some were given up", got, report.Since, report.Notes)
+	early := 0
+	for _, c := range report.Clients {
+		if strings.Contains(c.Client, "early") || c.Known {
+			early++
+		}
+	}
+	if early != 21 || len(report.Clients) == 21 {
+		t.Errorf("got %d of the 21 earlier and known clients, among %d", early, len(report.Clients))
+	}
+
+	// Without a flood, the oldest counts go.
+	r.exec(t, "delete from usage_gaps")
+	write()
+	for d, since := 0, r.Since(); r.Since().Equal(since); d++ {
+		if d == 200 {
+			t.Fatal("there is room for everything")
+		}
+		r.clock.pass(24 * time.Hour)
+		for i := range 20 {
+			r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
+		}
+		write()
+	}
+	if got := r.report(t).Versions[1].Hour; got != (Count{20, 20}) {
+		t.Errorf("got %+v, want the last hour whole", got)
 	}
 }
 
@@ -135,7 +169,7 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 			r.call(bad, 1)
 			r.found("origin https://a.example", 1, gateway.Finding{Outcome: gateway.Refused, Code: "MISSING_PARAMETER", Param: bad})
 		}
-		if got := r.report(t).Versions[1]; got.Day != (Count{8, 1}) || got.Clients[0].Client != otherClients {
+		if got := r.report(t); got.Versions[1].Day != (Count{8, 1}) || got.Clients[0].Client != otherClients {
 			t.Errorf("got %+v, want 8 calls of other clients", got)
 		}
 	})

@@ -30,8 +30,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("after use: got %v", err)
 		}
 		r = begin(t, cfg, at)
-		if clients, calls := r.LastDay("v1"); clients != 1 || calls != 3 || len(r.Notes()) != 0 {
-			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", clients, calls, r.Notes())
+		if e := r.Evidence("v1", 1); e.Clients != 1 || e.Calls != 3 || len(r.Notes()) != 0 {
+			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", e.Clients, e.Calls, r.Notes())
 		}
 	}
 	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")}) })

@@ -31,15 +31,15 @@ func TestRestartKeepsCounts(t *testing.T) {
 		if got := second.Name(agent("203.0.113.77")); got != name {
 			t.Errorf("got name %q, want %q as before", got, name)
 		}
-		if clients, calls := second.LastDay("v1"); clients != 1 || calls != 5 {
-			t.Errorf("got %d clients and %d calls, want 1 and 5", clients, calls)
+		if e := second.Evidence("v1", 1); e.Clients != 1 || e.Calls != 5 {
+			t.Errorf("got %d clients and %d calls, want 1 and 5", e.Clients, e.Calls)
 		}
 		second.call(name, 1)
 		report := second.report(t)
-		if got := report.Versions[1]; got.Day != (Count{6, 1}) || got.Clients[0].Week != 6 {
+		if got := report.Versions[1]; got.Day != (Count{6, 1}) || report.Clients[0].Calls7 != 6 {
 			t.Errorf("got %+v, want 6 calls of one client", got)
 		}
-		if !report.Since.Equal(noon) || report.Instances != 1 || len(report.Notes) != 0 {
+		if !report.Since.Equal(noon) || len(report.Instances) != 1 || len(report.Notes) != 0 {
 			t.Errorf("got %+v, want whole counts of one instance since the first start", report)
 		}
 	})
@@ -132,7 +132,7 @@ func TestKilledProcess(t *testing.T) {
 		_ = child.Wait() // it was killed, which is an error
 		at := &clock{t: killedAt.Add(2 * aliveFor)}
 		r := begin(t, cfg, at)
-		if _, calls := r.LastDay("v1"); calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
+		if calls := r.Evidence("v1", 1).Calls; calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
 			t.Errorf("got %d calls, want those that were written", calls)
 		}
 		if got := r.Since(); !got.Equal(at.now().Truncate(time.Second)) {
@@ -227,7 +227,7 @@ func TestNoBatchIsWrittenTwice(t *testing.T) {
 		r := begin(t, cfg, &clock{t: noon})
 		r.call("origin https://a.example", 3)
 		r.flush(t)
-		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, gateway.Finding{}}, tally{3, 0, 0}}}, true
+		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, gateway.Finding{}}, tally{3, 0, 0}, about{}}}, true
 		r.call("origin https://a.example", 4)
 		if got := r.report(t).Versions[1].Day.Calls; got != 7 {
 			t.Errorf("got %d calls, want 7", got)
@@ -242,7 +242,7 @@ func TestReportBrokenOff(t *testing.T) {
 		r.call("origin https://a.example", 3)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := r.Report(gone); err == nil {
+		if _, err := r.Report(gone, Query{}); err == nil {
 			t.Error("a report was given to nobody")
 		}
 		if got := r.Notes(); len(got) != 0 {

@@ -40,50 +40,38 @@ const (
 	summaryClients = 5
 )
 
-// findings reads the findings of every version but the current one, and adds to
-// each of the clients its own.
-func (r *Recorder) findings(ctx context.Context, now time.Time, clients []versionClient) (map[string]*Findings, error) {
+// findingsWindow is how far back findings are read. It is short, so that a client
+// that was fixed soon disappears.
+const findingsWindow = 48 * time.Hour
+
+// findings reads the findings of every version but the current one. Counts are
+// complete since a time.
+func (r *Reader) findings(ctx context.Context, now, complete time.Time) (map[string]*Findings, error) {
 	all := map[string]*Findings{}
-	since := time.Unix(max(windowStart(now, findingsWindow), r.Since().Unix()), 0).UTC()
+	since := time.Unix(max(windowStart(now, findingsWindow), complete.Unix()), 0).UTC()
 	for _, version := range r.versions {
 		if r.current != "" && version != r.current {
 			all[version] = &Findings{Successor: r.current, Since: since, Reasons: []Reason{}}
 		}
 	}
-	args := []any{windowStart(now, findingsWindow), now.Unix(), summaryClients}
-	named := "''"
-	for _, c := range clients {
-		args = append(args, c.Client.Client)
-		named += fmt.Sprintf(", $%d", len(args))
-	}
 	type found struct {
 		version, client string
-		calls           uint64 // of this client
-		place           int    // of the client among those with the same reason
 		Reason
 	}
 	rows, err := queryAll(ctx, r.db, func(rows *sql.Rows, f *found) error {
-		return rows.Scan(&f.version, &f.client, &f.Outcome, &f.Code, &f.Param, &f.calls, &f.Calls, &f.Clients, &f.place)
-	}, `select version, client, finding, code, param, cast(calls as bigint), cast(total as bigint), clients, place from (
+		return rows.Scan(&f.version, &f.client, &f.Outcome, &f.Code, &f.Param, &f.Calls, &f.Clients)
+	}, `select version, name, finding, code, param, cast(total as bigint), clients from (
 			select version, client, finding, code, param, sum(calls) as calls,
 				sum(sum(calls)) over (partition by version, finding, code, param) as total,
 				count(*) over (partition by version, finding, code, param) as clients,
 				row_number() over (partition by version, finding, code, param order by sum(calls) desc, client) as place
 			from usage_calls where outcome = 'served' and began >= $1 and began <= $2
 			group by version, client, finding, code, param
-		) as reasons where place <= $3 or client in (`+named+`) order by calls desc, finding, code, param, client`, args...)
+		) as reasons join usage_names on id = client where place <= $3 order by calls desc, finding, code, param, name`,
+		windowStart(now, findingsWindow), now.Unix(), summaryClients)
 	for _, row := range rows {
-		f := all[row.version]
-		if f == nil {
-			continue
-		}
-		if row.place <= summaryClients {
+		if f := all[row.version]; f != nil {
 			f.add(row.Reason, row.client)
-		}
-		for i := range clients {
-			if c := &clients[i]; row.Outcome != "" && c.version == row.version && c.Client.Client == row.client {
-				c.Findings = append(c.Findings, FindingCount{row.Outcome, row.Code, row.Param, row.calls})
-			}
 		}
 	}
 	for version, f := range all {

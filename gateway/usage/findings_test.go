@@ -86,11 +86,12 @@ func TestFindings(t *testing.T) {
 		r.found("origin https://b.example", 4, same)
 		r.found("origin https://b.example", 1, ignored)
 		r.Observe(&gateway.Event{Time: noon, Version: "v3", Client: "origin https://c.example", Pair: pair, Finding: omits}) // of the current version
-		v1 := r.report(t).Versions[1]
+		report := r.report(t)
+		v1, clients := report.Versions[1], report.Clients
 		got, err := json.MarshalIndent(struct {
 			*Findings
 			Clients [][]FindingCount `json:"clients"`
-		}{v1.Findings, [][]FindingCount{v1.Clients[0].Findings, v1.Clients[1].Findings, v1.Clients[2].Findings}}, "", " ")
+		}{v1.Findings, [][]FindingCount{clients[0].Findings, clients[1].Findings, clients[2].Findings}}, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,14 @@ func TestFindings(t *testing.T) {
     "calls": 1
    }
   ],
-  []
+  [
+   {
+    "outcome": "refused",
+    "code": "MISSING_PARAMETER",
+    "param": "recipient",
+    "calls": 3
+   }
+  ]
  ]
 }`
 		if string(got) != want {

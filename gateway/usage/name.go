@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"net/netip"
 	"strings"
 
 	"github.com/dchest/siphash"
@@ -39,11 +40,37 @@ func (k hashKey) name(id caller.Identity) string {
 		return string(id.Kind) + " " + product + " -"
 	}
 	var buf [128]byte
-	b := append(append(buf[:0], "network\x00"...), network...)
-	hash := siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), b)
+	b := append(append(buf[:0], id.Kind...), ' ')
+	b = append(append(b, product...), ' ')
+	return string(appendHash(b, k.hash(network)))
+}
+
+// network is the hash of the network of an address, as in the name of an agent, or
+// 0 without an address.
+func (k hashKey) network(addr netip.Addr) int64 {
+	_, network, _ := strings.Cut(caller.Caller{Addr: addr}.Identity().Text, " ")
+	if network == "" || network == "-" {
+		return 0
+	}
+	return int64(k.hash(network))
+}
+
+// networkName is the name under which further clients of a network count.
+func networkName(hash int64) string { return string(appendHash([]byte("network "), uint64(hash))) }
+
+func (k hashKey) hash(network string) uint64 {
+	var buf [64]byte
+	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), append(append(buf[:0], "network\x00"...), network...))
+}
+
+func appendHash(b []byte, hash uint64) []byte {
 	var digest [8]byte
 	binary.BigEndian.PutUint64(digest[:], hash)
-	b = append(append(buf[:0], id.Kind...), ' ')
-	b = append(append(b, product...), " #"...)
-	return string(hex.AppendEncode(b, digest[:]))
+	return hex.AppendEncode(append(b, '#'), digest[:])
+}
+
+// clientID is the number under which the database keeps a name.
+func clientID(name string) int64 {
+	sum := sha256.Sum256([]byte(name))
+	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
 }

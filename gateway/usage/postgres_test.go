@@ -173,8 +173,8 @@ func TestInstancesShareADatabase(t *testing.T) {
 	}
 	report := all[0].report(t)
 	got := report.Versions[1]
-	if want := (Count{Calls: 11 * instances, Clients: 2}); got.Day != want || report.Instances != instances {
-		t.Errorf("got %+v of %d instances, want %+v of %d", got.Day, report.Instances, want, instances)
+	if want := (Count{Calls: 11 * instances, Clients: 2}); got.Day != want || len(report.Instances) != instances {
+		t.Errorf("got %+v of %d instances, want %+v of %d", got.Day, len(report.Instances), want, instances)
 	}
 	if got := all[0].Notes(); len(got) != 0 {
 		t.Errorf("got notes %q, want none", got)
@@ -219,7 +219,7 @@ func TestServerCrashes(t *testing.T) {
 		if got := r.Notes(); len(got) != 1 || !bytes.Contains([]byte(got[0]), []byte("counts are not written since")) {
 			t.Errorf("got notes %q, want one that counts are not written", got)
 		}
-		if _, err := r.Report(t.Context()); err == nil {
+		if _, err := r.Report(t.Context(), Query{}); err == nil {
 			t.Error("a report was given without a database")
 		}
 		if err := c.start(); err != nil {

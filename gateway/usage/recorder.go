@@ -29,6 +29,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,22 +52,24 @@ type Options struct {
 	Current  string           // the version that findings compare with
 	Now      func() time.Time // time.Now if nil
 	Log      *slog.Logger     // slog.Default() if nil
+
+	// Contacts returns what the operator wrote down about a known client. If nil,
+	// nothing.
+	Contacts func(name string) (Contact, bool)
 }
 
 // Recorder counts calls. It is safe for concurrent use.
 type Recorder struct {
-	versions []string
-	current  string
-	now      func() time.Time
-	log      *slog.Logger
-	db       *store
-	instance string
-	started  time.Time
-	secret   string // set by the operator; empty: use the one in the database
-	hashKey  atomic.Pointer[hashKey]
-	buffer   *buffer
-	stats    atomic.Pointer[stats]
-	failing  atomic.Pointer[outage] // nil while the database answers
+	*Reader
+	log     *slog.Logger
+	started time.Time
+	secret  string // set by the operator; empty: use the one in the database
+	hashKey atomic.Pointer[hashKey]
+	buffer  *buffer
+	stats   atomic.Pointer[stats]
+	failing atomic.Pointer[outage] // nil while the database answers
+	plan    atomic.Pointer[string] // the hash of the plan that this instance follows
+	host    string
 
 	writing  sync.Mutex // held while writing; guards the fields below
 	prepared bool
@@ -97,13 +100,12 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		versions: slices.Clone(o.Versions), current: o.Current, now: o.Now, log: cmp.Or(o.Log, slog.Default()),
-		db: db, instance: rand.Text(), secret: cfg.Key, buffer: newBuffer(shardEntries, otherEntries), done: make(chan struct{}),
+		Reader: newReader(db, o), log: cmp.Or(o.Log, slog.Default()),
+		secret: cfg.Key, buffer: newBuffer(shardEntries, otherEntries), done: make(chan struct{}),
 	}
-	if r.now == nil {
-		r.now = time.Now
-	}
-	r.started = r.now()
+	r.instance, r.started = rand.Text(), r.now()
+	r.Follow("")
+	r.host, _ = os.Hostname() // without one, the instance has no name
 	k := keyFrom(cmp.Or(r.secret, rand.Text()))
 	r.hashKey.Store(&k)
 	r.stats.Store(&stats{since: r.started})
@@ -133,19 +135,12 @@ func (r *Recorder) Observe(e *gateway.Event) {
 	if what == served && e.Version != r.current {
 		counted.finding = e.Finding
 	}
-	r.buffer.add(counted, at)
+	r.buffer.observe(counted, at, e, r.hashKey.Load())
 }
 
 // Name is the name of a client in the report and the log. It holds no address,
 // only a hash.
 func (r *Recorder) Name(id caller.Identity) string { return r.hashKey.Load().name(id) }
-
-// LastDay returns how many clients had how many calls served within the last
-// day, as of the last write. It does not query the database.
-func (r *Recorder) LastDay(version string) (clients, calls int) {
-	day := r.stats.Load().served(version)[1]
-	return int(day.Clients), int(day.Calls)
-}
 
 // Since is the time since which the counts are complete: when counting began, or
 // the end of the last gap. Until the database has been read, it is the start of
@@ -177,6 +172,20 @@ func (r *Recorder) Notes() []string {
 		notes = append(notes, fmt.Sprintf("counts are not written since %s, and wait in memory: %v", f.since.UTC().Format(time.RFC3339), f.err))
 	}
 	return append(notes, r.stats.Load().notes...)
+}
+
+// Plans is how many different plans the running instances that share the database
+// follow, as of the last write.
+func (r *Recorder) Plans() int { return max(1, r.stats.Load().plans()) }
+
+// Report writes the waiting counts and reads the report from the database.
+func (r *Recorder) Report(ctx context.Context, q Query) (Report, error) {
+	if err := r.write(ctx); err != nil {
+		return Report{}, err
+	}
+	report, err := r.report(ctx, q, r.stats.Load())
+	report.Notes = r.Notes()
+	return report, err
 }
 
 // run writes until the context ends.

@@ -3,20 +3,20 @@ package usage
 import (
 	"context"
 	"database/sql"
-	"math"
 	"time"
-
-	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // Report says who calls which version, and what the current version would answer.
 type Report struct {
-	At        time.Time `json:"at"`
-	Since     time.Time `json:"since"`     // the counts are complete since then
-	Instances int       `json:"instances"` // running now, including this one
-	Notes     []string  `json:"notes"`     // what the numbers do not include
-	Versions  []Version `json:"versions"`
+	At        time.Time  `json:"at"`
+	Since     time.Time  `json:"since"`     // the counts are complete since then
+	Instances []Instance `json:"instances"` // running now
+	Notes     []string   `json:"notes"`     // what the numbers do not include, and what is wrong
+	Versions  []Version  `json:"versions"`
+	Clients   []Client   `json:"clients"` // one page of those that match the query
+	Matching  int        `json:"matching"`
+	Page      int        `json:"page"`
+	Pages     int        `json:"pages"`
 }
 
 // Version is the usage of one version. Hour, day and week count served calls.
@@ -25,96 +25,95 @@ type Version struct {
 	Hour     Count            `json:"hour"`
 	Day      Count            `json:"day"`
 	Week     Count            `json:"week"`
-	Unserved map[string]Count `json:"unserved"`           // of the week: refused, rehearsed, failed
-	Clients  []Client         `json:"clients"`            // with the most calls of the week, in order
+	Unserved map[string]Count `json:"unserved"`           // of the week: brownout, retired, rehearsed, failed
+	Days     []VersionDay     `json:"days"`               // the last 90, in order, today last
 	Findings *Findings        `json:"findings,omitempty"` // of an old version
 }
 
-// Client is one of the clients with the most calls.
-type Client struct {
-	Client    string         `json:"client"` // as Name gives it
-	FirstSeen time.Time      `json:"firstSeen"`
-	LastSeen  time.Time      `json:"lastSeen"`
-	Day       uint64         `json:"day"` // calls
-	Week      uint64         `json:"week"`
-	Share     float64        `json:"share"`    // of the version's calls of the week, to four decimals
-	Findings  []FindingCount `json:"findings"` // of the last two days, the most frequent first
+// VersionDay is one day of a version.
+type VersionDay struct {
+	Day     Day    `json:"day"`
+	Served  uint64 `json:"served"`
+	Refused uint64 `json:"refused"` // by a brownout, or because the version is retired
+	Clients uint64 `json:"clients"` // that called, served or refused
 }
 
-// FindingCount is a finding and how many calls have it.
-type FindingCount struct {
-	Outcome gateway.Outcome `json:"outcome"`
-	Code    fault.Code      `json:"code,omitempty"`
-	Param   string          `json:"param,omitempty"`
-	Calls   uint64          `json:"calls"`
-}
-
-const (
-	maxTopClients = 50 // clients of a version that a report names
-	// findingsWindow is how far back findings are read. It is short, so that a
-	// client that was fixed soon disappears.
-	findingsWindow = 48 * time.Hour
-)
-
-// Report writes the waiting counts and reads the report from the database.
-func (r *Recorder) Report(ctx context.Context) (Report, error) {
-	if err := r.write(ctx); err != nil {
-		return Report{}, err
-	}
-	now := r.now()
-	f := r.stats.Load()
-	report := Report{At: now.UTC(), Since: r.Since(), Instances: max(1, f.instances), Notes: r.Notes(), Versions: []Version{}}
-	clients, err := r.topClients(ctx, now)
+// Report reads one page of the clients that match a query, and the numbers of every
+// version.
+func (r *Reader) Report(ctx context.Context, q Query) (Report, error) {
+	s, err := r.readStats(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	findings, err := r.findings(ctx, now, clients)
+	return r.report(ctx, q, s)
+}
+
+func (r *Reader) report(ctx context.Context, q Query, s *stats) (Report, error) {
+	now := r.now()
+	report := Report{At: now.UTC(), Since: s.since.UTC(), Instances: s.instances, Notes: append([]string{}, s.notes...), Versions: []Version{}}
+	activities, err := r.activities(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	clients, err := r.clients(ctx, now, activities)
+	if err != nil {
+		return Report{}, err
+	}
+	findings, err := r.findings(ctx, now, s.since)
+	if err != nil {
+		return Report{}, err
+	}
+	days, err := r.days(ctx, now, activities)
 	if err != nil {
 		return Report{}, err
 	}
 	for _, version := range r.versions {
-		count := f.served(version)
-		v := Version{Version: version, Hour: count[0], Day: count[1], Week: count[2], Unserved: map[string]Count{}, Clients: []Client{}, Findings: findings[version]}
-		for _, what := range []string{refused, rehearsed, failed} {
-			v.Unserved[what] = f.counts[versionOutcome{version, what}][2]
-		}
-		for _, c := range clients {
-			if c.version == version {
-				c.Share = share(c.Week, v.Week.Calls)
-				v.Clients = append(v.Clients, c.Client)
-			}
+		count := s.served(version)
+		v := Version{Version: version, Hour: count[0], Day: count[1], Week: count[2], Unserved: map[string]Count{}, Days: days[version], Findings: findings[version]}
+		for _, what := range []string{brownout, retired, rehearsed, failed} {
+			v.Unserved[what] = s.counts[versionOutcome{version, what}][2]
 		}
 		report.Versions = append(report.Versions, v)
 	}
+	q.page(&report, clients)
 	return report, nil
 }
 
-// share is at most 1, even if another instance writes between the two queries.
-func share(part, whole uint64) float64 {
-	if part >= whole {
-		return 1
+// days returns the days of every version.
+func (r *Reader) days(ctx context.Context, now time.Time, activities map[versionClient]activity) (map[string][]VersionDay, error) {
+	first := now.Unix() - now.Unix()%day - (reportDays-1)*day
+	all := map[string][]VersionDay{}
+	for _, version := range r.versions {
+		for d := range int64(reportDays) {
+			all[version] = append(all[version], VersionDay{Day: Day(first + d*day)})
+		}
 	}
-	return math.Round(float64(part)/float64(whole)*10_000) / 10_000
-}
-
-type versionClient struct {
-	version string
-	Client
-}
-
-// topClients returns the clients with the most served calls in a week, of each
-// version.
-func (r *Recorder) topClients(ctx context.Context, now time.Time) ([]versionClient, error) {
-	return queryAll(ctx, r.db, func(rows *sql.Rows, c *versionClient) error {
-		var first, last int64
-		err := rows.Scan(&c.version, &c.Client.Client, &c.Day, &c.Week, &first, &last)
-		c.FirstSeen, c.LastSeen, c.Findings = time.Unix(first, 0).UTC(), time.Unix(last, 0).UTC(), []FindingCount{}
-		return err
-	}, `select h.version, h.client, cast(day as bigint), cast(week as bigint), first_seen, last_seen from (
-			select version, client, sum(calls) as week, sum(case when began >= $1 then calls else 0 end) as day,
-				row_number() over (partition by version order by sum(calls) desc, client) as place
-			from usage_calls where outcome = 'served' and began >= $2 and began <= $3 group by version, client
-		) as h join usage_clients as c on c.version = h.version and c.client = h.client and c.outcome = 'served'
-		where place <= $4 order by h.version, place`,
-		windowStart(now, windows[1].span), windowStart(now, windows[2].span), now.Unix(), maxTopClients)
+	at := func(version string, when int64) *VersionDay {
+		days, i := all[version], (when-first)/day
+		if when < first || i >= int64(len(days)) {
+			return &VersionDay{} // not shown
+		}
+		return &days[i]
+	}
+	for who, a := range activities {
+		for _, d := range a.days {
+			at(who.version, int64(d.Day)).Clients++
+		}
+	}
+	type total struct {
+		began            int64
+		version, outcome string
+		calls            uint64
+	}
+	totals, err := queryAll(ctx, r.db, func(rows *sql.Rows, t *total) error {
+		return rows.Scan(&t.began, &t.version, &t.outcome, &t.calls)
+	}, "select began, version, outcome, calls from usage_totals where began >= $1 and outcome in ('served', 'brownout', 'retired')", first)
+	for _, t := range totals {
+		if t.outcome == served {
+			at(t.version, t.began).Served += t.calls
+		} else {
+			at(t.version, t.began).Refused += t.calls
+		}
+	}
+	return all, err
 }

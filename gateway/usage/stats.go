@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -26,20 +27,29 @@ type Count struct {
 // stats are numbers that are needed too often to query the database each time.
 type stats struct {
 	since     time.Time
-	instances int
+	instances []Instance
 	notes     []string
 	counts    map[versionOutcome][len(windows)]Count
 }
 
 type versionOutcome struct{ version, outcome string }
 
-func (f *stats) served(version string) [len(windows)]Count {
-	return f.counts[versionOutcome{version, served}]
+func (s *stats) served(version string) [len(windows)]Count {
+	return s.counts[versionOutcome{version, served}]
 }
 
-// refresh reads the stats from the database. A client counts in a window if its
+// plans is how many different plans the running instances follow.
+func (s *stats) plans() int {
+	plans := map[string]bool{}
+	for _, i := range s.instances {
+		plans[i.Plan] = true
+	}
+	return len(plans)
+}
+
+// readStats reads the stats from the database. A client counts in a window if its
 // last call is in it.
-func (r *Recorder) refresh(ctx context.Context) error {
+func (r *Reader) readStats(ctx context.Context) (*stats, error) {
 	now := r.now()
 	hour, day, week := windowStart(now, windows[0].span), windowStart(now, windows[1].span), windowStart(now, windows[2].span)
 	type counted struct {
@@ -57,39 +67,61 @@ func (r *Recorder) refresh(ctx context.Context) error {
 			union all select version, outcome, last_seen as at, 0, 1 from usage_clients where last_seen >= $3 and first_seen <= $4
 		) as uses group by version, outcome`, hour, day, week, now.Unix())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f := &stats{counts: map[versionOutcome][len(windows)]Count{}}
+	s := &stats{counts: map[versionOutcome][len(windows)]Count{}}
 	for _, c := range counts {
-		f.counts[c.versionOutcome] = c.in
+		s.counts[c.versionOutcome] = c.in
 	}
 	var began, gapEnd int64
 	var keys, crowded int
 	err = r.db.QueryRowContext(ctx, `select cast(value as bigint),
 		(select coalesce(max(ended), 0) from usage_gaps),
-		(select count(*) from usage_instances where stopped = 0 and written >= $1),
-		(select count(*) from usage_clients where client = $2 and last_seen >= $3),
-		(select count(*) from usage_keys where used >= $4)
-		from usage_meta where name = 'since'`,
-		now.Add(-aliveFor).Unix(), otherClients, day, week).Scan(&began, &gapEnd, &f.instances, &crowded, &keys)
+		(select count(*) from usage_clients where client = $1 and last_seen >= $2),
+		(select count(*) from usage_keys where used >= $3)
+		from usage_meta where name = 'since'`, clientID(otherClients), day, week).Scan(&began, &gapEnd, &crowded, &keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f.since = time.Unix(max(began, gapEnd), 0)
+	s.since = time.Unix(max(began, gapEnd), 0)
+	if s.instances, err = r.instances(ctx); err != nil {
+		return nil, err
+	}
 	if crowded > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("calls of the last day count under %q, because there were more clients than are counted apart", otherClients))
+		s.notes = append(s.notes, fmt.Sprintf("calls of the last day count under %q, because there were more clients than are counted apart", otherClients))
 	}
 	if keys > 1 {
-		f.notes = append(f.notes, fmt.Sprintf("names of the last week are hashed under %d keys, so that clients known by their address may count twice: give all instances the same USAGE_KEY, or none", keys))
+		s.notes = append(s.notes, fmt.Sprintf("names of the last week are hashed under %d keys, so that clients known by their address may count twice: give all instances the same USAGE_KEY, or none", keys))
 	}
+	s.notes = append(s.notes, s.disagreements(now)...)
 	gaps, err := r.gaps(ctx, day)
-	f.notes = append(f.notes, gaps...)
-	r.stats.Store(f)
-	return err
+	s.notes = append(s.notes, gaps...)
+	return s, err
 }
 
-// gaps describes the gaps of the last day. Since tells of earlier ones.
-func (r *Recorder) gaps(ctx context.Context, day int64) ([]string, error) {
+// disagreements says which instances follow different plans or have other clocks.
+func (s *stats) disagreements(now time.Time) (notes []string) {
+	if s.plans() > 1 {
+		var follows []string
+		for _, i := range s.instances {
+			plan := "no plan"
+			if i.Plan != "" {
+				plan = i.Plan
+			}
+			follows = append(follows, i.Name+" follows "+plan)
+		}
+		notes = append(notes, "instances follow different plans, so that a client is refused by one and served by another: "+strings.Join(follows, ", "))
+	}
+	for _, i := range s.instances {
+		if ahead := i.Written.Sub(now); ahead > unheardFor {
+			notes = append(notes, fmt.Sprintf("the clock of %s is ahead of this one by %s: stages change at different times", i.Name, ahead.Round(time.Second)))
+		}
+	}
+	return notes
+}
+
+// gaps describes the gaps that end after a time, the latest first.
+func (r *Reader) gaps(ctx context.Context, after int64) ([]string, error) {
 	const most = 3
 	notes, err := queryAll(ctx, r.db, func(rows *sql.Rows, note *string) error {
 		var began, ended, calls int64
@@ -103,7 +135,7 @@ func (r *Recorder) gaps(ctx context.Context, day int64) ([]string, error) {
 		}
 		*note = fmt.Sprintf("%s between %s and %s are missing: %s", missing, stamp(began), stamp(ended), reason)
 		return nil
-	}, "select began, ended, calls, reason from usage_gaps where ended >= $1 order by ended desc, began desc", day)
+	}, "select began, ended, calls, reason from usage_gaps where ended >= $1 order by ended desc, began desc", after)
 	if len(notes) > most {
 		notes = append(notes[:most], fmt.Sprintf("calls are missing in %s before", plural(int64(len(notes)-most), "gap", "gaps")))
 	}

@@ -35,9 +35,9 @@ type store struct {
 
 const (
 	twoWeeks = 14 * 24 * time.Hour
-	// A database in memory holds only what the report needs. memoryPages are of
-	// 4 KiB.
-	keepInMemory   = 8 * 24 * time.Hour
+	// A database in memory holds only what reports and gates need. memoryPages are
+	// of 4 KiB.
+	keepInMemory   = 91 * 24 * time.Hour
 	keepInDatabase = 400 * 24 * time.Hour
 	memoryPages    = 32768
 )
@@ -195,6 +195,9 @@ func (s *store) migrate(ctx context.Context) error {
 				return // that was the last
 			}
 			tx.exec(string(statements))
+			if number == 2 {
+				tx.nameClients()
+			}
 			tx.exec("insert into usage_migrations (number) values ($1)", number)
 		}
 	})
@@ -216,4 +219,27 @@ func queryAll[T any](ctx context.Context, s *store, scan func(*sql.Rows, *T) err
 		all = append(all, one)
 	}
 	return all, rows.Err()
+}
+
+// nameClients gives numbers to the clients that earlier releases kept by name.
+func (t *transaction) nameClients() {
+	if t.err != nil {
+		return
+	}
+	rows, err := t.tx.QueryContext(t.ctx, "select client, min(first_seen) from old_clients group by client")
+	if t.err = err; err != nil {
+		return
+	}
+	defer rows.Close()
+	var names [][]any
+	for rows.Next() {
+		var name string
+		var first int64
+		if t.err = rows.Scan(&name, &first); t.err != nil {
+			return
+		}
+		names = append(names, []any{clientID(name), name, "", 0, first})
+	}
+	t.err = rows.Err()
+	t.insert("usage_names (id, name, software, network, first_seen)", names, "")
 }

@@ -130,6 +130,8 @@ func Gateway(t testing.TB) *gateway.Gateway {
 // unused counts no calls.
 type unused struct{}
 
-func (unused) Name(who caller.Identity) string     { return who.String() }
-func (unused) LastDay(string) (clients, calls int) { return 0, 0 }
-func (unused) Since() time.Time                    { return time.Time{} }
+func (unused) Name(who caller.Identity) string                   { return who.String() }
+func (unused) Evidence(string, int) (e lifecycle.Evidence)       { return e }
+func (unused) Released(string, time.Time) (t time.Time, _ error) { return t, nil }
+func (unused) Release(string, time.Time) error                   { return nil }
+func (unused) Follow(string)                                     {}

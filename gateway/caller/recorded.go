@@ -1,0 +1,19 @@
+package caller
+
+import "github.com/quotegate/quotegate/shared/integrator"
+
+// IsNetwork reports whether the pattern matches by address. Then it says nothing
+// about a recorded client, since addresses are not recorded.
+func (p Pattern) IsNetwork() bool { return p.network.IsValid() }
+
+// Names reports whether the pattern matches a recorded client by its name, which is
+// the text of its identity.
+func (p Pattern) Names(name string) bool {
+	switch {
+	case p.integrator != integrator.ID{}:
+		return name == Identity{Integrator, p.integrator.String()}.String()
+	case p.origin != "":
+		return name == Identity{Origin, p.origin}.String()
+	}
+	return false
+}

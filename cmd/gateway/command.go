@@ -36,7 +36,8 @@ func commands() []command {
 		{"", "", "serves", serve},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
-		{"plan check", "FILE [-at TIME]", "checks a retirement plan and shows its timeline", checkPlan},
+		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline", checkPlan},
+		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
 		{"version", "", "shows the version of this program", showVersion},
 		{"help", "", "shows this", showHelp},
 	}
@@ -89,8 +90,12 @@ func showConfig(ctx context.Context, in invocation) error {
 }
 
 func checkPlan(_ context.Context, in invocation) error {
-	versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
-	return lifecycle.CheckCommand(in.args, versions, in.stdout, time.Now())
+	return lifecycle.CheckCommand(in.args, servedVersions(), in.stdout, time.Now())
+}
+
+// servedVersions are the versions that this program serves, whatever the deployment.
+func servedVersions() []string {
+	return gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
 }
 
 func showHelp(_ context.Context, in invocation) error {

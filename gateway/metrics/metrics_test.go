@@ -64,6 +64,7 @@ func sources(t testing.TB) Sources {
 		Lifecycle: func() lifecycle.Snapshot {
 			return lifecycle.Snapshot{
 				Refused: &lifecycle.Refusal{},
+				Hash:    "9f86d081884c",
 				Plan:    &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Sunset: noon.Add(-36 * time.Hour)}}},
 				Versions: []lifecycle.Status{
 					{Version: "v3", Stage: lifecycle.Active},
@@ -79,6 +80,7 @@ func sources(t testing.TB) Sources {
 			}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
+		UsagePlans: func() int { return 2 },
 		LogDropped: func() uint64 { return 12 },
 		Checks: func() []selfcheck.Result {
 			return []selfcheck.Result{
@@ -162,6 +164,8 @@ func TestExposition(t *testing.T) {
 		`quotegate_usage_clients{version="v1",window="day"} 3`,
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
 		`quotegate_usage_notes 1`,
+		`quotegate_usage_plans 2`,
+		`quotegate_lifecycle_plan_info{hash="9f86d081884c"} 1`,
 		`quotegate_check_failures{chain="1",what="endpoint"} 0`,
 		`quotegate_check_failures{chain="1",what="router"} 2`,
 		`quotegate_check_failures{chain="137",what="messenger"} 0`,

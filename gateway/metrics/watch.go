@@ -26,6 +26,7 @@ type Sources struct {
 	Lifecycle  func() lifecycle.Snapshot
 	Usage      func() []usage.Total
 	UsageNotes func() []string // what Usage leaves out
+	UsagePlans func() int      // different plans that instances follow
 	LogDropped func() uint64   // log lines that were not written
 	Checks     func() []selfcheck.Result
 
@@ -40,7 +41,7 @@ func (m *Metrics) Watch(s Sources) {
 		s.Now = time.Now
 	}
 	m.registry.MustRegister(watchFees(s.IssuerFees), watchRegistries(s.Registries), watchLimiter(s.Limiter),
-		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes), watchProcess(s), watchChecks(s.Checks))
+		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes, s.UsagePlans), watchProcess(s), watchChecks(s.Checks))
 }
 
 func watchFees(fees func() []cctp.State) *collector {
@@ -159,10 +160,11 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 	return c
 }
 
-func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
+func watchUsage(totals func() []usage.Total, notes func() []string, plans func() int) *collector {
 	c := &collector{}
 	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
 	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
+	different := c.desc("usage_plans", "Different retirement plans that the running instances which share a database follow; 1 if they agree.")
 	missing := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
 	c.collect = func(send send) {
 		for _, t := range totals() {
@@ -170,6 +172,7 @@ func watchUsage(totals func() []usage.Total, notes func() []string) *collector {
 			send(calls, float64(t.Calls), t.Version, t.Window)
 		}
 		send(missing, float64(len(notes())))
+		send(different, float64(plans()))
 	}
 	return c
 }

@@ -2,11 +2,14 @@ package usage
 
 import (
 	"fmt"
+	"net/netip"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
 func BenchmarkObserve(b *testing.B) {
@@ -86,5 +89,58 @@ func BenchmarkRefresh(b *testing.B) {
 		if _, err := r.readStats(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkSize records 10 million calls of 100,000 clients in a month: each calls
+// ten times within an hour, on ten days.
+func BenchmarkSize(b *testing.B) {
+	const clients, days = 100_000, 30
+	for b.Loop() {
+		b.StopTimer()
+		file := filepath.Join(b.TempDir(), "usage.db")
+		at := &clock{t: noon.Truncate(24 * time.Hour)}
+		r := begin(b, Config{DB: file}, at)
+		events := make([]gateway.Event, clients)
+		for i := range events {
+			c := caller.Caller{Agent: "okhttp", Addr: netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1})}
+			if i%2 == 0 {
+				c.Origin = fmt.Sprintf("https://wallet-%d.example", i)
+			}
+			events[i] = gateway.Event{Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: pair, Finding: same}
+		}
+		b.StartTimer()
+		for h := range days * 24 {
+			for i := range events {
+				if (i*31+h/24*7)%days >= 10 || (i*17+h/24)%24 != h%24 {
+					continue
+				}
+				events[i].Time = at.now()
+				for range 10 {
+					r.Observe(&events[i])
+				}
+			}
+			r.batch = batch{number: r.batch.number + 1} // written without what a flush reads back
+			r.batch.rows, r.batch.lost = r.buffer.take(at.now().Unix())
+			if err := r.db.transact(b.Context(), r.insertBatch); err != nil {
+				b.Fatal(err)
+			}
+			at.pass(time.Hour)
+		}
+		r.flush(b) // folds what is older than two weeks
+		b.StopTimer()
+		var calls, names int64
+		if err := r.db.QueryRow("select (select sum(calls) from usage_calls), (select count(*) from usage_names)").Scan(&calls, &names); err != nil {
+			b.Fatal(err)
+		}
+		r.close()
+		info, err := os.Stat(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(info.Size())/1e6, "MB")
+		b.ReportMetric(float64(calls)/1e6, "Mcalls")
+		b.ReportMetric(float64(names), "clients")
+		b.StartTimer()
 	}
 }

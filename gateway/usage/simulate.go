@@ -20,6 +20,8 @@ type Simulation struct {
 	Notes   []string       `json:"notes"` // what the prediction leaves out
 	Windows []Hit          `json:"windows"`
 	Sunset  map[string]Hit `json:"sunset"` // by version
+
+	order []string // of the versions
 }
 
 // Hit is whom a window or a sunset would refuse. The clients are those that called
@@ -62,7 +64,7 @@ type member struct {
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
 	now := r.now()
-	s := Simulation{At: now.UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
+	s := Simulation{At: now.UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}, order: r.versions}
 	from := now.Truncate(time.Hour).Unix() - simulatedWeeks*week
 	missing, err := r.missing(ctx, now, from)
 	if err != nil {

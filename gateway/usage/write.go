@@ -174,13 +174,18 @@ func (r *Recorder) insertBatch(tx *transaction) {
 	}
 }
 
-// merge adds up rows that are equal after keep has cleared a part of the entry.
-// It sorts the result.
+// merge adds up rows that are equal after keep has cleared a part of the entry. What
+// is known about the client is that of its last call. The result is sorted.
 func merge(rows []row, keep func(*entry)) []row {
 	sums := map[entry]row{}
 	for _, row := range rows {
 		keep(&row.entry)
 		if sum, ok := sums[row.entry]; ok {
+			newer, older := row.about, sum.about
+			if row.last < sum.last {
+				newer, older = older, newer
+			}
+			row.about, row.software = newer, cmp.Or(newer.software, older.software)
 			row.tally = tally{row.calls + sum.calls, min(row.first, sum.first), max(row.last, sum.last)}
 		}
 		sums[row.entry] = row

@@ -1,0 +1,202 @@
+package usage
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// on has a version serve a call of a client now.
+func (r *rig) on(version, client string) {
+	r.Observe(&gateway.Event{Time: r.clock.now(), Version: version, Client: client, Pair: pair})
+}
+
+// A report says of each client what an operator asks.
+func TestClients(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		at := &clock{t: noon.Add(-60 * 24 * time.Hour)}
+		r := begin(t, cfg, at)
+		r.contacts = func(name string) (Contact, bool) { return Contact{Contact: name + "@example.org"}, true }
+		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
+		shop := r.Name(c.Identity())
+		r.Observe(&gateway.Event{Time: at.now(), Version: "v1", Caller: c, Client: shop, Pair: pair, Exempt: true, Finding: omits})
+		at.pass(40 * 24 * time.Hour) // 20 days ago
+		r.call(shop, 2)
+		r.found(shop, 1, same)
+		r.refuse(shop, 3, fault.VersionBrownout)
+		refused := at.now()
+		at.pass(15 * 24 * time.Hour) // 5 days ago
+		r.call("client Acme", 7)
+		r.Observe(&gateway.Event{Time: at.now(), Version: "v1", Client: "client Acme", Quotes: true, Code: fault.VersionRetired, Rehearsal: true})
+		rehearsed := at.now()
+		at.pass(5 * 24 * time.Hour)
+		r.on("v3", "client Acme")
+		report := r.report(t)
+		if len(report.Clients) != 3 {
+			t.Fatalf("got %+v", report.Clients)
+		}
+		acme := report.Clients[0]
+		if acme.Client != "client Acme" || acme.Name() != "Acme" || !acme.Known || acme.Contact.Contact != "Acme@example.org" || acme.Version != "v1" || acme.Calls7 != 7 ||
+			!acme.Rehearsed.Equal(rehearsed) || !acme.Moved.Equal(noon) || !acme.Last410.IsZero() || acme.Exempt {
+			t.Errorf("got %+v, want the known client, which has moved", acme)
+		}
+		if v3 := report.Clients[1]; v3.Version != "v3" || v3.Client != "client Acme" || !v3.Moved.IsZero() {
+			t.Errorf("got %+v, want the same client on v3", v3)
+		}
+		got := report.Clients[2]
+		want := Client{
+			Version: "v1", Client: shop, Software: "okhttp", FirstSeen: noon.Add(-60 * 24 * time.Hour), LastSeen: refused, Last410: refused,
+			Calls30: 6, Calls90: 7, Days: []DayCount{{Day(noon.Add(-60*24*time.Hour).Unix() / day * day), 1}, {Day(refused.Unix() / day * day), 6}},
+			Findings: []FindingCount{{Outcome: gateway.SameMoney, Calls: 1}}, Position: got.Position,
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+		v1 := report.Versions[1].Days
+		if got := v1[reportDays-1-20]; got.Served != 3 || got.Refused != 3 || got.Clients != 1 {
+			t.Errorf("got %+v 20 days ago, want 3 served and 3 refused of one client", got)
+		}
+	})
+}
+
+// Positions are those by which a brownout refuses.
+func TestPositions(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	for i := range 20 {
+		r.from(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
+	}
+	for _, c := range r.report(t).Clients {
+		origin := strings.TrimPrefix(c.Client, "origin ")
+		if want := (caller.Identity{Kind: caller.Origin, Text: origin}).Position("v1"); c.Position != want {
+			t.Errorf("%s: got position %v, want %v", c.Client, c.Position, want)
+		}
+	}
+}
+
+func TestQuery(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	for i := range 5 {
+		r.from(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
+		r.call(fmt.Sprintf("origin https://wallet-%d.example", i), i)
+	}
+	r.found("origin https://wallet-1.example", 1, omits)
+	r.found("origin https://wallet-2.example", 9, same)
+	r.call("client Acme", 1)
+	r.on("v3", "client Acme")
+	for _, test := range []struct {
+		query   string
+		clients string // their last letters before the dot, in order
+		pages   int
+	}{
+		{"", "Acme Acme 2 4 3 1 0", 1},
+		{"version=v1", "Acme 2 4 3 1 0", 1},
+		{"known=yes", "Acme Acme", 1},
+		{"known=no&sort=name", "0 1 2 3 4", 1},
+		{"finding=refused", "1", 1},
+		{"finding=same", "2", 1},
+		{"software=CURL&sort=name", "0 1 2 3 4", 1},
+		{"client=origin+https%3A%2F%2Fwallet-3.example", "3", 1},
+		{"per=3", "Acme Acme 2", 3},
+		{"per=3&page=3", "0", 3},
+		{"per=3&page=99", "0", 3},
+		{"sort=calls&per=2", "2 4", 4},
+	} {
+		values, err := url.ParseQuery(test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := ParseQuery(values, r.versions)
+		if err != nil {
+			t.Errorf("%s: %v", test.query, err)
+			continue
+		}
+		if again, err := ParseQuery(q.Values(), r.versions); err != nil || again != q {
+			t.Errorf("%s: got %+v, %v from its own values, want %+v", test.query, again, err, q)
+		}
+		report, err := r.Report(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range report.Clients {
+			name := strings.TrimSuffix(c.Name(), ".example")
+			got = append(got, name[strings.LastIndexAny(name, "-")+1:])
+		}
+		if strings.Join(got, " ") != test.clients || report.Pages != test.pages {
+			t.Errorf("%s: got %q on %d pages, want %q on %d", test.query, got, report.Pages, test.clients, test.pages)
+		}
+	}
+	for query, want := range map[string]string{
+		"version=v2": `version "v2" is none of v3, v1`, "finding=bad": "is none of refused, different, same", "known=perhaps": "is none of yes, no",
+		"sort=colour": "is none of calls, calls30", "page=0": `page "0" is not a number from 1`, "per=1001": "from 1 to 1000", "per=x": "from 1",
+		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
+	} {
+		values, _ := url.ParseQuery(query)
+		if _, err := ParseQuery(values, r.versions); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", query, err, want)
+		}
+	}
+}
+
+// A table for spreadsheets has a column for each day, and no text that a
+// spreadsheet would run.
+func TestCSV(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon.Add(-24 * time.Hour)})
+	r.call("origin https://a.example", 3)
+	r.clock.pass(24 * time.Hour)
+	r.found("origin https://a.example", 4, omits)
+	r.call(`=HYPERLINK("https://evil.example")`, 1)
+	r.call(`a "quoted", name`, 1)
+	report := r.report(t)
+	var out strings.Builder
+	if err := report.WriteCSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("got %d rows, %v", len(rows), err)
+	}
+	header, a := rows[0], rows[1]
+	if n := len(header); header[n-1] != "2027-03-10" || header[n-90] != "2026-12-11" || a[n-1] != "4" || a[n-2] != "3" || a[n-3] != "" {
+		t.Errorf("got days %q with %q", header[n-3:], a[n-3:])
+	}
+	if i := slices.Index(header, "reasons"); a[i] != "refused MISSING_PARAMETER recipient" || a[i-1] != "refused" || a[1] != "origin https://a.example" {
+		t.Errorf("got %q", a)
+	}
+	if rows[2][1] != `'=HYPERLINK("https://evil.example")` || rows[3][1] != `a "quoted", name` {
+		t.Errorf("got names %q and %q", rows[2][1], rows[3][1])
+	}
+}
+
+// Reports in the course of days are the same as one that reads everything anew.
+func TestPastIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		for step := range 40 {
+			r.call("origin https://a.example", 1)
+			if step%3 == 0 {
+				r.call(fmt.Sprintf("origin https://b-%d.example", step%4), step)
+			}
+			if step == 20 { // counts that are written late
+				r.Observe(&gateway.Event{Time: r.clock.now().Add(-50 * time.Hour), Version: "v1", Client: "origin https://late.example", Pair: pair})
+			}
+			kept := r.report(t)
+			r.forgetPast(true)
+			if anew := r.report(t); !reflect.DeepEqual(kept.Clients, anew.Clients) || !reflect.DeepEqual(kept.Versions, anew.Versions) {
+				t.Fatalf("step %d: got\n%+v\nwant\n%+v", step, kept.Clients, anew.Clients)
+			}
+			r.report(t)
+			r.clock.pass(7 * time.Hour)
+		}
+	})
+}

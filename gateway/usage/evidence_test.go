@@ -1,0 +1,193 @@
+package usage
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// refuse has a brownout, or a retired version, refuse calls of a client now.
+func (r *rig) refuse(client string, times int, code fault.Code) {
+	for range times {
+		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Quotes: true, Code: code})
+	}
+}
+
+// age makes the database look as if counting had begun days ago.
+func (r *rig) age(t *testing.T, days int) {
+	t.Helper()
+	r.exec(t, fmt.Sprintf("update usage_meta set value = '%d' where name = 'since'", r.clock.now().Unix()-int64(days)*day))
+}
+
+// The evidence is of all the days, of calls served and calls that a brownout
+// refused, with the calls of the busiest day.
+func TestEvidence(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://before.example", 1000)
+		r.flush(t)
+		r.age(t, 30)
+		for d := range 8 {
+			r.clock.pass(24 * time.Hour)
+			r.call("origin https://daily.example", 10)
+			if d == 3 {
+				r.call("origin https://weekly.example", 90)
+				r.refuse("origin https://refused.example", 50, fault.VersionBrownout)
+				r.refuse("origin https://too-late.example", 70, fault.VersionRetired)
+			}
+			r.flush(t)
+		}
+		for _, test := range []struct {
+			days int
+			want lifecycle.Evidence
+		}{
+			{7, lifecycle.Evidence{Clients: 3, Calls: 150}},
+			{1, lifecycle.Evidence{Clients: 1, Calls: 20}}, // 24 hours and the rest of the hour before
+			{3, lifecycle.Evidence{Clients: 1, Calls: 20}},
+			{9, lifecycle.Evidence{Clients: 4, Calls: 1000}},
+		} {
+			if got := r.Evidence("v1", test.days); got != test.want {
+				t.Errorf("%d days: got %+v, want %+v", test.days, got, test.want)
+			}
+		}
+		if got := r.Evidence("v3", 7); got != (lifecycle.Evidence{}) {
+			t.Errorf("v3: got %+v, want none", got)
+		}
+	})
+}
+
+// Evidence that is not complete says what is missing.
+func TestEvidenceThatIsIncomplete(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		missing := func(what, want string) {
+			t.Helper()
+			if got := r.Evidence("v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+		missing("at the start", "calls are counted only since 2027-03-10T12:32:10Z")
+		r.age(t, 6)
+		missing("after six days", "calls are counted only since 2027-03-04T12:32:10Z")
+		r.age(t, 7)
+		missing("after seven days", "")
+		r.exec(t, fmt.Sprintf("insert into usage_instances (instance, written, stopped, batch, host) values ('OTHER7', %d, 0, 1, 'gate-2')", noon.Unix()-30))
+		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not been heard of since 2027-03-10T12:31:40Z")
+		r.exec(t, fmt.Sprintf("update usage_instances set written = %d where instance = 'OTHER7'", noon.Unix()-10))
+		missing("with one that has just written", "")
+		r.exec(t, fmt.Sprintf("update usage_instances set written = %d where instance = 'OTHER7'", noon.Unix()-61))
+		r.flush(t)
+		missing("with one that is dead", "calls between 2027-03-10T12:31:09Z and 2027-03-10T12:32:10Z are missing: an instance ended without writing its last counts")
+		r.clock.pass(8 * 24 * time.Hour)
+		r.flush(t)
+		missing("a week later", "")
+		r.failing.Store(&outage{r.clock.now(), fmt.Errorf("no connection")})
+		missing("while the database is away", "the counts cannot be read: the database is away since 2027-03-18T12:32:10Z: no connection")
+		r.failing.Store(nil)
+	})
+}
+
+// A release is remembered, once, for its sunset.
+func TestReleases(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		at := &clock{t: noon}
+		r := begin(t, cfg, at)
+		sunset := noon.Add(-time.Hour).Truncate(time.Second)
+		if got, err := r.Released("v1", sunset); err != nil || !got.IsZero() {
+			t.Errorf("got %s, %v before a release", got, err)
+		}
+		for range 2 {
+			if err := r.Release("v1", sunset); err != nil {
+				t.Fatal(err)
+			}
+			at.pass(time.Hour)
+		}
+		if cfg.DB != "" {
+			r.close()
+			r = begin(t, cfg, at)
+		}
+		if got, err := r.Released("v1", sunset); err != nil || !got.Equal(noon) {
+			t.Errorf("got %s, %v, want the time of the first release", got, err)
+		}
+		for version, sunset := range map[string]time.Time{"v3": sunset, "v1": sunset.Add(time.Second)} {
+			if got, err := r.Released(version, sunset); err != nil || !got.IsZero() {
+				t.Errorf("%s at %s: got %s, %v, want no release", version, sunset, got, err)
+			}
+		}
+	})
+}
+
+// Instances that follow different plans, or whose clocks differ, are told.
+func TestInstancesDisagree(t *testing.T) {
+	cfg := Config{DB: postgres(t).fresh(t)}
+	a, b := begin(t, cfg, &clock{t: noon}), begin(t, cfg, &clock{t: noon})
+	a.Follow("aaaa")
+	b.Follow("aaaa")
+	a.flush(t)
+	b.flush(t)
+	a.flush(t)
+	if got := a.Notes(); len(got) != 0 || a.Plans() != 1 {
+		t.Errorf("got %q and %d plans while they agree", got, a.Plans())
+	}
+	b.Follow("")
+	b.flush(t)
+	a.flush(t)
+	if got := strings.Join(a.Notes(), "\n"); !strings.Contains(got, "instances follow different plans") || !strings.Contains(got, "follows aaaa") || !strings.Contains(got, "follows no plan") || a.Plans() != 2 {
+		t.Errorf("got %q and %d plans, want both named", got, a.Plans())
+	}
+	b.Follow("aaaa")
+	b.clock.pass(45 * time.Second)
+	b.flush(t)
+	a.flush(t)
+	if got := strings.Join(a.Notes(), "\n"); !strings.Contains(got, "is ahead of this one by 45s") {
+		t.Errorf("got %q, want the clock that is ahead", got)
+	}
+}
+
+// A database of the first release is taken over with its names and counts.
+func TestMigration(t *testing.T) {
+	old := func(t *testing.T, cfg Config) {
+		s, err := open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		first, err := schema.ReadFile("schema/1.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hour := noon.Truncate(time.Hour).Unix()
+		for _, statement := range []string{
+			"create table usage_migrations (number bigint primary key)", string(first), "insert into usage_migrations values (1)",
+			fmt.Sprintf("insert into usage_meta values ('since', '%d'), ('folded', '')", hour-9*day),
+			fmt.Sprintf("insert into usage_calls values (%d, 'v1', 'origin https://a.example', 'served', 'same', '', '', 4), (%d, 'v1', 'origin https://b.example', 'refused', '', '', '', 2)", hour, hour),
+			fmt.Sprintf("insert into usage_totals values (%d, 'v1', 'served', 4), (%d, 'v1', 'refused', 2)", hour, hour),
+			fmt.Sprintf("insert into usage_clients values ('v1', 'origin https://a.example', 'served', %d, %d), ('v1', 'origin https://b.example', 'refused', %d, %d)", hour, hour, hour, hour),
+		} {
+			if _, err := s.Exec(statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+	}
+	test := func(t *testing.T, cfg Config) {
+		old(t, cfg)
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://a.example", 1)
+		r.flush(t)
+		report := r.report(t)
+		if len(report.Clients) != 2 || report.Clients[0].Calls90 != 5 || report.Clients[1].Client != "origin https://b.example" || report.Clients[1].Last410.IsZero() {
+			t.Errorf("got %+v, want a client with 5 calls and one that was refused", report.Clients)
+		}
+		if got := r.Evidence("v1", 7); got != (lifecycle.Evidence{Clients: 2, Calls: 7}) {
+			t.Errorf("got %+v, want both clients and all calls", got)
+		}
+	}
+	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+}

@@ -1,0 +1,195 @@
+package usage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+)
+
+// plan parses a plan for v1 with one window.
+func plan(t testing.TB, from, to time.Time, share float64, exempt string) *lifecycle.Plan {
+	t.Helper()
+	p, err := lifecycle.Parse([]byte(fmt.Sprintf(`{"versions": {"v1": {"deprecated": "2026-01-01T00:00:00Z", "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/m",
+		"brownouts": [{"from": %q, "to": %q, "share": %g}], "exempt": [%s]}}}`,
+		to.Add(30*24*time.Hour).Format(time.RFC3339), from.Format(time.RFC3339), to.Format(time.RFC3339), share, exempt)), []string{"v3", "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (r *rig) simulate(t testing.TB, p *lifecycle.Plan) Simulation {
+	t.Helper()
+	r.flush(t)
+	s, err := r.Simulate(t.Context(), p)
+	if err != nil {
+		t.Error(err)
+		t.FailNow()
+	}
+	return s
+}
+
+// habit is a client that calls at the same times every week.
+type habit struct {
+	who   caller.Caller
+	hours []int // of the week
+	calls int
+}
+
+// habits are clients of every kind.
+func habits(n int) (all []habit) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		h := habit{who: caller.Caller{Agent: "curl", Addr: netip.AddrFrom4([4]byte{10, byte(i), 0, 1})}, calls: 1 + random.IntN(5)}
+		if i%2 == 0 {
+			h.who.Origin = fmt.Sprintf("https://wallet-%d.example", i)
+		}
+		for range 1 + random.IntN(40) {
+			h.hours = append(h.hours, random.IntN(7*24))
+		}
+		slices.Sort(h.hours)
+		h.hours = slices.Compact(h.hours)
+		all = append(all, h)
+	}
+	return all
+}
+
+// live has the clients call for some weeks, and lets a plan refuse them. It returns
+// the names that a brownout refused.
+func (r *rig) live(t testing.TB, clients []habit, weeks int, p *lifecycle.Plan) map[string]int {
+	t.Helper()
+	refused := map[string]int{}
+	for range weeks * 7 * 24 {
+		now := r.clock.now()
+		hour := int(now.Unix() / 3600 % (7 * 24))
+		schedule := p.Versions["v1"]
+		window, planned := schedule.NextBrownout(now)
+		for _, h := range clients {
+			if !slices.Contains(h.hours, hour) {
+				continue
+			}
+			e := gateway.Event{Time: now, Version: "v1", Caller: h.who, Client: r.Name(h.who.Identity()), Pair: pair, Exempt: schedule.Exempts(h.who)}
+			if planned && !now.Before(window.From) && schedule.Hits("v1", window.Share, h.who) {
+				e.Pair, e.Quotes, e.Code = nil, true, "VERSION_BROWNOUT"
+				refused[e.Client] += h.calls
+			}
+			for range h.calls {
+				r.Observe(&e)
+			}
+		}
+		if now.Hour() == 23 {
+			r.flush(t)
+		}
+		r.clock.pass(time.Hour)
+	}
+	r.flush(t)
+	return refused
+}
+
+// The prediction is the set: after four weeks of habits, the clients that a window
+// is predicted to refuse are those that it then does refuse, and so are the calls.
+// Some of the hours are folded into days by then.
+func TestPredictionIsTheSet(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		start := noon.Truncate(time.Hour)
+		clients := habits(120)
+		exempt := `"origin:https://wallet-4.example", "10.8.0.0/16", "10.9.0.0/16"`
+		from := start.Add(4*7*24*time.Hour + 30*time.Hour)
+		p := plan(t, from, from.Add(5*time.Hour), 0.4, exempt)
+		r := begin(t, cfg, &clock{t: start})
+		if got := r.live(t, clients, 4, p); len(got) != 0 {
+			t.Fatalf("got %v refused before the window", got)
+		}
+		s := r.simulate(t, p)
+		predicted := s.Windows[0]
+		refused := r.live(t, clients, 1, p)
+		var names []string
+		calls := 0
+		for name, n := range refused {
+			names, calls = append(names, name), calls+n
+		}
+		slices.Sort(names)
+		got := slices.Sorted(slices.Values(predicted.Names))
+		if !slices.Equal(got, names) || len(names) < 5 || len(names) == len(clients) {
+			t.Errorf("predicted %d clients\n%q\nand %d were refused\n%q", len(got), got, len(names), names)
+		}
+		if predicted.Clients != len(names) {
+			t.Errorf("got %d clients and %d names", predicted.Clients, len(predicted.Names))
+		}
+		if least, most := uint64(calls*7/10), uint64(calls*13/10+1); predicted.Calls < least || predicted.Calls > most { // calls of folded days are spread evenly
+			t.Errorf("predicted %d calls, and %d were refused", predicted.Calls, calls)
+		}
+		if sunset := s.Sunset["v1"]; sunset.Clients != len(clients) || sunset.Calls == 0 {
+			t.Errorf("got %+v at the sunset, want all %d clients", sunset, len(clients))
+		}
+		if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "exempt networks spare the clients that the plan in force spared") {
+			t.Errorf("got notes %q, want one about exempt networks", s.Notes)
+		}
+	})
+}
+
+// With less than four weeks recorded, the average is of what there is.
+func TestSimulateWithLittle(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon.Truncate(time.Hour)})
+	window := noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
+	p := plan(t, window, window.Add(30*time.Minute), 1, "")
+	if s := r.simulate(t, p); s.Windows[0].Clients != 0 || s.Windows[0].Calls != 0 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "counted only since") {
+		t.Errorf("got %+v of nothing", s)
+	}
+	r.call("origin https://a.example", 10)
+	r.call("client Acme", 2)
+	r.call("network #0011223344556677", 4)
+	r.clock.pass(24 * time.Hour)
+	s := r.simulate(t, p)
+	if hit := s.Windows[0]; hit.Clients != 3 || hit.Calls != 8 || hit.Known != 1 || !slices.Equal(hit.Names, []string{"client Acme", "origin https://a.example", "network #0011223344556677"}) {
+		t.Errorf("got %+v, want half the calls of the hour, and the known client first", hit)
+	}
+	var out strings.Builder
+	if err := s.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"note: the counts of four weeks are incomplete: calls are counted only since 2027-03-10T12:00:00Z",
+		"v1 from 2027-03-17T12:00:00Z to 2027-03-17T12:30:00Z, 100 % of clients\n  would refuse 3 clients, 1 of them known, and about 8 calls\n    Acme\n    origin https://a.example\n",
+		"v1 from its sunset on, 2027-04-16T12:30:00Z\n  would refuse 3 clients, 1 of them known, and about 16 calls a day\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing from\n%s", want, out.String())
+		}
+	}
+}
+
+// A reader reads what a running service has written.
+func TestOpen(t *testing.T) {
+	test := func(t *testing.T, cfg Config) {
+		if _, err := Open(t.Context(), cfg, Options{}); err == nil {
+			t.Error("got no error for a database that no service has written to")
+		}
+		r := begin(t, cfg, &clock{t: noon})
+		r.call("origin https://a.example", 3)
+		r.flush(t)
+		reader, err := Open(t.Context(), cfg, Options{Versions: []string{"v3", "v1"}, Current: "v3", Now: r.clock.now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reader.Close()
+		report, err := reader.Report(t.Context(), Query{})
+		if err != nil || len(report.Clients) != 1 || report.Versions[1].Day.Calls != 3 {
+			t.Errorf("got %+v, %v", report, err)
+		}
+	}
+	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}) })
+	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+	if _, err := Open(t.Context(), Config{}, Options{}); err != ErrNothingRecorded {
+		t.Errorf("got %v without a database", err)
+	}
+}

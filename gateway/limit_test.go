@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // TestOneBudgetForAllVersions spends a budget across every version and finds
@@ -52,6 +53,25 @@ func TestOneBudgetForAllVersions(t *testing.T) {
 	gw.ServeHTTP(w, other)
 	if w.Code != http.StatusOK {
 		t.Errorf("another client got %d", w.Code)
+	}
+}
+
+// TestPolledRoutesLeaveHalfOfTheBudget: a client that polls can still quote.
+func TestPolledRoutesLeaveHalfOfTheBudget(t *testing.T) {
+	all := modules()
+	all[0].Routes = append(all[0].Routes, web.Route{Path: "/v3/polled", Polled: true, Handle: func(w http.ResponseWriter, _ *http.Request) error {
+		return web.JSON(w, http.StatusOK, "not yet")
+	}})
+	gw := mount(t, setup{modules: all, budget: limit.Config{PerMinute: 6}})
+	got := map[string]int{}
+	for range 10 {
+		got["polled"] += 1 - ask(gw, "/v3/polled").Code/http.StatusTooManyRequests
+	}
+	for range 10 {
+		got["others"] += 1 - ask(gw, "/v3/app/routers").Code/http.StatusTooManyRequests
+	}
+	if got["polled"] != 3 || got["others"] != 3 {
+		t.Errorf("got %v, want 3 of each", got)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -55,7 +56,7 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
 		g.identify(t, r, m, route)
-		if e := g.admit(w.Header(), r, t, route.Free); e != nil {
+		if e := g.admit(w.Header(), r, t, route); e != nil {
 			g.fail(w, r, e)
 			return
 		}
@@ -68,15 +69,15 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 // admit returns why a request is refused, or nil: its version is in a brownout or
 // retired, or its client has no budget left. Free routes are never refused and do
 // not count against the budget.
-func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, free bool) *fault.Error {
+func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
 	gone := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
 	switch {
-	case free:
+	case route.Free:
 		return nil
 	case gone != nil:
 		return gone
 	}
-	return g.limiter.Admit(t, h, t.event.Caller.Addr)
+	return g.limiter.Admit(t, h, limit.Address(t.event.Caller.Addr), route.Polled)
 }
 
 // revision is the revision that a request names, by header or by its host.

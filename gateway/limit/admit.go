@@ -1,10 +1,10 @@
 package limit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/go-chi/httprate"
@@ -23,31 +23,34 @@ var (
 // Redis, rounded up.
 const longestWait = 61
 
-// Admit counts a request against the budget of the client at an address. It
-// sets RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, the seconds
-// until the oldest counted request leaves the minute. If the request is refused,
-// it returns the reason and the time after which the next request passes. It does
-// not end early with its context, as a client that hangs up has still asked.
-func (l *Limiter) Admit(_ context.Context, h http.Header, from netip.Addr) *fault.Error {
+// Admit counts a request against the budget of a client. A polled request, one
+// that clients repeat until something has happened, may use half of the budget. It
+// sets RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, the seconds until
+// the oldest counted request leaves the minute; for a polled request they describe
+// the half. If the request is refused, it returns the reason and the time after
+// which the next request passes. It does not end early with its context, as a
+// client that hangs up has still asked.
+func (l *Limiter) Admit(_ context.Context, h http.Header, from Client, polled bool) *fault.Error {
 	if l.memory == nil {
 		return nil
 	}
-	if !from.IsValid() {
+	if !from.valid {
 		l.passWithoutAddress()
 		return nil
 	}
+	q := question{from.key, cmp.Or(from.perMinute, l.perMinute), polled}
 	c := l.counters.Get().(*budgetCounter)
-	refused := c.refuses(clientKeyOf(from))
+	refused := c.refuses(q)
 	used, wait := c.decision.used, int((c.decision.wait+time.Second-1)/time.Second)
 	l.counters.Put(c)
 	if !refused {
 		used++
 	}
-	h[headerLimit] = l.numbers[l.perMinute]
-	h[headerRemaining] = l.numbers[max(l.perMinute-used, 0)]
+	h[headerLimit] = l.numbers[q.most()]
+	h[headerRemaining] = l.numbers[max(q.most()-used, 0)]
 	h[headerReset] = l.numbers[min(wait, longestWait)]
 	if refused {
-		return l.fault(wait)
+		return q.fault(wait)
 	}
 	return nil
 }
@@ -59,9 +62,17 @@ func (l *Limiter) passWithoutAddress() {
 	})
 }
 
-func (l *Limiter) fault(wait int) *fault.Error {
-	e := fault.New(fault.RateLimited, "The limit is %s a minute from one address; the next one passes in %s",
-		count(l.perMinute, "request"), count(wait, "second"))
+func (q question) fault(wait int) *fault.Error {
+	sentence := "The limit is %s a minute from one address; the next one passes in %s"
+	switch onKey := q.client.isAPIKey(); {
+	case onKey && q.polled:
+		sentence = "The limit is %s a minute for this path with this key; the next one passes in %s"
+	case onKey:
+		sentence = "The limit is %s a minute with this key; the next one passes in %s"
+	case q.polled:
+		sentence = "The limit is %s a minute for this path from one address; the next one passes in %s"
+	}
+	e := fault.New(fault.RateLimited, sentence, count(q.most(), "request"), count(wait, "second"))
 	e.RetryAfter = time.Duration(wait) * time.Second
 	return e
 }
@@ -78,14 +89,14 @@ func count(n int, noun string) string {
 // should wait for Redis to answer another; and httprate does not tell its counter
 // which client it asks about.
 //
-// httprate estimates a rolling window from two fixed ones. Get decides and
-// counts in one step. It returns the true count as the current window and 0 as
-// the previous one, so that the estimate is exact. Increment then has nothing to
-// do.
+// httprate estimates a rolling window from two fixed ones, with one limit for
+// all. Get decides and counts in one step. It returns as the current window what
+// makes httprate decide the same, and 0 as the previous one. Increment then has
+// nothing to do.
 type budgetCounter struct {
 	limiter  *Limiter
 	rate     *httprate.RateLimiter
-	client   clientKey
+	question question
 	decision decision
 }
 
@@ -99,8 +110,8 @@ func newBudgetCounter(l *Limiter) *budgetCounter {
 
 // refuses asks httprate. It needs no real request: httprate reads only what its
 // own middleware puts there. Of the response it writes only headers.
-func (c *budgetCounter) refuses(who clientKey) bool {
-	c.client = who
+func (c *budgetCounter) refuses(q question) bool {
+	c.question = q
 	return c.rate.OnLimit(nil, &noRequest, "")
 }
 
@@ -108,8 +119,11 @@ var noRequest http.Request
 
 // Get implements httprate.LimitCounter.
 func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
-	c.decision = c.limiter.decide(c.client)
-	return min(c.decision.used, c.limiter.perMinute), 0, nil
+	c.decision = c.limiter.decide(c.question)
+	if !c.decision.allowed {
+		return c.limiter.perMinute, 0, nil
+	}
+	return min(c.decision.used, c.limiter.perMinute-1), 0, nil
 }
 
 // Config implements httprate.LimitCounter.

@@ -61,12 +61,12 @@ func TestADisorderedLog(t *testing.T) {
 	s.write(aliceKey, 15, time.Second)
 	s.write(aliceKey, 10, -time.Hour)
 	s.write(aliceKey, 10, time.Hour)
-	v, ok := l.redis.take(clientKeyOf(peerOf(alice)))
+	v, ok := l.redis.take(asked(clientKeyOf(peerOf(alice)), 30))
 	if !ok || v.allowed || v.used != 50 || v.wait <= 0 || v.wait > window {
 		t.Errorf("got %+v, %v, want a refusal for a minute at most", v, ok)
 	}
 	s.pass(aliceKey, window)
-	if v, ok := l.redis.take(clientKeyOf(peerOf(alice))); !ok || !v.allowed {
+	if v, ok := l.redis.take(asked(clientKeyOf(peerOf(alice)), 30)); !ok || !v.allowed {
 		t.Errorf("got %+v, %v after a minute, want it allowed", v, ok)
 	}
 }

@@ -28,13 +28,13 @@ type batcher struct {
 	ended sync.WaitGroup
 }
 
-// runBatch asks Redis about clients and sets the answer of each, before the
+// runBatch puts questions to Redis and sets the answer of each, before the
 // deadline.
-type runBatch func(deadline time.Time, clients []clientKey, answers []answer)
+type runBatch func(deadline time.Time, questions []question, answers []answer)
 
-// ask is one question.
+// ask is one question and where its answer goes.
 type ask struct {
-	client   clientKey
+	question question
 	deadline time.Time
 	answer   chan answer // has room for one
 	timer    *time.Timer // for the deadline
@@ -64,11 +64,11 @@ func startBatcher(run runBatch) *batcher {
 	return b
 }
 
-// ask waits for the answer about a client. It returns false if there was none in
+// ask waits for the answer to a question. It returns false if there was none in
 // time.
-func (b *batcher) ask(c clientKey, timeout time.Duration) (answer, bool) {
+func (b *batcher) ask(q question, timeout time.Duration) (answer, bool) {
 	a := b.asks.Get().(*ask)
-	a.client, a.deadline = c, time.Now().Add(timeout)
+	a.question, a.deadline = q, time.Now().Add(timeout)
 	a.timer.Reset(timeout)
 	select {
 	case b.queue <- a:
@@ -88,7 +88,7 @@ func (b *batcher) ask(c clientKey, timeout time.Duration) (answer, bool) {
 
 func (b *batcher) work() {
 	batch := make([]*ask, 0, maxBatch)
-	clients := make([]clientKey, 0, maxBatch)
+	questions := make([]question, 0, maxBatch)
 	answers := make([]answer, maxBatch)
 	endTurn := func() { <-b.turn }
 	for {
@@ -101,12 +101,12 @@ func (b *batcher) work() {
 			batch = b.gather(append(batch[:0], a))
 		}
 		longest := time.AfterFunc(patience, endTurn)
-		clients = clients[:0]
+		questions = questions[:0]
 		for i, a := range batch {
-			clients = append(clients, a.client)
+			questions = append(questions, a.question)
 			answers[i] = answer{}
 		}
-		b.run(batch[0].deadline, clients, answers[:len(batch)])
+		b.run(batch[0].deadline, questions, answers[:len(batch)])
 		if longest.Stop() {
 			endTurn()
 		}

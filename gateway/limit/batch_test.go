@@ -12,11 +12,11 @@ type slowRedis struct {
 	release chan struct{}
 }
 
-func (s *slowRedis) run(_ time.Time, clients []clientKey, answers []answer) {
-	s.started <- len(clients)
+func (s *slowRedis) run(_ time.Time, questions []question, answers []answer) {
+	s.started <- len(questions)
 	<-s.release
-	for i, c := range clients {
-		answers[i] = answer{decision{used: int(c)}, true}
+	for i, q := range questions {
+		answers[i] = answer{decision{used: int(q.client)}, true}
 	}
 }
 
@@ -35,7 +35,7 @@ func TestBatches(t *testing.T) {
 	var wg sync.WaitGroup
 	ask := func(c clientKey) {
 		wg.Go(func() {
-			if got, ok := b.ask(c, time.Minute); !ok || !got.ok || got.decision.used != int(c) {
+			if got, ok := b.ask(asked(c, 30), time.Minute); !ok || !got.ok || got.decision.used != int(c) {
 				t.Errorf("client %d: got %+v, %v", c, got, ok)
 			}
 		})
@@ -60,11 +60,11 @@ func TestBatches(t *testing.T) {
 // Nobody waits longer than its timeout, whether its question was sent or not.
 func TestBatchesThatAreLate(t *testing.T) {
 	s, b := startSlowBatcher(t)
-	const asked = 2*maxBatch + batchesAtOnce
+	const waiting = 2*maxBatch + batchesAtOnce
 	var wg sync.WaitGroup
-	for i := range asked {
+	for i := range waiting {
 		wg.Go(func() {
-			if got, ok := b.ask(clientKey(i), 20*time.Millisecond); ok {
+			if got, ok := b.ask(asked(clientKey(i), 30), 20*time.Millisecond); ok {
 				t.Errorf("client %d: got %+v, want no answer", i, got)
 			}
 		})
@@ -72,7 +72,7 @@ func TestBatchesThatAreLate(t *testing.T) {
 	wg.Wait()
 	close(s.release)
 	for i := range 10 { // the late answers went nowhere
-		if got, ok := b.ask(clientKey(1000+i), time.Minute); !ok || got.decision.used != 1000+i {
+		if got, ok := b.ask(asked(clientKey(1000+i), 30), time.Minute); !ok || got.decision.used != 1000+i {
 			t.Errorf("client %d: got %+v, %v", 1000+i, got, ok)
 		}
 	}

@@ -44,7 +44,9 @@ func BenchmarkAdmit(b *testing.B) {
 			return httprate.CanonicalizeIP(peer(r).String()), nil
 		}, httprate.WithLimitHandler(ok))
 		for name, h := range map[string]http.HandlerFunc{
-			"limit":    func(w http.ResponseWriter, r *http.Request) { l.Admit(r.Context(), w.Header(), peer(r)) },
+			"limit": func(w http.ResponseWriter, r *http.Request) {
+				l.Admit(r.Context(), w.Header(), Address(peer(r)), false)
+			},
 			"httprate": bare(ok).ServeHTTP,
 		} {
 			b.Run(name+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
@@ -69,12 +71,12 @@ func BenchmarkFlood(b *testing.B) {
 	m := newMemory(30)
 	c := clientKey(0)
 	for ; c < 500_000; c++ {
-		m.take(c, 0)
+		m.take(asked(c, 30), 0)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		c++
-		m.take(c, 0)
+		m.take(asked(c, 30), 0)
 	}
 }
 
@@ -92,7 +94,7 @@ func BenchmarkRedis(b *testing.B) {
 	var next atomic.Uint64
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.decide(clientKey(next.Add(1)))
+			l.decide(asked(clientKey(next.Add(1)), 30))
 		}
 	})
 	if got := l.Stats(); got.Backend != Redis || got.Refused != 0 {

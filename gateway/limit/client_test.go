@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 )
@@ -30,5 +31,12 @@ func TestClientOf(t *testing.T) {
 			t.Errorf("%s and %s are one client, want two", s, other)
 		}
 		seen[c] = s
+	}
+	for _, id := range []uint64{0, 1, 1<<52 - 1} {
+		c := Key(id, 0).key
+		if other, ok := seen[c]; ok || c.String() != fmt.Sprintf("key:%013x", id) {
+			t.Errorf("the key %d is %q, and the same client as %q", id, c, other)
+		}
+		seen[c] = c.String()
 	}
 }

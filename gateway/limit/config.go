@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	maxPerMinute = 1000 // keeps the log of one client small
-	maxPrefix    = 64   // bytes; it is part of every key in Redis
+	// MaxPerMinute is the highest limit. It keeps the log of one client small.
+	MaxPerMinute = 1000
+
+	maxPrefix = 64 // bytes; it is part of every key in Redis
 )
 
 // Config is read from the environment. Its zero value does not limit.
@@ -26,8 +28,8 @@ type Config struct {
 // repeats REDIS_URL, which may hold a password.
 func (c Config) Validate() error {
 	var problems []error
-	if c.PerMinute < 0 || c.PerMinute > maxPerMinute {
-		problems = append(problems, fmt.Errorf("RATE_LIMIT: %d is not a number of requests a minute from 1 to %d, or 0 for no limit", c.PerMinute, maxPerMinute))
+	if c.PerMinute < 0 || c.PerMinute > MaxPerMinute {
+		problems = append(problems, fmt.Errorf("RATE_LIMIT: %d is not a number of requests a minute from 1 to %d, or 0 for no limit", c.PerMinute, MaxPerMinute))
 	}
 	if c.RedisURL != "" {
 		if _, err := parseRedisURL(c.RedisURL); err != nil {

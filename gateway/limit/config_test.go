@@ -29,7 +29,7 @@ func TestValidateAccepts(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"zero value":      {},
 		"default":         {PerMinute: 30},
-		"highest":         {PerMinute: maxPerMinute},
+		"highest":         {PerMinute: MaxPerMinute},
 		"redis":           {PerMinute: 30, RedisURL: "redis://localhost:6379/0"},
 		"redis with TLS":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@redis.example:6380/2?pool_size=5"},
 		"redis on a unix": {PerMinute: 30, RedisURL: "unix:///run/redis.sock?db=1"},
@@ -67,7 +67,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 
 func TestValidateRefuses(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"too high a limit":         {PerMinute: maxPerMinute + 1},
+		"too high a limit":         {PerMinute: MaxPerMinute + 1},
 		"redis without scheme":     {RedisURL: "localhost:6379"},
 		"redis port":               {RedisURL: "redis://localhost:70000"},
 		"redis database":           {RedisURL: "redis://localhost/-1"},

@@ -68,12 +68,15 @@ func start(t testing.TB, cfg Config, log *slog.Logger, c *clock, p timeouts) *Li
 // guarded answers 200 to requests that l admits, and refuses others as the gateway does.
 func guarded(l *Limiter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if e := l.Admit(r.Context(), w.Header(), peer(r)); e != nil {
+		if e := l.Admit(r.Context(), w.Header(), Address(peer(r)), false); e != nil {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 			http.Error(w, e.Error(), http.StatusTooManyRequests)
 		}
 	})
 }
+
+// asked is an ordinary request of a client.
+func asked(c clientKey, limit int) question { return question{client: c, limit: limit} }
 
 func get(h http.Handler, peer string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/v3/swap/quote", nil)

@@ -5,13 +5,20 @@
 // stays within it is never refused. Refused requests do not count. All routes
 // that share a Limiter share one budget per client.
 //
-// A client is an IPv4 address or an IPv6 /64. A request from a peer without an
-// address (a unix socket) passes uncounted, since different clients must not
-// share a budget.
+// A client is an IPv4 address or an IPv6 /64, or the holder of an API key, which
+// has a budget of its own wherever it calls from, with a limit of its own. A request
+// from a peer without an address (a unix socket) passes uncounted, since different
+// clients must not share a budget.
+//
+// Some requests are polled: clients repeat them until something has happened. They
+// count like all others, but may use at most half of the budget (all of a budget of
+// one), so that polling never uses up what other requests need. Other requests may
+// use all that is left. A log marks each request that was polled, so that both
+// limits are exact.
 //
 // # Memory
 //
-// The times of a client's accepted requests are kept in 16 ns ticks, four bytes
+// The times of a client's accepted requests are kept in 32 ns ticks, four bytes
 // each: about 215 bytes for a client with all of 30 requests, about 95 for one
 // with a single request. All clients together stay below 24 MiB, which is a
 // ceiling of 101,856 clients at the default limit. At the ceiling, a new client
@@ -20,6 +27,8 @@
 // gets back one request. If every client was seen again within the minute, the
 // new one passes uncounted. So a flood of addresses displaces only itself and
 // never the count of an established client, and new clients are always served.
+// API keys with a limit above the configured one take more: five bytes for each
+// request above it.
 //
 // # Several instances
 //
@@ -68,7 +77,7 @@ type Limiter struct {
 	memory   *memory       // nil when limiting is off
 	redis    *redisCounter // nil without Redis
 	counters sync.Pool     // of *counter
-	numbers  [][]string    // as header values, up to the largest there is
+	numbers  [][]string    // as header values, up to the highest limit there is
 
 	allowed, refused, uncounted atomic.Uint64
 	warnedNoAddress             sync.Once
@@ -99,7 +108,7 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 	}
 	l.memory = newMemory(cfg.PerMinute)
 	l.counters.New = func() any { return newBudgetCounter(l) }
-	for n := range max(cfg.PerMinute, longestWait) + 1 {
+	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
 	if cfg.RedisURL != "" {
@@ -116,15 +125,15 @@ func (l *Limiter) Close() error {
 	return l.redis.close()
 }
 
-// decide counts one request of c, or refuses it. It asks the memory first. What
-// this instance accepted is part of what all instances accepted, so a refusal by
-// the memory is final. A request that the memory accepted is already counted if
-// Redis fails.
-func (l *Limiter) decide(c clientKey) decision {
+// decide counts one request, or refuses it. It asks the memory first. What this
+// instance accepted is part of what all instances accepted, so a refusal by the
+// memory is final. A request that the memory accepted is already counted if Redis
+// fails.
+func (l *Limiter) decide(q question) decision {
 	now := l.ticks()
-	v := l.memory.take(c, now)
+	v := l.memory.take(q, now)
 	if l.redis != nil {
-		v = l.askRedis(c, v)
+		v = l.askRedis(q, v)
 	}
 	switch {
 	case !v.allowed:
@@ -138,19 +147,19 @@ func (l *Limiter) decide(c clientKey) decision {
 	return v
 }
 
-func (l *Limiter) askRedis(c clientKey, own decision) decision {
+func (l *Limiter) askRedis(q question, own decision) decision {
 	if !own.allowed {
 		// Redis may have counted the same requests one round trip later.
 		own.wait += l.redis.timeouts.request
 		return own
 	}
-	all, ok := l.redis.take(c)
+	all, ok := l.redis.take(q)
 	switch {
 	case !ok:
 		return own
 	case !all.allowed:
 		if !own.uncounted {
-			l.memory.giveBack(c, own.at)
+			l.memory.giveBack(q, own.at)
 		}
 		return all
 	case own.used > all.used: // Redis has lost its data

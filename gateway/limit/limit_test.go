@@ -119,7 +119,7 @@ func TestTheDeniedRequestIsExplained(t *testing.T) {
 			if e != nil {
 				t.Fatalf("refused early: %v", e)
 			}
-			e = l.Admit(t.Context(), http.Header{}, netip.MustParseAddr("203.0.113.1"))
+			e = l.Admit(t.Context(), http.Header{}, Address(netip.MustParseAddr("203.0.113.1")), false)
 		}
 		if e == nil {
 			t.Fatal("got no refusal")

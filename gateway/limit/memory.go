@@ -7,10 +7,10 @@ import (
 
 const (
 	// tick is the resolution of the clock. It is coarse enough that a minute of
-	// ticks fits into 32 bits.
-	tick        = 16 * time.Nanosecond
+	// ticks fits into 31 bits, beside a mark.
+	tick        = 32 * time.Nanosecond
 	windowTicks = int64(window / tick)
-	_           = uint32(windowTicks)
+	_           = int32(windowTicks)
 
 	memoryBudget = 24 << 20
 	shardCount   = 32
@@ -24,7 +24,7 @@ func clientBytes(perMinute int) int { return 112 + 4*perMinute*9/8 }
 type decision struct {
 	allowed   bool
 	uncounted bool          // allowed because there was no room to count it
-	used      int           // requests counted within the minute, this one excluded
+	used      int           // of question.most, this request excluded
 	wait      time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
 	at        int64         // tick at which memory counted it
 }
@@ -32,13 +32,12 @@ type decision struct {
 // memory counts clients in this process. A hash that no client can predict
 // spreads them over the shards.
 type memory struct {
-	perMinute int
-	seed      maphash.Seed
-	shards    [shardCount]shard
+	seed   maphash.Seed
+	shards [shardCount]shard
 }
 
 func newMemory(perMinute int) *memory {
-	m := &memory{perMinute: perMinute, seed: maphash.MakeSeed()}
+	m := &memory{seed: maphash.MakeSeed()}
 	room := memoryBudget / clientBytes(perMinute) / shardCount
 	for i := range m.shards {
 		m.shards[i].init(room)
@@ -50,12 +49,12 @@ func (m *memory) shard(c clientKey) *shard {
 	return &m.shards[maphash.Comparable(m.seed, c)%shardCount]
 }
 
-// take counts a request of c at tick now, or refuses it.
-func (m *memory) take(c clientKey, now int64) decision {
-	s := m.shard(c)
+// take counts a request at tick now, or refuses it.
+func (m *memory) take(q question, now int64) decision {
+	s := m.shard(q.client)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log := s.find(c, now)
+	log := s.find(q, now)
 	if log == nil {
 		return decision{allowed: true, uncounted: true, wait: window}
 	}
@@ -64,24 +63,30 @@ func (m *memory) take(c clientKey, now int64) decision {
 	now = max(now, log.last)
 	log.forget(now)
 	used := len(log.times)
-	if used >= m.perMinute {
-		return decision{used: used, wait: log.wait(now)}
+	leaves := used - q.limit // which one has to leave before this may pass, if not negative
+	if q.polled {
+		polled, oldest := log.polled(half(q.limit))
+		leaves = max(leaves, oldest)
+		used = max(polled, used-(q.limit-half(q.limit)))
 	}
-	log.add(now, m.perMinute)
+	if leaves >= 0 {
+		return decision{used: used, wait: log.wait(leaves, now)}
+	}
+	log.add(now, q)
 	s.accepted(log)
-	return decision{allowed: true, used: used, wait: log.wait(now), at: now}
+	return decision{allowed: true, used: used, wait: log.wait(0, now), at: now}
 }
 
-// giveBack undoes the take of c that was counted at tick at.
-func (m *memory) giveBack(c clientKey, at int64) {
-	s := m.shard(c)
+// giveBack undoes the take of a request that was counted at tick at.
+func (m *memory) giveBack(q question, at int64) {
+	s := m.shard(q.client)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log := s.logs[c]
+	log := s.logs[q.client]
 	if log == nil {
 		return
 	}
-	if log.remove(at); len(log.times) == 0 {
+	if log.remove(stamp(at, q.polled)); len(log.times) == 0 {
 		s.drop(log)
 	} else {
 		s.accepted(log)

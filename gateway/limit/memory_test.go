@@ -30,7 +30,7 @@ func (m model) take(c clientKey, now int64, perMinute int) (allowed bool, used i
 
 func TestMemoryAgreesWithTheModel(t *testing.T) {
 	gaps := []int64{0, 1, 1000, windowTicks / 30, windowTicks/30 - 1, windowTicks - 1, windowTicks, windowTicks + 1,
-		1<<32 - windowTicks, 1<<32 - 1, 1 << 32, 1<<32 + 1, 3 << 32}
+		1<<31 - windowTicks, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1 << 32, 3 << 32}
 	for _, perMinute := range []int{1, 2, 3, 30, 31} {
 		t.Run(fmt.Sprint(perMinute), func(t *testing.T) {
 			seed := rand.Uint64()
@@ -44,13 +44,13 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 					now += rng.Int64N(windowTicks / 20)
 				}
 				c := clientKey(rng.IntN(5))
-				v := m.take(c, now)
+				v := m.take(asked(c, perMinute), now)
 				allowed, used, wait := want.take(c, now, perMinute)
 				if v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick || v.uncounted {
 					t.Fatalf("seed %d, step %d: got %+v, want allowed %v, used %d, wait %v", seed, step, v, allowed, used, time.Duration(wait)*tick)
 				}
 				if v.allowed && rng.IntN(4) == 0 {
-					m.giveBack(c, v.at)
+					m.giveBack(asked(c, perMinute), v.at)
 					want[c] = want[c][:len(want[c])-1]
 				}
 			}
@@ -60,21 +60,21 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 
 func TestGiveBackRestoresTheBudget(t *testing.T) {
 	m := newMemory(3)
-	first := m.take(1, 100)
-	second := m.take(1, 200)
-	m.take(1, 300)
-	m.giveBack(1, second.at)
-	if v := m.take(1, 400); !v.allowed || v.used != 2 {
+	first := m.take(asked(1, 3), 100)
+	second := m.take(asked(1, 3), 200)
+	m.take(asked(1, 3), 300)
+	m.giveBack(asked(1, 3), second.at)
+	if v := m.take(asked(1, 3), 400); !v.allowed || v.used != 2 {
 		t.Errorf("got %+v, want the third of three allowed", v)
 	}
-	if v := m.take(1, 400); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
+	if v := m.take(asked(1, 3), 400); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
 		t.Errorf("got %+v, want a refusal until the first leaves", v)
 	}
-	m.giveBack(2, 100) // an unknown client
-	m.giveBack(1, 999) // a tick without a request
-	m.giveBack(1, first.at)
-	m.giveBack(1, 300)
-	m.giveBack(1, 400)
+	m.giveBack(asked(2, 3), 100) // an unknown client
+	m.giveBack(asked(1, 3), 999) // a tick without a request
+	m.giveBack(asked(1, 3), first.at)
+	m.giveBack(asked(1, 3), 300)
+	m.giveBack(asked(1, 3), 400)
 	if got := m.clients(); got != 0 {
 		t.Errorf("got %d clients, want none left", got)
 	}
@@ -83,11 +83,11 @@ func TestGiveBackRestoresTheBudget(t *testing.T) {
 // The clock is read before the lock is had, so a later request may come first.
 func TestMemoryTakesALateClock(t *testing.T) {
 	m := newMemory(2)
-	m.take(1, 1000)
-	if v := m.take(1, 500); !v.allowed || v.at != 1000 {
+	m.take(asked(1, 2), 1000)
+	if v := m.take(asked(1, 2), 500); !v.allowed || v.at != 1000 {
 		t.Errorf("got %+v, want it counted at 1000", v)
 	}
-	if v := m.take(1, 700); v.allowed || v.wait != window {
+	if v := m.take(asked(1, 2), 700); v.allowed || v.wait != window {
 		t.Errorf("got %+v, want a refusal for a minute", v)
 	}
 }
@@ -97,12 +97,12 @@ func TestAMillionAddresses(t *testing.T) {
 	const established, newcomer, flood = clientKey(1), clientKey(2), 1_000_000
 	m := newMemory(30)
 	for i := range int64(30) {
-		m.take(established, i)
+		m.take(asked(established, 30), i)
 	}
 	now := int64(1000)
 	for i := range clientKey(flood) {
 		now++
-		if v := m.take(1000+i, now); !v.allowed || v.uncounted {
+		if v := m.take(asked(1000+i, 30), now); !v.allowed || v.uncounted {
 			t.Fatalf("address %d of the flood: got %+v, want it counted", i, v)
 		}
 		if got := m.clients; i%100_000 == 0 && got() > m.ceiling() {
@@ -110,12 +110,12 @@ func TestAMillionAddresses(t *testing.T) {
 		}
 		// Somebody new comes by during the flood, and is counted as ever.
 		if i >= flood/2 && i < flood/2+31 {
-			if v := m.take(newcomer, now); v.allowed != (i < flood/2+30) {
+			if v := m.take(asked(newcomer, 30), now); v.allowed != (i < flood/2+30) {
 				t.Fatalf("newcomer's request %d: got %+v", i-flood/2+1, v)
 			}
 		}
 	}
-	if v := m.take(established, now); v.allowed {
+	if v := m.take(asked(established, 30), now); v.allowed {
 		t.Errorf("got %+v, want the established client's count kept", v)
 	}
 	if got := m.clients(); got != m.ceiling() {
@@ -124,9 +124,9 @@ func TestAMillionAddresses(t *testing.T) {
 	// A minute later all of it makes room.
 	now += windowTicks
 	for i := range clientKey(2 * flood / 5) {
-		m.take(2*flood+i, now)
+		m.take(asked(2*flood+i, 30), now)
 	}
-	if v := m.take(established, now); !v.allowed || v.used != 0 {
+	if v := m.take(asked(established, 30), now); !v.allowed || v.used != 0 {
 		t.Errorf("got %+v, want a fresh budget", v)
 	}
 }
@@ -137,8 +137,8 @@ func fill(m *memory) {
 		m.shards[i].room = 2
 	}
 	for c := clientKey(1 << 40); m.clients() < m.ceiling(); c++ {
-		m.take(c, 0)
-		m.take(c, 0)
+		m.take(asked(c, 30), 0)
+		m.take(asked(c, 30), 0)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
 // over half of its entries take the memory of all.
 func TestMemoryStaysWithinItsBudget(t *testing.T) {
 	skipIfShort(t)
-	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {maxPerMinute, 513}} {
+	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {MaxPerMinute, 513}} {
 		t.Run(fmt.Sprintf("%d of %d", tt.requests, tt.perMinute), func(t *testing.T) {
 			before := heap()
 			m := newMemory(tt.perMinute)
@@ -182,7 +182,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 				for range 1000 {
 					c++
 					for range tt.requests {
-						m.take(c, 0)
+						m.take(asked(c, tt.perMinute), 0)
 					}
 				}
 			}

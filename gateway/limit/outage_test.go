@@ -46,7 +46,7 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 	fresh := func(b Backend) func() bool {
 		return func() bool {
 			newClient++
-			if v := l.decide(newClient); !v.allowed {
+			if v := l.decide(asked(newClient, 30)); !v.allowed {
 				t.Errorf("a newcomer: got %+v, want it allowed", v)
 			}
 			return l.Stats().Backend == b
@@ -163,11 +163,11 @@ func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
 	hangUp()
 	from := netip.MustParseAddr("203.0.113.1")
 	for range 30 {
-		if refused := l.Admit(ctx, http.Header{}, from); refused != nil {
+		if refused := l.Admit(ctx, http.Header{}, Address(from), false); refused != nil {
 			t.Fatalf("got %v, want it allowed", refused)
 		}
 	}
-	if refused := l.Admit(ctx, http.Header{}, from); refused == nil || !l.isOn(Redis)() {
+	if refused := l.Admit(ctx, http.Header{}, Address(from), false); refused == nil || !l.isOn(Redis)() {
 		t.Errorf("got %v on %s, want a refusal on Redis", refused, l.Stats().Backend)
 	}
 }

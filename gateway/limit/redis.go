@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,15 +26,14 @@ type timeouts struct {
 
 // redisCounter counts clients in Redis while Redis answers.
 type redisCounter struct {
-	redis     redis.UniversalClient
-	cluster   *redis.ClusterClient // the same, if it is a cluster
-	script    *redis.Script
-	prefix    string // of every key; the client's address follows
-	perMinute int
-	timeouts  timeouts
-	log       *slog.Logger
-	secrets   []string // what no log line may show
-	batches   *batcher
+	redis    redis.UniversalClient
+	cluster  *redis.ClusterClient // the same, if it is a cluster
+	script   *redis.Script
+	prefix   string // of every key; the client follows
+	timeouts timeouts
+	log      *slog.Logger
+	secrets  []string // what no log line may show
+	batches  *batcher
 
 	downSince  atomic.Pointer[time.Time] // nil while Redis answers
 	lastFailed atomic.Uint64             // the client whose request failed last
@@ -56,7 +56,6 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 		redis:     target.connect(t),
 		script:    redis.NewScript(takeScript),
 		prefix:    cfg.RedisPrefix + "limit:",
-		perMinute: cfg.PerMinute,
 		timeouts:  t,
 		log:       log,
 		secrets:   target.secrets(),
@@ -77,38 +76,38 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 
 func (r *redisCounter) up() bool { return r.downSince.Load() == nil }
 
-// take counts a request of c, or refuses it. It returns false if Redis does not
+// take counts a request, or refuses it. It returns false if Redis does not
 // answer, or not in a way that can be true. It does not know the request's
 // context: a client that hangs up must not look like a failure of Redis.
-func (r *redisCounter) take(c clientKey) (decision, bool) {
+func (r *redisCounter) take(q question) (decision, bool) {
 	if !r.up() {
 		return decision{}, false
 	}
-	a, answered := r.batches.ask(c, r.timeouts.request)
+	a, answered := r.batches.ask(q, r.timeouts.request)
 	if !answered {
-		r.lastFailed.Store(uint64(c))
+		r.lastFailed.Store(uint64(q.client))
 		r.fail(fmt.Errorf("no answer within %s", r.timeouts.request))
 		return decision{}, false
 	}
 	return a.decision, a.ok
 }
 
-// askAll asks Redis about a batch of clients.
-func (r *redisCounter) askAll(deadline time.Time, clients []clientKey, answers []answer) {
-	keys := make([]string, len(clients))
-	for i, c := range clients {
-		keys[i] = r.prefix + c.String()
+// askAll asks Redis a batch of questions.
+func (r *redisCounter) askAll(deadline time.Time, questions []question, answers []answer) {
+	keys := make([]string, len(questions))
+	for i, q := range questions {
+		keys[i] = r.prefix + q.client.String()
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	for i, got := range r.run(ctx, keys, r.perMinute, window) {
+	for i, got := range r.run(ctx, keys, questions, window) {
 		switch _, unusable := got.err.(unusableAnswer); {
 		case got.err == nil:
 			answers[i] = answer{got.decision, true}
 		case unusable:
 			r.suspect(got.err)
 		default:
-			r.lastFailed.Store(uint64(clients[i]))
+			r.lastFailed.Store(uint64(questions[i].client))
 			r.fail(got.err)
 		}
 	}
@@ -131,7 +130,8 @@ func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 		keys[i] = r.prefix + "probe:" + now + ":" + strconv.Itoa(i)
 	}
 	keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + clientKey(r.lastFailed.Load()).String() + "}"
-	for _, got := range r.run(ctx, keys, 1, time.Millisecond) {
+	questions := slices.Repeat([]question{{limit: 1}}, probeKeys)
+	for _, got := range r.run(ctx, keys, questions, time.Millisecond) {
 		if got.err != nil {
 			return got.err
 		}

@@ -27,15 +27,16 @@ type unusableAnswer struct{ error }
 
 // call is one run of the script.
 type call struct {
-	keys    []string
-	results []result
-	reply   *redis.IntSliceCmd
+	keys      []string
+	questions []question // one for each key
+	results   []result
+	reply     *redis.IntSliceCmd
 }
 
-// run runs the script for all keys in one round trip, or in two where a server
+// run runs the script for all questions in one round trip, or in two where a server
 // does not know the script yet. A cluster allows only one key a run, since the
 // keys are on different nodes.
-func (r *redisCounter) run(ctx context.Context, keys []string, limit int, window time.Duration) (results []result) {
+func (r *redisCounter) run(ctx context.Context, keys []string, questions []question, window time.Duration) (results []result) {
 	results = make([]result, len(keys))
 	defer func() {
 		if p := recover(); p != nil {
@@ -51,25 +52,33 @@ func (r *redisCounter) run(ctx context.Context, keys []string, limit int, window
 	}
 	var calls []*call
 	for i := 0; i < len(keys); i += size {
-		calls = append(calls, &call{keys: keys[i : i+size], results: results[i : i+size]})
+		calls = append(calls, &call{keys: keys[i : i+size], questions: questions[i : i+size], results: results[i : i+size]})
 	}
-	if unknown := r.send(ctx, calls, limit, window, "evalsha", r.script.Hash()); len(unknown) > 0 {
-		r.send(ctx, unknown, limit, window, "eval", takeScript)
+	if unknown := r.send(ctx, calls, window, "evalsha", r.script.Hash()); len(unknown) > 0 {
+		r.send(ctx, unknown, window, "eval", takeScript)
 	}
 	return results
 }
 
 // send makes the calls, and returns those to servers that do not know the
 // script.
-func (r *redisCounter) send(ctx context.Context, calls []*call, limit int, window time.Duration, command, script string) (unknown []*call) {
+func (r *redisCounter) send(ctx context.Context, calls []*call, window time.Duration, command, script string) (unknown []*call) {
 	pipe := r.redis.Pipeline()
 	for _, c := range calls {
-		args := make([]any, 0, len(c.keys)+6)
+		args := make([]any, 0, 3*len(c.keys)+5)
 		args = append(args, command, script, len(c.keys))
 		for _, key := range c.keys {
 			args = append(args, key)
 		}
-		c.reply = redis.NewIntSliceCmd(ctx, append(args, limit, window.Microseconds(), maxPerMinute)...)
+		args = append(args, window.Microseconds(), MaxPerMinute)
+		for _, q := range c.questions {
+			polled := 0
+			if q.polled {
+				polled = q.most()
+			}
+			args = append(args, q.limit, polled)
+		}
+		c.reply = redis.NewIntSliceCmd(ctx, args...)
 		_ = pipe.Process(ctx, c.reply) // only queues it
 	}
 	_, err := pipe.Exec(ctx)
@@ -77,7 +86,7 @@ func (r *redisCounter) send(ctx context.Context, calls []*call, limit int, windo
 		if c.reply.Err() == nil && c.reply.Val() == nil {
 			c.reply.SetErr(err) // without a connection go-redis leaves the replies empty
 		}
-		c.read(limit, window)
+		c.read(window)
 		if redis.HasErrorPrefix(c.reply.Err(), "NOSCRIPT") {
 			unknown = append(unknown, c)
 		}
@@ -87,7 +96,7 @@ func (r *redisCounter) send(ctx context.Context, calls []*call, limit int, windo
 
 // read checks the reply: that it has the three numbers which the script returns
 // for each key, and that they can be true.
-func (c *call) read(limit int, window time.Duration) {
+func (c *call) read(window time.Duration) {
 	err := c.reply.Err()
 	numbers := c.reply.Val()
 	var fromRedis redis.Error
@@ -103,8 +112,9 @@ func (c *call) read(limit int, window time.Duration) {
 			continue
 		}
 		allowed, used, wait := numbers[3*i], numbers[3*i+1], numbers[3*i+2]
-		accepted := allowed == 1 && used >= 0 && used < int64(limit)
-		refused := allowed == 0 && used >= int64(limit) && used <= maxPerMinute
+		most := int64(c.questions[i].most())
+		accepted := allowed == 1 && used >= 0 && used < most
+		refused := allowed == 0 && used >= most && used <= MaxPerMinute
 		if !accepted && !refused || wait < 1 || wait > window.Microseconds() {
 			c.results[i] = result{err: unusableAnswer{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}}
 			continue

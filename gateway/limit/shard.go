@@ -6,19 +6,31 @@ import (
 	"time"
 )
 
-// clientLog is the log of one client. A time holds the low 32 bits of its tick.
-// That is enough for its exact age, as all times lie within a minute before last.
+// clientLog is the log of one client. All its times lie within a minute before
+// last.
 type clientLog struct {
 	client     clientKey
 	last       int64      // tick of the newest request ever counted
-	times      []uint32   // of the counted requests, oldest first
+	times      []uint32   // stamps of the counted requests, oldest first
 	prev, next *clientLog // neighbours in one of the shard's lists
 }
+
+// stamp is the low 31 bits of a tick, which is enough for an exact age, and the
+// mark of a polled request.
+func stamp(at int64, polled bool) uint32 {
+	s := uint32(at) << 1
+	if polled {
+		s |= polledMark
+	}
+	return s
+}
+
+const polledMark = 1
 
 // age is how many ticks before now request i was counted. now must not be before
 // last.
 func (log *clientLog) age(i int, now int64) int64 {
-	return now - log.last + int64(uint32(log.last)-log.times[i])
+	return now - log.last + int64((stamp(log.last, false)-log.times[i]&^polledMark)>>1)
 }
 
 // forget drops the requests that have left the minute.
@@ -30,24 +42,39 @@ func (log *clientLog) forget(now int64) {
 	log.times = slices.Delete(log.times, 0, n)
 }
 
-// wait is the time until the oldest request leaves the minute.
-func (log *clientLog) wait(now int64) time.Duration {
-	return time.Duration(windowTicks-log.age(0, now)) * tick
+// wait is the time until request i leaves the minute.
+func (log *clientLog) wait(i int, now int64) time.Duration {
+	return time.Duration(windowTicks-log.age(i, now)) * tick
 }
 
-// add counts a request. It allocates room for at most most times.
-func (log *clientLog) add(now int64, most int) {
-	if n := len(log.times); n == cap(log.times) {
-		log.times = append(make([]uint32, 0, min(max(2, 2*n), most)), log.times...)
+// polled counts the polled requests. If there are most or more, it also returns
+// which one has to leave before there are fewer, and else -1.
+func (log *clientLog) polled(most int) (n, leaves int) {
+	leaves = -1
+	for i, t := range slices.Backward(log.times) {
+		if t&polledMark == 0 {
+			continue
+		}
+		if n++; n == most {
+			leaves = i
+		}
 	}
-	log.times = append(log.times, uint32(now))
+	return n, leaves
+}
+
+// add counts a request. It allocates room for at most as many as the limit.
+func (log *clientLog) add(now int64, q question) {
+	if n := len(log.times); n == cap(log.times) {
+		log.times = append(make([]uint32, 0, min(max(2, 2*n), q.limit)), log.times...)
+	}
+	log.times = append(log.times, stamp(now, q.polled))
 	log.last = now
 }
 
-// remove deletes a request counted at tick at, if it is still there.
-func (log *clientLog) remove(at int64) {
+// remove deletes a request with this stamp, if it is still there.
+func (log *clientLog) remove(stamp uint32) {
 	for i, t := range slices.Backward(log.times) {
-		if t == uint32(at) {
+		if t == stamp {
 			log.times = slices.Delete(log.times, i, i+1)
 			return
 		}
@@ -73,10 +100,10 @@ func (s *shard) init(room int) {
 
 // find returns the log of a client, and makes one for a new client. It returns
 // nil if the shard is full of clients seen more than once within the minute.
-func (s *shard) find(c clientKey, now int64) *clientLog {
+func (s *shard) find(q question, now int64) *clientLog {
 	s.expire(&s.seenOnce, now)
 	s.expire(&s.seenAgain, now)
-	log := s.logs[c]
+	log := s.logs[q.client]
 	if log != nil {
 		return log
 	}
@@ -85,11 +112,14 @@ func (s *shard) find(c clientKey, now int64) *clientLog {
 		log.prev, log.next = log, log
 	} else if log = s.seenOnce.next; log == &s.seenOnce {
 		return nil
-	} else { // the new client takes over its memory
+	} else { // the new client takes over its memory, unless it is too large for it
 		s.drop(log)
+		if cap(log.times) > q.limit {
+			log.times = nil
+		}
 	}
-	log.client, log.last, log.times = c, now, log.times[:0]
-	s.logs[c] = log
+	log.client, log.last, log.times = q.client, now, log.times[:0]
+	s.logs[q.client] = log
 	return log
 }
 

@@ -200,7 +200,7 @@ func TestLogsInRedis(t *testing.T) {
 			c := clientKey(i)
 			key := keyPrefix + c.String()
 			s.write(key, tt.logs, tt.age)
-			v, ok := l.redis.take(c)
+			v, ok := l.redis.take(asked(c, 30))
 			if !ok {
 				t.Fatal("Redis does not answer")
 			}
@@ -214,7 +214,7 @@ func TestLogsInRedis(t *testing.T) {
 				return
 			}
 			s.pass(key, v.wait)
-			if seenAgain, _ := l.redis.take(c); !seenAgain.allowed {
+			if seenAgain, _ := l.redis.take(asked(c, 30)); !seenAgain.allowed {
 				t.Errorf("got %+v after the wait, want it allowed", seenAgain)
 			}
 		})

@@ -41,7 +41,11 @@ type Route struct {
 	Quotes bool
 	// Free routes do not count against the caller's request budget, and still
 	// work when their version is retired.
-	Free   bool
+	Free bool
+	// Polled routes are asked again and again until something has happened. They
+	// may use half of the caller's request budget only, so that the other half is
+	// left for quotes.
+	Polled bool
 	Handle Handler
 }
 

@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},
 	"v3legacy":          {"shared/*"},
-	"gateway/caller":    {"shared/integrator"},
+	"gateway/caller":    {"shared/guard", "shared/integrator", "shared/jsonfile"},
 	"gateway/limit":     {"shared/fault", "shared/guard"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile"},
 	"gateway/usage":     {"gateway", "gateway/caller", "gateway/lifecycle", "shared/fault", "shared/guard"},

@@ -1,11 +1,12 @@
 // Package caller tells who is calling, as far as a service without accounts can
-// know: the integrator named in the request, else the page's origin, else the
-// kind of software and the network it calls from.
+// know: a client that the operator knows, else the integrator named in the request,
+// else the page's origin, else the kind of software and the network it calls from.
 //
-// None of these is a credential. An identity is used to count clients, to treat
-// each client consistently, and to exempt clients that an operator names. It
-// never grants access. Every text in it is bounded, canonical and printable
-// ASCII, whatever was sent.
+// A file lists the known clients, by an API key or by what their requests have in
+// common. Only a key proves who is calling. An identity is used to count clients,
+// to treat each client consistently, and to exempt clients that an operator names.
+// It never grants access. Every text in it is bounded, canonical and printable
+// ASCII, whatever was sent. No key, and no hash of one, is in any error or log line.
 package caller
 
 import (
@@ -34,9 +35,16 @@ type Caller struct {
 	Origin     string        // scheme://host, with a port unless it is the scheme's default
 	Agent      string        // the first product of the User-Agent
 	Addr       netip.Addr    // never an IPv4-mapped IPv6 address; may be the zero Addr
+
+	Known *Client // nil for a caller that the operator does not know
+	Key   KeyID   // of the key that proves who it is; zero for none
 }
 
-// From collects what a request's headers, address and query tell.
+// Proven reports whether a key proves who the caller is.
+func (c Caller) Proven() bool { return c.Key != 0 }
+
+// From collects what a request's headers, address and query tell, but for what
+// Clients.Recognise finds.
 func From(r *http.Request, addr netip.Addr, integrator integrator.ID) Caller {
 	return Caller{
 		Integrator: integrator,
@@ -59,6 +67,8 @@ const MaxText = maxOrigin
 // Identity returns the most specific identity of the caller.
 func (c Caller) Identity() Identity {
 	switch {
+	case c.Known != nil:
+		return Identity{Known, c.Known.Name}
 	case c.Integrator != integrator.ID{}:
 		return Identity{Integrator, c.Integrator.String()}
 	case c.Origin != "":

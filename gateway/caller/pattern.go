@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -9,23 +10,46 @@ import (
 )
 
 // Pattern matches one or more clients. An operator writes it as an integrator
-// ID, a network in CIDR form, or "origin:" and a web origin.
+// ID, a network in CIDR form, "origin:" and a web origin, "agent:" and the first
+// product of a User-Agent, or "client:" and the name of a known client.
 type Pattern struct {
 	integrator integrator.ID
 	origin     string
 	network    netip.Prefix
+	agent      string
+	client     string
 }
 
-const originPrefix = "origin:"
+const (
+	originPrefix = "origin:"
+	agentPrefix  = "agent:"
+	clientPrefix = "client:"
+)
 
 // ParsePattern reads a pattern. The error says how to write one.
 func ParsePattern(text string) (Pattern, error) {
+	if isKey(text) {
+		return Pattern{}, errors.New("this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
+	}
 	if origin, ok := strings.CutPrefix(text, originPrefix); ok {
 		canonical := canonicalOrigin(origin)
 		if canonical == "" {
 			return Pattern{}, fmt.Errorf("%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
 		}
 		return Pattern{origin: canonical}, nil
+	}
+	if agent, ok := strings.CutPrefix(text, agentPrefix); ok {
+		agent = strings.ToLower(agent)
+		if agent == "" || product(agent) != agent {
+			return Pattern{}, fmt.Errorf("%s is not a kind of software: write the beginning of its User-Agent up to the version, like agent:okhttp, at most %d characters", quoted(text), maxProduct)
+		}
+		return Pattern{agent: agent}, nil
+	}
+	if client, ok := strings.CutPrefix(text, clientPrefix); ok {
+		if err := CheckName(client); err != nil {
+			return Pattern{}, fmt.Errorf("the name of the client: %w", err)
+		}
+		return Pattern{client: client}, nil
 	}
 	if strings.HasPrefix(text, "0x") {
 		id, err := integrator.ParseID(text)
@@ -39,7 +63,7 @@ func ParsePattern(text string) (Pattern, error) {
 		if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
 			return Pattern{}, fmt.Errorf("%s is an address, not a network: write %s/%d", quoted(text), addr, addr.BitLen())
 		}
-		return Pattern{}, fmt.Errorf("%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin (origin:https://partner.example)", quoted(text))
+		return Pattern{}, fmt.Errorf("%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin (origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)", quoted(text))
 	}
 	if network.Addr().Is4In6() {
 		return Pattern{}, fmt.Errorf("%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
@@ -67,9 +91,17 @@ func (p Pattern) Matches(c Caller) bool {
 		return p.integrator == c.Integrator
 	case p.origin != "":
 		return p.origin == c.Origin
+	case p.agent != "":
+		return p.agent == c.Agent
+	case p.client != "":
+		return c.Known != nil && p.client == c.Known.Name
 	}
 	return p.network.Contains(c.Addr)
 }
+
+// Client is the name of the known client that the pattern matches, empty for a
+// pattern of another kind.
+func (p Pattern) Client() string { return p.client }
 
 // String is the pattern in its canonical form, which ParsePattern reads back.
 func (p Pattern) String() string {
@@ -78,6 +110,10 @@ func (p Pattern) String() string {
 		return p.integrator.String()
 	case p.origin != "":
 		return originPrefix + p.origin
+	case p.agent != "":
+		return agentPrefix + p.agent
+	case p.client != "":
+		return clientPrefix + p.client
 	}
 	return p.network.String()
 }

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPatternMatches(t *testing.T) {
-	known := caller.From(request("Origin", "https://Partner.example"), netip.MustParseAddr("::ffff:203.0.113.9"), partner)
+	known := caller.From(request("Origin", "https://Partner.example", "User-Agent", "OkHttp/4.12"), netip.MustParseAddr("::ffff:203.0.113.9"), partner)
+	known.Known = &caller.Client{Name: "Acme Wallet"}
 	unknown := caller.From(request(), netip.Addr{}, noIntegrator)
 	for text, want := range map[string]bool{
 		wallet:                                true,
@@ -25,6 +26,12 @@ func TestPatternMatches(t *testing.T) {
 		"origin:http://partner.example":       false,
 		"origin:https://evilpartner.example":  false,
 		"origin:https://partner.example.evil": false,
+		"agent:okhttp":                        true,
+		"agent:OKHTTP":                        true,
+		"agent:okhttp3":                       false,
+		"client:Acme Wallet":                  true,
+		"client:Acme":                         false,
+		"client:acme wallet":                  false,
 	} {
 		p, err := caller.ParsePattern(text)
 		if err != nil {
@@ -42,20 +49,26 @@ func TestPatternMatches(t *testing.T) {
 
 func TestPatternRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "none of",
-		"partner":                       "none of",
-		strings.Repeat("p", 5_000):      "none of",
-		"0x12":                          "wallet address",
-		"0X" + wallet[2:]:               "none of",
-		"203.0.113.9":                   "write 203.0.113.9/32",
-		"2001:db8::1":                   "write 2001:db8::1/128",
-		"203.0.113.9/24":                "write 203.0.113.0/24",
-		"203.0.113.0/33":                "none of",
-		"::ffff:203.0.113.0/120":        "write it as IPv4",
-		"origin:partner.example":        "without a path",
-		"origin:https://p.example/path": "without a path",
-		"origin:":                       "without a path",
-		"https://partner.example":       "none of",
+		"":                                  "none of",
+		"partner":                           "none of",
+		strings.Repeat("p", 5_000):          "none of",
+		"0x12":                              "wallet address",
+		"0X" + wallet[2:]:                   "none of",
+		"203.0.113.9":                       "write 203.0.113.9/32",
+		"2001:db8::1":                       "write 2001:db8::1/128",
+		"203.0.113.9/24":                    "write 203.0.113.0/24",
+		"203.0.113.0/33":                    "none of",
+		"::ffff:203.0.113.0/120":            "write it as IPv4",
+		"origin:partner.example":            "without a path",
+		"origin:https://p.example/path":     "without a path",
+		"origin:":                           "without a path",
+		"https://partner.example":           "none of",
+		"agent:":                            "like agent:okhttp",
+		"agent:okhttp/4":                    "like agent:okhttp",
+		"agent:" + strings.Repeat("a", 33):  "like agent:okhttp",
+		"client:":                           "the name of the client: missing",
+		"client:" + strings.Repeat("a", 65): "1 to 64 printable",
+		"qg_0123456789":                     "this is a key",
 	} {
 		_, err := caller.ParsePattern(text)
 		if err == nil {
@@ -69,7 +82,7 @@ func TestPatternRefused(t *testing.T) {
 }
 
 func FuzzParsePattern(f *testing.F) {
-	for _, text := range []string{wallet, "203.0.113.0/24", "2001:db8::/32", "origin:https://partner.example", "fe80::1%eth0/64"} {
+	for _, text := range []string{wallet, "203.0.113.0/24", "2001:db8::/32", "origin:https://partner.example", "fe80::1%eth0/64", "agent:okhttp", "client:Acme Wallet"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -14,25 +14,28 @@ import (
 )
 
 const (
-	// MaxSize bounds how much of a file is read.
+	// MaxSize bounds how much of a file Read reads.
 	MaxSize = 1 << 20
 	// maxDepth bounds how deeply values nest. No configuration needs as much.
 	maxDepth = 32
 )
 
 // Read reads the file at path, at most MaxSize bytes of it.
-func Read(path string) ([]byte, error) {
+func Read(path string) ([]byte, error) { return ReadUpTo(path, MaxSize) }
+
+// ReadUpTo reads a file that may have up to size bytes.
+func ReadUpTo(path string, size int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, size+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSize {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, MaxSize)
+	if int64(len(data)) > size {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, size)
 	}
 	return data, nil
 }

@@ -1,0 +1,457 @@
+package caller_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/testdata/journal"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// write puts a clients file at path, or at a new one if that is empty.
+func write(t testing.TB, path, text string) string {
+	t.Helper()
+	if path == "" {
+		path = filepath.Join(t.TempDir(), "clients.json")
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t testing.TB, text string) *caller.Clients {
+	t.Helper()
+	clients, err := caller.NewClients(write(t, "", text), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients
+}
+
+// name is the known client that a request is recognised as.
+func name(c caller.Caller) string {
+	if c.Known == nil {
+		return ""
+	}
+	return c.Known.Name
+}
+
+func TestClientsAreRecognised(t *testing.T) {
+	key, hash := caller.NewKey()
+	_, other := caller.NewKey()
+	clients := read(t, `{"clients": [
+		{"name": "by key", "keys": ["`+other+`", "`+hash+`"], "perMinute": 120},
+		{"name": "by integrator", "match": ["`+checksum+`"]},
+		{"name": "by origin", "match": ["origin:https://App.example:443"]},
+		{"name": "by network", "match": ["203.0.113.0/24", "2001:db8::/32"]},
+		{"name": "by smaller network", "match": ["203.0.113.64/26", "2001:db8:1::/48"]},
+		{"name": "by address", "match": ["203.0.113.77/32"]},
+		{"name": "by agent", "match": ["agent:OkHttp"]}
+	]}`)
+	for title, tt := range map[string]struct {
+		headers    []string
+		addr       string
+		integrator integrator.ID
+		want       string
+	}{
+		"key before all":          {[]string{"API-Key", key, "Origin", "https://app.example"}, "203.0.113.77", partner, "by key"},
+		"integrator":              {[]string{"Origin", "https://app.example"}, "203.0.113.77", partner, "by integrator"},
+		"origin":                  {[]string{"Origin", "https://APP.example", "User-Agent", "okhttp/4"}, "203.0.113.77", noIntegrator, "by origin"},
+		"another integrator":      {[]string{"Origin", "https://app.example"}, "", integrator.ID{31: 1}, "by origin"},
+		"address":                 {[]string{"Origin", "https://other.example", "User-Agent", "okhttp/4"}, "203.0.113.77", noIntegrator, "by address"},
+		"smaller network":         {nil, "203.0.113.78", noIntegrator, "by smaller network"},
+		"network":                 {nil, "203.0.113.1", noIntegrator, "by network"},
+		"IPv4-mapped":             {nil, "::ffff:203.0.113.1", noIntegrator, "by network"},
+		"smaller network in IPv6": {nil, "2001:db8:1::5", noIntegrator, "by smaller network"},
+		"network in IPv6":         {nil, "2001:db8:2::5", noIntegrator, "by network"},
+		"agent":                   {[]string{"User-Agent", "OkHttp/4.12 (x)"}, "198.51.100.1", noIntegrator, "by agent"},
+		"agent without address":   {[]string{"User-Agent", "okhttp"}, "", noIntegrator, "by agent"},
+		"nobody":                  {[]string{"User-Agent", "okhttp3/4"}, "198.51.100.1", integrator.ID{31: 1}, ""},
+		"nothing said":            {nil, "", noIntegrator, ""},
+	} {
+		t.Run(title, func(t *testing.T) {
+			addr, _ := netip.ParseAddr(tt.addr)
+			r := request(tt.headers...)
+			c := caller.From(r, addr, tt.integrator)
+			anonymous := c.Identity()
+			if !clients.Recognise(&c, r.Header) {
+				t.Error("its key is refused")
+			}
+			if name(c) != tt.want || c.Proven() != (tt.want == "by key") {
+				t.Fatalf("got %q, proven %v, want %q", name(c), c.Proven(), tt.want)
+			}
+			want := caller.Identity{Kind: caller.Known, Text: tt.want}
+			if tt.want == "" {
+				want = anonymous
+			}
+			if got := c.Identity(); got != want || tt.want != "" && got.String() != "client "+tt.want {
+				t.Errorf("got identity %q, want %q", got, want)
+			}
+			for _, known := range clients.All() {
+				p, err := caller.ParsePattern("client:" + known.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Matches(c) != (known.Name == tt.want) {
+					t.Errorf("%s: matches %v", p, p.Matches(c))
+				}
+			}
+		})
+	}
+}
+
+func TestKeysThatAreRefused(t *testing.T) {
+	key, hash := caller.NewKey()
+	unknown, _ := caller.NewKey()
+	clients := read(t, `{"clients": [{"name": "Acme", "match": ["agent:acme"], "keys": ["`+hash+`"]}]}`)
+	for title, sent := range map[string][]string{
+		"unknown":        {unknown},
+		"empty":          {""},
+		"no value":       {},
+		"cut off":        {key[:len(key)-1]},
+		"too long":       {key + "A"},
+		"another case":   {strings.ToUpper(key)},
+		"the hash":       {hash},
+		"twice":          {key, key},
+		"two in one":     {key + ", " + key},
+		"very long":      {strings.Repeat(key, 300)},
+		"another scheme": {"Bearer " + key},
+	} {
+		r := request("User-Agent", "acme/1")
+		r.Header["Api-Key"] = sent
+		c := caller.From(r, netip.Addr{}, noIntegrator)
+		if clients.Recognise(&c, r.Header) || c.Proven() {
+			t.Errorf("%s: got %+v, want it refused", title, c)
+		}
+		if name(c) != "Acme" {
+			t.Errorf("%s: got %q, want it known by its software still", title, name(c))
+		}
+	}
+	var nobody *caller.Clients
+	r := request("API-Key", key)
+	c := caller.From(r, netip.Addr{}, noIntegrator)
+	if nobody.Recognise(&c, r.Header) || c.Known != nil || len(nobody.All()) != 0 {
+		t.Error("a key is known without a file")
+	}
+}
+
+func TestKeysOfAClientHaveBudgetsOfTheirOwn(t *testing.T) {
+	one, oneHash := caller.NewKey()
+	two, twoHash := caller.NewKey()
+	clients := read(t, `{"clients": [{"name": "Acme", "keys": ["`+oneHash+`", "`+twoHash+`"]}]}`)
+	seen := map[caller.KeyID]bool{}
+	for _, key := range []string{one, two, one} {
+		c := caller.Caller{}
+		if !clients.Recognise(&c, request("API-Key", key).Header) {
+			t.Fatal("refused")
+		}
+		seen[c.Key] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("got %d budgets for two keys", len(seen))
+	}
+}
+
+func TestNewKeysAreWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		key, hash := caller.NewKey()
+		if len(key) != 46 || !strings.HasPrefix(key, "qg_") || strings.Trim(key[3:], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			t.Errorf("got key %q", key)
+		}
+		if len(hash) != len("sha256:")+64 || seen[key] {
+			t.Errorf("got hash %q, or a key twice", hash)
+		}
+		seen[key] = true
+	}
+}
+
+func TestFindAndAll(t *testing.T) {
+	_, hash := caller.NewKey()
+	clients := read(t, `{"clients": [
+		{"name": "Zeta", "contact": "ops@zeta.example", "notes": "größer als Alpha", "match": ["`+wallet+`", "agent:zeta"], "keys": ["`+hash+`"], "perMinute": 1000},
+		{"name": "Alpha", "match": null, "perMinute": null}
+	]}`)
+	got, err := json.Marshal(clients.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"name":"Zeta","contact":"ops@zeta.example","notes":"größer als Alpha","match":["` + word + `","agent:zeta"],"keys":1,"perMinute":1000},{"name":"Alpha","match":[],"keys":0}]`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if text := fmt.Sprintf("%+v", clients.All()); strings.Contains(text, hash[7:20]) {
+		t.Errorf("a hash is in %s", text)
+	}
+	if c, ok := clients.Find("Zeta"); !ok || c.Contact != "ops@zeta.example" {
+		t.Errorf("got %+v, %v", c, ok)
+	}
+	if c, ok := clients.Find("zeta"); ok {
+		t.Errorf("got %+v for another name", c)
+	}
+}
+
+// TestFileFaults lists every fault of a file at once, each with its place, and
+// never a key or a hash.
+func TestFileFaults(t *testing.T) {
+	key, hash := caller.NewKey()
+	text := `{"clients": [
+		{"name": "Acme", "match": ["` + wallet + `", "203.0.113.0/24"], "keys": ["` + hash + `"]},
+		{"name": "Acme", "match": ["` + word + `", "agent:curl", "agent:CURL"], "keys": ["` + strings.ToUpper(hash[7:]) + `", "sha256:` + strings.ToUpper(hash[7:]) + `"]},
+		{"name": "", "contact": "a\nb", "notes": "` + strings.Repeat("n", 2001) + `", "perMinute": 0},
+		{"name": "` + strings.Repeat("x", 65) + `", "perMinute": 1001, "match": ["0.0.0.0/0", "client:Acme", "` + key + `", "partner", "agent:a b"]},
+		{"name": "` + key + `", "keys": ["` + key + `", ""]},
+		{"name": "tab\t", "match": ["client:", "client: x"]},
+		{"name": " space"},
+		{"name": "ünicode", "contact": 7, "key": [], "keys": "` + hash + `", "perMinute": 1.5}
+	]}`
+	_, err := caller.NewClients(write(t, "", text), quiet)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	got := err.Error()
+	for _, want := range []string{
+		"clients[1].name: the same as clients[0].name",
+		"clients[1].match[0]: the same as clients[0].match[0]",
+		"clients[1].match[2]: the same as clients[1].match[1]",
+		"clients[1].keys[0]: not the hash of a key",
+		"clients[1].keys[1]: the same as clients[0].keys[0]",
+		"clients[2].name: missing",
+		"clients[2].contact: must be one line",
+		"clients[2].notes: must be one line of at most 2000",
+		"clients[2].perMinute: 0 is not",
+		"clients[3].name: \"xxx",
+		"clients[3].perMinute: 1001 is not",
+		"clients[3].match[0]: \"0.0.0.0/0\" is every address",
+		"clients[3].match[1]: \"client:Acme\" names a client of this file",
+		"clients[3].match[2]: this is a key",
+		"clients[3].match[3]: \"partner\" is none of",
+		"clients[3].match[4]: \"agent:a b\" is not a kind of software",
+		"clients[4].name: a name must not begin with qg_",
+		"clients[4].keys[0]: this is a key",
+		"clients[4].keys[1]: not the hash of a key",
+		"clients[5].name: \"tab\\t\" is not a name",
+		"clients[5].match[0]: the name of the client: missing",
+		"clients[5].match[1]: the name of the client: \" x\" is not a name",
+		"clients[6].name: \" space\" is not a name",
+		"clients[7].name: \"ünicode\" is not a name",
+		"clients[7].contact: got number, want string",
+		"clients[7].key: unknown field",
+		"clients[7].keys: got string, want array",
+		"clients[7].perMinute: got number 1.5, want whole number",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing from:\n%s", want, got)
+		}
+	}
+	if lower := strings.ToLower(got); strings.Contains(got, key[5:]) || strings.Contains(lower, hash[10:40]) {
+		t.Errorf("a key or its hash is in:\n%s", got)
+	}
+}
+
+func TestFilesThatAreNone(t *testing.T) {
+	many := strings.Repeat(`{"name":"x"},`, 10_001)
+	for text, want := range map[string]string{
+		"":                    "not valid JSON",
+		"{":                   "not valid JSON",
+		"{}":                  `clients: missing; write {"clients": []}`,
+		`{"clients": null}`:   "clients: missing",
+		`{"clients": {}}`:     "clients: got object, want array",
+		`{"client": []}`:      "client: unknown field",
+		`{"clients": [null]}`: "clients[0].name: missing",
+		`{"clients": [1]}`:    "clients[0]: got number, want object",
+		`{"clients": [` + many[:len(many)-1] + `]}`: "there are 10001, and at most 10000",
+	} {
+		_, err := caller.NewClients(write(t, "", text), quiet)
+		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
+			t.Errorf("%.60s: got %.500v, want %q", text, err, want)
+		}
+	}
+	if _, err := caller.NewClients(filepath.Join(t.TempDir(), "none.json"), quiet); err == nil {
+		t.Error("a missing file is accepted")
+	}
+	if got := read(t, `{"clients": []}`).All(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestReload changes the file under running Clients. The log says by name what
+// changed, and nothing that is secret.
+func TestReload(t *testing.T) {
+	key, hash := caller.NewKey()
+	next, nextHash := caller.NewKey()
+	file := write(t, "", `{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}, {"name": "Old"}]}`)
+	var j journal.Journal
+	clients, err := caller.NewClients(file, slog.New(slog.NewJSONHandler(&j, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	knows := func(key string) bool {
+		c := caller.Caller{}
+		return clients.Recognise(&c, http.Header{"Api-Key": {key}})
+	}
+	wantLog := func(text string, n int) {
+		t.Helper()
+		if got := j.Count(text); got != n {
+			t.Errorf("got %d lines with %s, want %d:\n%s", got, text, n, j.String())
+		}
+	}
+	clients.Poll()
+	wantLog(`"msg":"known clients","file":`, 1)
+	wantLog("changed", 0)
+	clients.Reload()
+	wantLog("known clients unchanged", 1)
+
+	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+nextHash+`"]}, {"name": "New"}]}`)
+	clients.Poll()
+	if knows(key) || !knows(next) {
+		t.Error("the key is not replaced")
+	}
+	wantLog(`"clients":2,"added":["New"],"removed":["Old"],"changed":["Acme"]`, 1)
+
+	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+key+`"]}, {"name": ""}]}`)
+	clients.Poll()
+	clients.Poll()
+	wantLog("clients file refused; the clients known before stay", 1)
+	wantLog("clients[0].keys[0]: this is a key", 1)
+	wantLog("clients[1].name: missing", 1)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	clients.Poll()
+	wantLog("the clients file is gone", 1)
+	if !knows(next) || len(clients.All()) != 2 {
+		t.Error("the last good file does not count any more")
+	}
+
+	write(t, file, `{"clients": []}`)
+	clients.Reload()
+	if knows(next) || len(clients.All()) != 0 {
+		t.Error("the clients are still known")
+	}
+	for _, secret := range []string{key[3:20], next[3:20], hash[7:30], nextHash[7:30]} {
+		wantLog(secret, 0)
+	}
+}
+
+func TestManyChangesMakeAShortLine(t *testing.T) {
+	var names []string
+	for i := range 200 {
+		names = append(names, fmt.Sprintf(`{"name": "client %d"}`, i))
+	}
+	file := write(t, "", `{"clients": []}`)
+	var j journal.Journal
+	clients, err := caller.NewClients(file, slog.New(slog.NewJSONHandler(&j, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, `{"clients": [`+strings.Join(names, ",")+`]}`)
+	clients.Poll()
+	if j.Count(`"client 49","and 150 more"]`) != 1 {
+		t.Errorf("got %s", j.String())
+	}
+}
+
+func FuzzClientsFile(f *testing.F) {
+	_, hash := caller.NewKey()
+	f.Add([]byte(`{"clients": [{"name": "Acme", "match": ["` + wallet + `", "203.0.113.0/24", "agent:curl"], "keys": ["` + hash + `"], "perMinute": 5}]}`))
+	f.Add([]byte(`{"clients": [{"name": "a", "match": ["::/1"]}, {"name": "b", "match": ["2001:db8::/32", "origin:https://a.example"]}]}`))
+	f.Add([]byte(`{"clients": [null, 1, {"name": 7, "keys": [null]}]}`))
+	file := filepath.Join(f.TempDir(), "clients.json")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		clients, err := caller.NewClients(file, quiet)
+		if err != nil {
+			if bytes.Contains(data, []byte(hash)) && strings.Contains(err.Error(), hash[7:]) {
+				t.Errorf("a hash is in the error: %v", err)
+			}
+			return
+		}
+		for _, c := range clients.All() {
+			if got, ok := clients.Find(c.Name); !ok || got.Name != c.Name || caller.CheckName(c.Name) != nil {
+				t.Errorf("%q is not found, or not a name", c.Name)
+			}
+			if c.PerMinute < 0 || c.PerMinute > caller.MaxPerMinute {
+				t.Errorf("got a limit of %d", c.PerMinute)
+			}
+			for _, p := range c.Match {
+				if _, err := caller.ParsePattern(p.String()); err != nil {
+					t.Errorf("%v is not a pattern: %v", p, err)
+				}
+			}
+		}
+	})
+}
+
+func FuzzKeyHeader(f *testing.F) {
+	key, hash := caller.NewKey()
+	clients := read(f, `{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}]}`)
+	f.Add(key)
+	f.Add("")
+	f.Add(strings.Repeat("A", 46))
+	f.Fuzz(func(t *testing.T, sent string) {
+		c := caller.Caller{}
+		if got := clients.Recognise(&c, http.Header{"Api-Key": {sent}}); got != (sent == key) || got != c.Proven() {
+			t.Errorf("%q: got %v", sent, got)
+		}
+	})
+}
+
+// BenchmarkRecognise is what known clients add to a request.
+func BenchmarkRecognise(b *testing.B) {
+	key, hash := caller.NewKey()
+	var rows []string
+	for i := range 9_999 {
+		rows = append(rows, fmt.Sprintf(`{"name": "client %d", "match": ["0x%040x", "origin:https://a%d.example", "10.%d.%d.0/24", "agent:agent%d"]}`, i, i+1, i, i>>8, i&255, i))
+	}
+	rows = append(rows, `{"name": "Acme", "keys": ["`+hash+`"]}`)
+	all := `{"clients": [` + strings.Join(rows, ",") + `]}`
+	for name, tt := range map[string]struct {
+		file    string
+		headers []string
+	}{
+		"no file":                 {`{"clients": []}`, []string{"Origin", "https://app.example", "User-Agent", "Mozilla/5.0"}},
+		"10000 clients, unknown":  {all, []string{"Origin", "https://app.example", "User-Agent", "Mozilla/5.0"}},
+		"10000 clients, by agent": {all, []string{"User-Agent", "agent77/5.0"}},
+		"10000 clients, by key":   {all, []string{"API-Key", key}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			clients := read(b, tt.file)
+			r := request(tt.headers...)
+			c := caller.From(r, netip.MustParseAddr("203.0.113.7"), partner)
+			b.ReportAllocs()
+			for b.Loop() {
+				clients.Recognise(&c, r.Header)
+			}
+		})
+	}
+}
+
+// BenchmarkReadClients reads a file with as many clients as there may be.
+func BenchmarkReadClients(b *testing.B) {
+	var rows []string
+	for i := range 10_000 {
+		_, hash := caller.NewKey()
+		rows = append(rows, fmt.Sprintf(`{"name": "client %d", "contact": "someone@client%d.example", "match": ["0x%040x"], "keys": [%q]}`, i, i, i+1, hash))
+	}
+	file := write(b, "", `{"clients": [`+strings.Join(rows, ",\n")+`]}`)
+	for b.Loop() {
+		if _, err := caller.NewClients(file, quiet); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -15,15 +15,17 @@ import (
 // as long (BenchmarkAccessLog), more than pricing and encoding a quote. The text
 // format is written by slog.
 type AccessLog struct {
-	out   io.Writer
-	level slog.Leveler
-	text  slog.Handler // nil: JSON
+	out       io.Writer
+	level     slog.Leveler
+	addresses bool
+	text      slog.Handler // nil: JSON
 }
 
 // NewAccessLog makes a log that writes each line in one call. Many goroutines may
-// write at the same time.
-func NewAccessLog(out io.Writer, format string, level slog.Leveler) *AccessLog {
-	l := &AccessLog{out: out, level: level}
+// write at the same time. A line has the client's address only if addresses is
+// true.
+func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bool) *AccessLog {
+	l := &AccessLog{out: out, level: level, addresses: addresses}
 	if format == "text" {
 		l.text = slog.NewTextHandler(out, nil)
 	}
@@ -35,10 +37,10 @@ func (l *AccessLog) Observe(e *Event) {
 	switch {
 	case l.level.Level() > slog.LevelInfo:
 	case l.text != nil:
-		_ = l.text.Handle(context.Background(), e.record()) // nowhere left to report a failed log write
+		_ = l.text.Handle(context.Background(), e.record(l.addresses)) // nowhere left to report a failed log write
 	default:
 		line := lines.Get().(*[]byte)
-		*line = e.appendJSON((*line)[:0])
+		*line = e.appendJSON((*line)[:0], l.addresses)
 		_, _ = l.out.Write(*line) // as above
 		lines.Put(line)
 	}
@@ -50,12 +52,15 @@ var lines = sync.Pool{New: func() any {
 }}
 
 // record is the line for slog.
-func (e *Event) record() slog.Record {
+func (e *Event) record(addresses bool) slog.Record {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
 		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
 		slog.Float64("durationMs", e.millis()), slog.String("client", e.Client))
+	if addresses && e.Caller.Addr.IsValid() {
+		record.AddAttrs(slog.String("address", e.Caller.Addr.String()))
+	}
 	if e.TraceID != "" {
 		record.AddAttrs(slog.String("traceId", e.TraceID))
 	}
@@ -68,7 +73,7 @@ func (e *Event) record() slog.Record {
 // millis is the duration to a thousandth of a millisecond.
 func (e *Event) millis() float64 { return float64(e.Took.Microseconds()) / 1000 }
 
-func (e *Event) appendJSON(b []byte) []byte {
+func (e *Event) appendJSON(b []byte, addresses bool) []byte {
 	b = append(b, `{"time":"`...)
 	b = e.Time.AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `","level":"INFO","msg":"request","requestId":`...)
@@ -87,6 +92,10 @@ func (e *Event) appendJSON(b []byte) []byte {
 	b = strconv.AppendFloat(b, e.millis(), 'f', -1, 64)
 	b = append(b, `,"client":`...)
 	b = appendQuoted(b, e.Client)
+	if addresses && e.Caller.Addr.IsValid() {
+		b = append(b, `,"address":"`...)
+		b = append(e.Caller.Addr.AppendTo(b), '"')
+	}
 	if e.TraceID != "" {
 		b = append(b, `,"traceId":`...)
 		b = appendQuoted(b, e.TraceID)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 			"text": func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
 		} {
 			var got, want bytes.Buffer
-			gateway.NewAccessLog(&got, format, slog.LevelInfo).Observe(line)
+			gateway.NewAccessLog(&got, format, slog.LevelInfo, false).Observe(line)
 			slogged(t, handler(&want), line)
 			if got.String() != want.String() {
 				t.Fatalf("%s: got\n%swant\n%s", format, &got, &want)
@@ -71,9 +72,39 @@ func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 	for format, want := range map[string]string{"json": `"client":"a\nb\ufffd"}`, "text": `client="a\nb\xff"`} {
 		var out bytes.Buffer
-		gateway.NewAccessLog(&out, format, slog.LevelInfo).Observe(&gateway.Event{Client: "a\nb\xff"})
+		gateway.NewAccessLog(&out, format, slog.LevelInfo, false).Observe(&gateway.Event{Client: "a\nb\xff"})
 		if got := out.String(); !strings.HasSuffix(got, want+"\n") || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want it to end in %s", format, got, want)
+		}
+	}
+}
+
+// TestAccessLogShowsAddressesOnlyIfToldTo checks both formats, and a request from a
+// peer without an address.
+func TestAccessLogShowsAddressesOnlyIfToldTo(t *testing.T) {
+	for _, tt := range []struct {
+		format, addr string
+		shown        bool
+		want         string // after the client
+	}{
+		{"json", "203.0.113.9", true, `,"address":"203.0.113.9"}`},
+		{"json", "2001:db8::1", true, `,"address":"2001:db8::1"}`},
+		{"json", "203.0.113.9", false, `}`},
+		{"json", "", true, `}`},
+		{"text", "203.0.113.9", true, ` address=203.0.113.9`},
+		{"text", "203.0.113.9", false, ``},
+		{"text", "", true, ``},
+	} {
+		var out bytes.Buffer
+		e := &gateway.Event{Client: "me"}
+		e.Caller.Addr, _ = netip.ParseAddr(tt.addr)
+		gateway.NewAccessLog(&out, tt.format, slog.LevelInfo, tt.shown).Observe(e)
+		_, after, _ := strings.Cut(strings.ReplaceAll(out.String(), `"me"`, "me"), "me")
+		for strings.Contains(after, "me") { // "time" and "method" come before the client
+			_, after, _ = strings.Cut(after, "me")
+		}
+		if got := strings.TrimSuffix(after, "\n"); got != tt.want {
+			t.Errorf("%s, address %q, shown %v: got %q in %s, want %q", tt.format, tt.addr, tt.shown, got, out.String(), tt.want)
 		}
 	}
 }
@@ -81,7 +112,7 @@ func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 func TestAccessLogLevel(t *testing.T) {
 	var out bytes.Buffer
 	level := new(slog.LevelVar)
-	log := gateway.NewAccessLog(&out, "json", level)
+	log := gateway.NewAccessLog(&out, "json", level, false)
 	for _, tt := range []struct {
 		level slog.Level
 		lines int
@@ -102,7 +133,7 @@ func BenchmarkAccessLog(b *testing.B) {
 	}
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
-		log := gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo)
+		log := gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)
 		for b.Loop() {
 			log.Observe(line)
 		}

@@ -36,7 +36,7 @@ func BenchmarkGateway(b *testing.B) {
 	}
 	gw := gateway.New(gateway.Config{}, gateway.Parts{
 		Modules: all, Lifecycle: life, Limiter: limiter, Names: recorder, Log: log,
-		Observers: []gateway.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo)},
+		Observers: []gateway.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
 	})
 
 	kinds := []struct{ name, query string }{

@@ -1,5 +1,5 @@
 // Package gateway is the public HTTP handler. It mounts the versions. For every
-// request it sets an ID and a deadline, finds the client's address, applies the
+// request it sets an ID and a deadline, finds out who the client is, applies the
 // lifecycle of the version and the client's budget, and reports one Event. Only
 // the gateway replies to errors, in the format of the requested version.
 package gateway
@@ -33,7 +33,8 @@ type Parts struct {
 	Modules   []web.Module
 	Lifecycle *lifecycle.Keeper
 	Limiter   *limit.Limiter
-	Proxies   caller.Proxies // whose X-Forwarded-For is trusted
+	Proxies   caller.Proxies  // whose X-Forwarded-For is trusted
+	Clients   *caller.Clients // those with a name or a key; nil: none
 	Names     Namer
 	Observers []Observer // called for every answered request, in this order
 	Log       *slog.Logger
@@ -52,6 +53,7 @@ type Gateway struct {
 	lifecycle   *lifecycle.Keeper
 	limiter     *limit.Limiter
 	proxies     caller.Proxies
+	clients     *caller.Clients
 	names       Namer
 	observers   []Observer
 	log         *slog.Logger
@@ -61,7 +63,7 @@ type Gateway struct {
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{
-		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies,
+		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies, clients: parts.Clients,
 		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
 	}
 	router := chi.NewRouter()

@@ -24,11 +24,12 @@ func newGateway(t testing.TB) *gateway.Gateway {
 }
 
 // setup is a gateway to be mounted. Left out: the real versions, no limit, no
-// plan, the real clock, no log.
+// known clients, no plan, the real clock, no log.
 type setup struct {
 	gateway.Config
 	modules   []web.Module
 	budget    limit.Config
+	clients   *caller.Clients
 	now       func() time.Time
 	logs      io.Writer
 	level     slog.Level
@@ -54,13 +55,14 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 	}
 	t.Cleanup(func() { limiter.Close() })
 	counts := &counter{}
-	life, err := lifecycle.New(lifecycle.Options{File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log})
+	life, err := lifecycle.New(lifecycle.Options{File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log,
+		Known: func(name string) bool { _, known := s.clients.Find(name); return known }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Lifecycle: life, Limiter: limiter, Names: counts, Log: log,
-		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level)),
+		Modules: s.modules, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts, Log: log,
+		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level, false)),
 	})
 }
 

@@ -34,6 +34,8 @@ type trace struct {
 	query  wire.Query
 	quoted *quote.Request // what was quoted, as the version decoded it; nil without a quote
 	event  Event
+
+	unknownKey bool // the request has an API key that is not known
 }
 
 func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
@@ -45,6 +47,7 @@ func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.R
 	t.event.Version, t.event.Route, t.event.Quotes = m.Name, route.Path, route.Quotes
 	t.event.Rehearsal = lifecycle.Rehearsing(r)
 	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)
+	t.unknownKey = !g.clients.Recognise(&t.event.Caller, r.Header)
 	t.event.Client = g.names.Name(t.event.Caller.Identity())
 }
 

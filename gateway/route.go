@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
@@ -66,19 +67,35 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	})
 }
 
-// admit returns why a request is refused, or nil: its version is in a brownout or
-// retired, or its client has no budget left. Free routes are never refused and do
-// not count against the budget.
+// admit returns why a request is refused, or nil: its key is not known, its version
+// is in a brownout or retired, or its client has no budget left. Requests for free
+// routes are refused only for their key, and otherwise do not count against the
+// budget.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
 	gone := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
+	who := &t.event.Caller
 	switch {
+	case t.unknownKey: // counts, or keys could be guessed without a limit
+		if refused := g.limiter.Admit(t, h, limit.Address(who.Addr), false); refused != nil {
+			return refused
+		}
+		h["Www-Authenticate"] = challenge
+		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were given, once and unchanged, or leave the header out, since no endpoint needs one")
 	case route.Free:
 		return nil
 	case gone != nil:
 		return gone
+	case who.Proven():
+		return g.limiter.Admit(t, h, limit.Key(uint64(who.Key), who.Known.PerMinute), route.Polled)
 	}
-	return g.limiter.Admit(t, h, limit.Address(t.event.Caller.Addr), route.Polled)
+	return g.limiter.Admit(t, h, limit.Address(who.Addr), route.Polled)
 }
+
+// challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.
+var challenge = []string{`API-Key realm="quotegate"`}
+
+// The limiter takes every limit that a clients file may give.
+const _ = uint(limit.MaxPerMinute - caller.MaxPerMinute)
 
 // revision is the revision that a request names, by header or by its host.
 func (g *Gateway) revision(r *http.Request) string {

@@ -32,6 +32,8 @@ type config struct {
 	LogLevel       string        `env:"LOG_LEVEL, default=info"`
 	LogFormat      string        `env:"LOG_FORMAT, default=json"`
 
+	LogClientAddress bool `env:"LOG_CLIENT_ADDRESS, default=false"` // whether the line of a request has the client's address
+
 	Admin       admin.Config
 	Gateway     gateway.Config
 	Caller      caller.Config

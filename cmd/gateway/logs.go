@@ -32,5 +32,5 @@ func newLogs(cfg *config, w io.Writer) logs {
 		slog.New(handler(&line)).Error("log lines were dropped: nobody read the log", "lines", lines)
 		return line.Bytes()
 	})
-	return logs{slog.New(handler(queue)), gateway.NewAccessLog(queue, cfg.LogFormat, level), level, queue}
+	return logs{slog.New(handler(queue)), gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress), level, queue}
 }

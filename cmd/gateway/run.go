@@ -43,6 +43,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		return err
 	}
 	defer s.close()
+	go s.clients.Run(ctx)
 	go s.lifecycle.Run(ctx)
 	s.reloadOnHangup(ctx, cfg)
 
@@ -104,8 +105,8 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 	}
 }
 
-// reloadOnHangup reads the plan, the deployment and the endpoints again on SIGHUP,
-// until ctx ends.
+// reloadOnHangup reads the known clients, the plan, the deployment and the
+// endpoints again on SIGHUP, until ctx ends.
 func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -115,6 +116,7 @@ func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 			select {
 			case <-hangup:
 				guard.Do(s.log, "reloading", func() {
+					s.clients.Reload()
 					s.lifecycle.Reload()
 					s.reload(ctx, cfg)
 				})

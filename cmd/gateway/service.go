@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -29,6 +30,7 @@ import (
 type service struct {
 	core      atomic.Pointer[core]
 	admin     http.Handler
+	clients   *caller.Clients
 	lifecycle *lifecycle.Keeper
 	metrics   *metrics.Metrics
 	hooks     integrator.Hooks // that count look-ups in metrics
@@ -77,7 +79,14 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(closeWithin(5*time.Second, recorder.Close))
-	s.lifecycle, err = lifecycle.New(lifecycle.Options{File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log})
+	s.clients, err = caller.NewClients(cfg.Caller.ClientsFile, s.log)
+	if err != nil {
+		return fmt.Errorf("CLIENTS_FILE: %w", err)
+	}
+	s.lifecycle, err = lifecycle.New(lifecycle.Options{
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log,
+		Known: func(name string) bool { _, known := s.clients.Find(name); return known },
+	})
 	if err != nil {
 		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
@@ -88,7 +97,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	observers := []gateway.Observer{s.metrics.Requests(first.modules), recorder, log.access}
 	s.mount = func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{
-			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Names: recorder, Observers: observers, Log: s.log,
+			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Clients: s.clients, Names: recorder, Observers: observers, Log: s.log,
 		})
 	}
 	s.metrics.Watch(metrics.Sources{

@@ -19,11 +19,12 @@ import (
 
 // Options of a Keeper.
 type Options struct {
-	File     string           // the plan; empty: every version is active
-	Versions []string         // every version served, in the order to show them
-	Usage    Usage            // for the gates
-	Now      func() time.Time // time.Now if nil
-	Log      *slog.Logger     // slog.Default() if nil
+	File     string            // the plan; empty: every version is active
+	Versions []string          // every version served, in the order to show them
+	Usage    Usage             // for the gates
+	Known    func(string) bool // whether a client with this name is known; nil: none is
+	Now      func() time.Time  // time.Now if nil
+	Log      *slog.Logger      // slog.Default() if nil
 }
 
 const (
@@ -41,6 +42,7 @@ type Keeper struct {
 	lastRead string               // the file's text at the last poll, or the error
 	stages   map[string]Stage     // as last logged
 	warned   map[string]time.Time // when the log last said that a gate holds
+	unknown  []string             // exempt clients that are not known, as last logged
 }
 
 // planInForce is a plan and a recent reading of its gates. Every poll replaces
@@ -188,6 +190,25 @@ func (k *Keeper) enforce(c planInForce) {
 	for _, v := range c.versions {
 		k.logStage(v, now)
 	}
+	k.logUnknown(c.plan)
+}
+
+// logUnknown warns of exempt clients whose names are not known, and so exempt
+// nobody, each time these change.
+func (k *Keeper) logUnknown(p *Plan) {
+	var unknown []string
+	for _, s := range p.Versions {
+		for _, e := range s.Exempt {
+			if name := e.Client(); name != "" && !slices.Contains(unknown, name) && (k.options.Known == nil || !k.options.Known(name)) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	slices.Sort(unknown)
+	if len(unknown) > 0 && !slices.Equal(unknown, k.unknown) {
+		k.options.Log.Warn("the plan exempts clients that CLIENTS_FILE does not have", "file", k.options.File, "clients", unknown)
+	}
+	k.unknown = unknown
 }
 
 // version is a version under a plan, with its gate read now.

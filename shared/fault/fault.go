@@ -31,6 +31,7 @@ const (
 	MethodNotAllowed       Code = "METHOD_NOT_ALLOWED"
 	VersionBrownout        Code = "VERSION_BROWNOUT"
 	VersionRetired         Code = "VERSION_RETIRED"
+	UnknownKey             Code = "UNKNOWN_KEY"
 	RateLimited            Code = "RATE_LIMITED"
 	Internal               Code = "INTERNAL"
 )
@@ -41,7 +42,7 @@ func Codes() []Code {
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
 		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorUnverified,
-		NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, RateLimited, Internal,
+		NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }
 

@@ -67,6 +67,7 @@ var statuses = map[fault.Code]int{
 	fault.MethodNotAllowed:       http.StatusMethodNotAllowed,
 	fault.VersionBrownout:        http.StatusGone,
 	fault.VersionRetired:         http.StatusGone,
+	fault.UnknownKey:             http.StatusUnauthorized,
 	fault.RateLimited:            http.StatusTooManyRequests,
 	fault.Internal:               http.StatusInternalServerError,
 }

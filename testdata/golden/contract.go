@@ -75,7 +75,10 @@ func (c Contract) Check(t *testing.T, r *http.Request, w *httptest.ResponseRecor
 		}
 		return
 	}
-	input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
+	input := &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}, // no path needs a key
+	}
 	if err := openapi3filter.ValidateRequest(t.Context(), input); w.Code == http.StatusOK && err != nil {
 		t.Errorf("the request was answered but breaks the contract: %v", err)
 	}

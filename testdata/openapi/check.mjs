@@ -160,7 +160,7 @@ async function mock(version) {
     if (answer.status !== 200 || !isExample(text)) complain(`${target}: the mock answers ${answer.status}, and not with an example: ${text.slice(0, 300)}`);
   }
   const quote = answered.find((g) => g.target.includes("/quote?"));
-  const codes = { 400: "MISSING_PARAMETER", 405: "METHOD_NOT_ALLOWED", 410: "VERSION_RETIRED", 429: "RATE_LIMITED", 500: "INTERNAL" };
+  const codes = { 400: "MISSING_PARAMETER", 401: "UNKNOWN_KEY", 405: "METHOD_NOT_ALLOWED", 410: "VERSION_RETIRED", 429: "RATE_LIMITED", 500: "INTERNAL" };
   if (version === "v3") codes[503] = "INTEGRATOR_UNVERIFIED";
   for (const [status, code] of Object.entries(codes)) {
     const answer = await fetch(prism.base + quote.target, { headers: { ...quote.headers, Prefer: `code=${status}` } });

@@ -74,6 +74,7 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
 	gone := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
 	who := &t.event.Caller
+	t.event.Exempt = g.lifecycle.Exempts(t.event.Version, *who)
 	switch {
 	case t.unknownKey: // counts, or keys could be guessed without a limit
 		if refused := g.limiter.Admit(t, h, limit.Address(who.Addr), false); refused != nil {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
@@ -77,7 +79,7 @@ func testAll(ctx context.Context, env environment) []selfcheck.Result {
 		return results
 	}
 	deployment, r := testDeployment(cfg)
-	results = append(results, r, testPlan(cfg.Gateway.LifecycleFile))
+	results = append(results, r, testPlan(cfg.Gateway.LifecycleFile), testClients(cfg.Caller.ClientsFile))
 	endpoints, err := cfg.endpoints()
 	if err != nil {
 		return append(results, result("RPC endpoints", selfcheck.Endpoint, err))
@@ -138,6 +140,19 @@ func testPlan(file string) selfcheck.Result {
 		_, err = lifecycle.Parse(data, versions)
 	}
 	return result(name, selfcheck.Plan, err)
+}
+
+func testClients(file string) selfcheck.Result {
+	const name = "known clients"
+	if file == "" {
+		return notTested(name, selfcheck.Clients, "CLIENTS_FILE is not set")
+	}
+	clients, err := caller.NewClients(file, quiet)
+	r := result(name, selfcheck.Clients, err)
+	if err == nil {
+		r.Detail = strconv.Itoa(len(clients.All()))
+	}
+	return r
 }
 
 // testIssuer asks the issuer's fee service for the fee of every source.

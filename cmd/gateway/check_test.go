@@ -110,7 +110,7 @@ func TestCheckProcess(t *testing.T) {
 	wantLines(t, out,
 		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
 		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint for chain 137",
-		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 43 not tested")
+		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 44 not tested")
 
 	wrong := []string{"RPC_URLS_10=" + good.SecretURL() + "," + other.SecretURL(), "RPC_URLS_8453=" + bad.SecretURL(), "RPC_URLS_137=" + other.SecretURL()}
 	out, complaint, code = run(nil, wrong...)
@@ -128,7 +128,7 @@ func TestCheckProcess(t *testing.T) {
 		OK      bool
 		Results []selfcheck.Result
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 50 {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 51 {
 		t.Errorf("got %v, exit code %d, ok %t and %d results:\n%s", err, code, answer.OK, len(answer.Results), out)
 	}
 	if want := `"what": "endpoint",
@@ -173,9 +173,9 @@ func TestCheckOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	front := messengerChain(t)
-	out, err := checkWith(t, map[string]string{"DEPLOYMENT_FILE": file, "LIFECYCLE_FILE": file, "USAGE_DB": file, "ISSUER_FEE_URL": "http://127.0.0.1:1", "RPC_URLS_10": front.SecretURL()})
-	if err == nil || !strings.Contains(err.Error(), "3") {
-		t.Errorf("got %v, want three failures", err)
+	out, err := checkWith(t, map[string]string{"DEPLOYMENT_FILE": file, "LIFECYCLE_FILE": file, "CLIENTS_FILE": file, "USAGE_DB": file, "ISSUER_FEE_URL": "http://127.0.0.1:1", "RPC_URLS_10": front.SecretURL()})
+	if err == nil || !strings.Contains(err.Error(), "4") {
+		t.Errorf("got %v, want four failures", err)
 	}
 	wantLines(t, out, "ok configuration", "ok chain 10, endpoint 1",
 		"failed usage database "+file+" is not a SQLite database, and is left as it is; name another file",
@@ -185,8 +185,8 @@ func TestCheckOfFiles(t *testing.T) {
 			t.Errorf("%q is missing from:\n%s", want, out)
 		}
 	}
-	if got := strings.Count(out, "\n"); got != 9 {
-		t.Errorf("got %d lines, want one for each of seven tests and two at the end:\n%s", got, out)
+	if got := strings.Count(out, "\n"); got != 10 {
+		t.Errorf("got %d lines, want one for each of eight tests and two at the end:\n%s", got, out)
 	}
 }
 

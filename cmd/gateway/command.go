@@ -36,6 +36,7 @@ func commands() []command {
 		{"", "", "serves", serve},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
+		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
 		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline", checkPlan},
 		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
 		{"version", "", "shows the version of this program", showVersion},

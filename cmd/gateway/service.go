@@ -74,15 +74,17 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		return err
 	}
 	s.onClose(func() { _ = limiter.Close() })
-	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Log: s.log})
-	if err != nil {
-		return err
-	}
-	s.onClose(closeWithin(5*time.Second, recorder.Close))
 	s.clients, err = caller.NewClients(cfg.Caller.ClientsFile, s.log)
 	if err != nil {
 		return fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
+	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{
+		Versions: versions, Current: versions[0], Log: s.log, Contacts: contacts(s.clients),
+	})
+	if err != nil {
+		return err
+	}
+	s.onClose(closeWithin(5*time.Second, recorder.Close))
 	s.lifecycle, err = lifecycle.New(lifecycle.Options{
 		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log,
 		Known: func(name string) bool { _, known := s.clients.Find(name); return known },
@@ -155,5 +157,13 @@ func closeWithin(d time.Duration, close func(context.Context)) func() {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
 		close(ctx)
+	}
+}
+
+// contacts tells reports what the operator wrote down about a known client.
+func contacts(clients *caller.Clients) func(string) (usage.Contact, bool) {
+	return func(name string) (usage.Contact, bool) {
+		c, known := clients.Find(name)
+		return usage.Contact{Contact: c.Contact, Notes: c.Notes}, known
 	}
 }

@@ -1,6 +1,10 @@
 package caller
 
-import "github.com/quotegate/quotegate/shared/integrator"
+import (
+	"strings"
+
+	"github.com/quotegate/quotegate/shared/integrator"
+)
 
 // IsNetwork reports whether the pattern matches by address. Then it says nothing
 // about a recorded client, since addresses are not recorded.
@@ -14,6 +18,10 @@ func (p Pattern) Names(name string) bool {
 		return name == Identity{Integrator, p.integrator.String()}.String()
 	case p.origin != "":
 		return name == Identity{Origin, p.origin}.String()
+	case p.client != "":
+		return name == Identity{Known, p.client}.String()
+	case p.agent != "":
+		return strings.HasPrefix(name, Identity{Agent, p.agent}.String()+" ")
 	}
 	return false
 }

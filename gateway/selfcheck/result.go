@@ -32,6 +32,7 @@ const (
 	Configuration What = "configuration"
 	Deployment    What = "deployment"
 	Plan          What = "plan"
+	Clients       What = "clients"
 	Redis         What = "redis"
 	Database      What = "database"
 	IssuerFee     What = "issuer fee"

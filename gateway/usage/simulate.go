@@ -171,7 +171,7 @@ func (p *prediction) window(b lifecycle.Brownout) Hit {
 	calls := map[int64]float64{}
 	for w := back; w < back+simulatedWeeks; w++ {
 		begin, end := from-w*week, to-w*week
-		if begin < p.from {
+		if end <= p.from {
 			break
 		}
 		weeks++

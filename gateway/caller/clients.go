@@ -27,6 +27,7 @@ type Clients struct {
 	file    string // empty: there is none
 	log     *slog.Logger
 	current atomic.Pointer[clientSet]
+	refused atomic.Bool // the file is not what is known
 
 	mu       sync.Mutex        // one poll at a time
 	lastRead [sha256.Size]byte // of the file's text at the last poll, or of the error
@@ -93,6 +94,7 @@ func (c *Clients) poll(onDemand bool) {
 	if err == nil {
 		set, err = parseClients(data)
 	}
+	c.refused.Store(err != nil)
 	if err != nil {
 		why := "clients file refused"
 		if errors.Is(err, fs.ErrNotExist) {
@@ -110,6 +112,10 @@ func (c *Clients) poll(onDemand bool) {
 	c.log.Info("known clients changed", "file", c.file, "clients", len(set.entries),
 		"added", shortened(added), "removed", shortened(removed), "changed", shortened(changed))
 }
+
+// Refused reports whether the clients of an earlier file are known, because the file
+// is bad or gone.
+func (c *Clients) Refused() bool { return c.refused.Load() }
 
 // changes lists by name what differs from the clients before.
 func (s *clientSet) changes(before *clientSet) (added, removed, changed []string) {

@@ -319,11 +319,17 @@ func TestReload(t *testing.T) {
 		t.Error("the key is not replaced")
 	}
 	wantLog(`"clients":2,"added":["New"],"removed":["Old"],"changed":["Acme"]`, 1)
+	if clients.Refused() {
+		t.Error("a good file counts as refused")
+	}
 
 	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+key+`"]}, {"name": ""}]}`)
 	clients.Poll()
 	clients.Poll()
 	wantLog("clients file refused; the clients known before stay", 1)
+	if !clients.Refused() {
+		t.Error("nobody would hear that the file is refused")
+	}
 	wantLog("clients[0].keys[0]: this is a key", 1)
 	wantLog("clients[1].name: missing", 1)
 	if err := os.Remove(file); err != nil {

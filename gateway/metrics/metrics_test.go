@@ -81,6 +81,7 @@ func sources(t testing.TB) Sources {
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
 		UsagePlans: func() int { return 2 },
+		ClientsBad: func() bool { return true },
 		LogDropped: func() uint64 { return 12 },
 		Checks: func() []selfcheck.Result {
 			return []selfcheck.Result{
@@ -165,6 +166,7 @@ func TestExposition(t *testing.T) {
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
 		`quotegate_usage_notes 1`,
 		`quotegate_usage_plans 2`,
+		`quotegate_clients_file_refused 1`,
 		`quotegate_lifecycle_plan_info{hash="9f86d081884c"} 1`,
 		`quotegate_check_failures{chain="1",what="endpoint"} 0`,
 		`quotegate_check_failures{chain="1",what="router"} 2`,

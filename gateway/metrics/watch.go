@@ -27,6 +27,7 @@ type Sources struct {
 	Usage      func() []usage.Total
 	UsageNotes func() []string // what Usage leaves out
 	UsagePlans func() int      // different plans that instances follow
+	ClientsBad func() bool     // the clients file is bad or gone
 	LogDropped func() uint64   // log lines that were not written
 	Checks     func() []selfcheck.Result
 
@@ -73,7 +74,9 @@ func watchProcess(s Sources) *collector {
 	panics := c.desc("panics_total", "Panics that were caught. Each is a bug, and in the log with its stack.")
 	open := c.desc("connections", "Connections of clients that are open.")
 	limit := c.desc("connections_limit", "Most connections of clients that are accepted at a time.")
+	refused := c.desc("clients_file_refused", "1 while the clients file is not what is known, because it is bad or gone.")
 	c.collect = func(send send) {
+		send(refused, boolValue(s.ClientsBad()))
 		send(dropped, float64(s.LogDropped()))
 		send(panics, float64(guard.Total()))
 		send(open, float64(s.Connections()))

@@ -11,7 +11,10 @@
 //     as many may wait to be written, in less than 48 MiB together. Calls beyond
 //     that count in the totals of their version, under the name "(other
 //     clients)", and a note says so. A database in memory takes at most 128 MiB,
-//     and drops its oldest counts when it is full.
+//     and gives up counts when it is full.
+//   - Nobody can fill the counts with invented clients: a network adds at most 20
+//     names a day, and half of the room is for clients that are known to the
+//     operator or were seen on an earlier day.
 //   - No address is kept. A client without integrator ID and Origin is identified
 //     by its software and the hash of its address prefix, made with a secret key.
 //   - Counts are written every five seconds, each batch once, even if the answer
@@ -21,6 +24,8 @@
 //   - Windows are whole clock hours and cover at least what they say: up to an hour
 //     more, never less. Calls and distinct clients are exact. Hours are kept for two
 //     weeks, days for 400 days.
+//   - Evidence for a gate says what it leaves out, and what a gate has decided by it
+//     is kept.
 package usage
 
 import (

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/wallet"
@@ -80,6 +81,30 @@ func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, pay
 	equal(t, "minted to the receiver", w.change(t, usdc, settlement.Receiver.Address, delivery.Receipt), new(big.Int).Sub(s.Amount, delivery.Fee))
 	hook := wantHook(s)
 	equal(t, "attested hook", delivery.Message[len(delivery.Message)-len(hook):], hook)
+}
+
+// wantID wants the settlement to be where anyone looks for it who saw the source: at the pool that pays, under the id that
+// the source gives.
+func (w *world) wantID(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt, payout *reference.Payout) {
+	t.Helper()
+	number := func(n *big.Int) []byte { return common.BigToHash(n).Bytes() }
+	var want common.Hash
+	if s.Route == chain.CCTPInbound {
+		message := payout.Delivery.Message
+		want = crypto.Keccak256Hash(common.LeftPadBytes(message[4:8], 32), message[12:44])
+	} else {
+		nonce := eventOf(t, receipt, contracts.PoolABI, q.Main.To, "Swap")["nonce"].(*big.Int)
+		network := new(big.Int).SetUint64(uint64(s.Src.Network()))
+		want = crypto.Keccak256Hash(number(network), common.LeftPadBytes(q.Main.To[:], 32), number(nonce))
+	}
+	equal(t, "id of the settlement", payout.ID, want)
+	event := eventOf(t, payout.Receipt, contracts.PoolABI, payout.Pool, "Settled")
+	equal(t, "id of the event", common.Hash(event["id"].([32]byte)), want)
+	if payout.Mint != nil {
+		settlement, _ := chain.FindNetwork(payout.Network)
+		burn := eventOf(t, payout.Receipt, contracts.TokenMessengerABI, settlement.CCTP.Messenger.Address, "DepositForBurn")
+		equal(t, "hook of the burn", burn["hookData"], want[:])
+	}
 }
 
 // wantShielded wants a note of the amount that its recipient can find and spend.

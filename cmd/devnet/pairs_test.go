@@ -87,6 +87,7 @@ func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
 		w.wantDelivery(t, s, checked, payout)
 	}
 	w.wantSettled(t, s, q, payout)
+	w.wantID(t, s, checked, receipt, payout)
 }
 
 // wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.

@@ -3,20 +3,29 @@ pragma solidity 0.8.37;
 
 import {CommitmentPreimage, Railgun, ShieldCiphertext, ShieldRequest, TokenData} from "./Railgun.sol";
 import {SafeToken} from "./SafeToken.sol";
+import {TokenMessengerV2} from "./TokenMessengerV2.sol";
 
 /// Takes one token on one chain for swaps that leave it, and pays out swaps that arrive.
 ///
 /// Who sees a Swap event and calls settle on another chain, with which amounts, is the operator's affair: the pool
 /// trusts it for everything but paying one settlement twice. There is no refund of a swap that is never settled.
 ///
-/// Configuration: operator (slot 0), token (slot 1), treasury (slot 2), railgun (slot 3, zero where there is none).
+/// A settlement's id follows from what was paid on the source, so anyone who saw that can compute the id and look the
+/// settlement up here.
+///
+/// Configuration: operator (slot 0), token (slot 1), treasury (slot 2), railgun (slot 3, zero where there is none),
+/// messenger (slot 4, zero where nothing is sent on to other chains).
 contract Pool {
     address private constant NATIVE = 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE;
     uint8 private constant TO_ADDRESS = 0; // the recipient is 20 bytes
     uint8 private constant TO_SHIELD = 2; // the recipient is abi.encode(npk, encryptedBundle, shieldKey)
 
+    uint32 private constant FINALIZED = 2000; // the issuer's slow transfer, which is free
+
     struct Settlement {
-        bytes32 id; // whatever names the swap to the operator
+        uint256 source; // the chain ID of srcPool; of a burn, the issuer's domain
+        address srcPool; // which emitted Swap; zero for a burn
+        uint256 nonce; // of the Swap event; of a burn, that of the attested message
         address token;
         uint256 amount;
         bytes recipient;
@@ -30,6 +39,7 @@ contract Pool {
     address public token;
     address public treasury;
     Railgun public railgun;
+    TokenMessengerV2 public messenger;
 
     uint256 public swaps;
     mapping(bytes32 id => bool) public settled;
@@ -68,21 +78,60 @@ contract Pool {
         emit Swap(swaps++, msg.sender, dstChainId, amount, recipient, recipientType, dstToken, integratorId);
     }
 
-    function settle(Settlement calldata s) external {
-        require(msg.sender == operator, "caller is not the operator");
-        require(!settled[s.id], "already settled");
-        settled[s.id] = true;
-        require(s.amount > 0, "amount is zero");
-        checkRecipient(s.recipient, s.recipientType);
+    /// Names a swap: the chain and the pool that emitted its Swap event, and the event's nonce.
+    function swapId(uint256 srcChainId, address srcPool, uint256 nonce) public pure returns (bytes32) {
+        return keccak256(abi.encode(srcChainId, srcPool, nonce));
+    }
 
+    /// Names a burn: the domain and the nonce of its attested message. A message that is signed again keeps both.
+    function burnId(uint256 sourceDomain, bytes32 nonce) public pure returns (bytes32) {
+        return keccak256(abi.encode(sourceDomain, nonce));
+    }
+
+    /// Pays on this chain.
+    function settle(Settlement calldata s) external {
+        bytes32 id = begin(s);
         if (s.recipientType == TO_SHIELD) {
             shield(s.token, s.amount, s.recipient);
         } else {
             pay(s.token, address(bytes20(s.recipient)), s.amount);
         }
+        finish(id, s);
+    }
+
+    /// Pays an address on a chain that has no pool: the amount is burnt here, and the issuer mints it there. The hook of
+    /// the burn is the id.
+    function settleOnward(Settlement calldata s, uint32 domain) external {
+        bytes32 id = begin(s);
+        require(address(messenger) != address(0), "no messenger on this chain");
+        require(s.recipientType == TO_ADDRESS, "only an address can be paid on another chain");
+        SafeToken.approve(s.token, address(messenger), s.amount);
+        messenger.depositForBurnWithHook(
+            s.amount,
+            domain,
+            bytes32(uint256(uint160(bytes20(s.recipient)))),
+            s.token,
+            0, // anyone may deliver it
+            0,
+            FINALIZED,
+            abi.encodePacked(id)
+        );
+        finish(id, s);
+    }
+
+    function begin(Settlement calldata s) private returns (bytes32 id) {
+        require(msg.sender == operator, "caller is not the operator");
+        id = s.srcPool == address(0) ? burnId(s.source, bytes32(s.nonce)) : swapId(s.source, s.srcPool, s.nonce);
+        require(!settled[id], "already settled");
+        settled[id] = true;
+        require(s.amount > 0, "amount is zero");
+        checkRecipient(s.recipient, s.recipientType);
+    }
+
+    function finish(bytes32 id, Settlement calldata s) private {
         pay(s.token, treasury, s.protocolFee);
         pay(s.token, s.integrator, s.integratorFee);
-        emit Settled(s.id, s);
+        emit Settled(id, s);
     }
 
     function checkRecipient(bytes calldata recipient, uint8 recipientType) private pure {

@@ -24,6 +24,7 @@ var (
 	token           = load("Token")
 	tetherLikeToken = load("TetherLikeToken")
 	tokenMessenger  = load("TokenMessengerV2")
+	transmitter     = load("MessageTransmitterV2")
 	receiver        = load("Receiver")
 )
 
@@ -35,6 +36,7 @@ var (
 	TokenABI           = token.ABI
 	TetherLikeTokenABI = tetherLikeToken.ABI
 	TokenMessengerABI  = tokenMessenger.ABI
+	TransmitterABI     = transmitter.ABI
 	ReceiverABI        = receiver.ABI
 )
 
@@ -74,9 +76,19 @@ func Pool(operator, token, treasury, railgun common.Address) types.Account {
 	)
 }
 
-// A Settlement is the argument of a Pool's settle, and of its Settled event.
+// SettlementPool is a Pool that can also pay on chains that have none, by burning on messenger.
+func SettlementPool(operator, token, treasury, railgun, messenger common.Address) types.Account {
+	account := Pool(operator, token, treasury, railgun)
+	account.Storage[pool.variable("messenger").slot()] = common.BytesToHash(messenger[:])
+	return account
+}
+
+// A Settlement is the argument of a Pool's settle and settleOnward, and of its Settled event. Source, SrcPool and Nonce
+// say what is settled, and give the id.
 type Settlement struct {
-	ID            [32]byte `abi:"id"`
+	Source        *big.Int       // the chain ID of SrcPool; of a burn, the issuer's domain
+	SrcPool       common.Address // zero for a burn
+	Nonce         *big.Int
 	Token         common.Address
 	Amount        *big.Int
 	Recipient     []byte
@@ -131,6 +143,16 @@ func TokenMessenger(domain uint32, token common.Address, remotes ...uint32) type
 // token.
 func Receiver(attester, token common.Address, domain uint32) types.Account {
 	return receiver.account(
+		setting{"attester", attester[:]},
+		setting{"token", token[:]},
+		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
+	)
+}
+
+// Transmitter is a MessageTransmitterV2 of the given domain, which takes messages that attester signed. It must be among
+// the minters of token.
+func Transmitter(attester, token common.Address, domain uint32) types.Account {
+	return transmitter.account(
 		setting{"attester", attester[:]},
 		setting{"token", token[:]},
 		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},

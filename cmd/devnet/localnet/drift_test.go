@@ -91,6 +91,8 @@ func TestSelectors(t *testing.T) {
 		"depositForBurnWithHook": {contracts.TokenMessengerABI, "779b432d"},
 		"shield":                 {contracts.RailgunABI, "044a40c3"},
 		"approve":                {contracts.TokenABI, "095ea7b3"},
+		"receiveMessage":         {contracts.TransmitterABI, "57ecfd28"},
+		"usedNonces":             {contracts.TransmitterABI, "feb61724"},
 	} {
 		if got := hex.EncodeToString(test.abi.Methods[method].ID); got != test.want {
 			t.Errorf("selector of %s: got %s, want %s", method, got, test.want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
@@ -129,7 +130,9 @@ func TestPoolRefusesFalseToken(t *testing.T) {
 
 func settlement(token contract) contracts.Settlement {
 	return contracts.Settlement{
-		ID:            [32]byte{1},
+		Source:        big.NewInt(369),
+		SrcPool:       common.HexToAddress("0x4b1d"),
+		Nonce:         big.NewInt(7),
 		Token:         token.at,
 		Amount:        big.NewInt(900),
 		Recipient:     recipient[:],
@@ -137,6 +140,11 @@ func settlement(token contract) contracts.Settlement {
 		Integrator:    integrator,
 		IntegratorFee: big.NewInt(20),
 	}
+}
+
+// swapID is the id of a settlement of a swap, worked out by hand.
+func swapID(s contracts.Settlement) [32]byte {
+	return crypto.Keccak256Hash(join(common.BigToHash(s.Source), common.BytesToHash(s.SrcPool[:]), common.BigToHash(s.Nonce)))
 }
 
 // fund gives the pool 1000 of the token.
@@ -156,16 +164,17 @@ func TestPoolSettle(t *testing.T) {
 			s := settlement(token)
 
 			receipt := chain.do(operatorKey, usdcPool, "settle", s)
-			same(t, event(t, receipt, usdcPool, "Settled"), map[string]any{"id": s.ID, "settlement": s})
+			id := swapID(s)
+			same(t, event(t, receipt, usdcPool, "Settled"), map[string]any{"id": id, "settlement": s})
 			chain.balances(token, map[common.Address]int64{recipient: 900, treasury: 30, integrator: 20, usdcPool.at: 50})
-			if chain.read(usdcPool, "settled", s.ID) != true {
+			if chain.read(usdcPool, "settled", id) != true {
 				t.Error("not marked as settled")
 			}
 
 			s.Amount, s.ProtocolFee, s.IntegratorFee = big.NewInt(1), new(big.Int), new(big.Int)
 			chain.refuses("already settled", operatorKey, nil, usdcPool, "settle", s)
 
-			s.ID, s.Integrator = [32]byte{2}, common.Address{}
+			s.Nonce, s.Integrator = big.NewInt(8), common.Address{}
 			chain.do(operatorKey, usdcPool, "settle", s)
 			chain.balances(token, map[common.Address]int64{recipient: 901, treasury: 30, integrator: 20, usdcPool.at: 49})
 		})
@@ -179,7 +188,7 @@ func TestPoolShields(t *testing.T) {
 			for i := range int64(2) {
 				fund(chain, usdcPool, token)
 				s, n := settlement(token), note(byte(i+1))
-				s.ID, s.Recipient, s.RecipientType = [32]byte{byte(i)}, n.recipient(), 2
+				s.Nonce, s.Recipient, s.RecipientType = big.NewInt(i), n.recipient(), 2
 				receipt := chain.do(operatorKey, usdcPool, "settle", s)
 
 				n.token, n.value = token.at, 898 // 900 less floor(900 × 0.25 %)
@@ -228,7 +237,7 @@ func TestPoolRefusesSettlement(t *testing.T) {
 		})
 	}
 	chain.refuses("caller is not the operator", userKey, nil, usdcPool, "settle", settlement(usdc))
-	if chain.read(usdcPool, "settled", [32]byte{1}) != false {
+	if chain.read(usdcPool, "settled", swapID(settlement(usdc))) != false {
 		t.Error("a refused settlement counts as settled")
 	}
 }

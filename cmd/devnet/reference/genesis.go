@@ -17,6 +17,9 @@ var railguns = map[chain.ID]common.Address{
 	56: common.HexToAddress("0x590162bf4b50F6576a459B75309eE21D92178A10"),
 }
 
+// Transmitter is the issuer's MessageTransmitterV2 where it really is, on every chain that has no pools.
+var Transmitter = common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64")
+
 // plenty is what everyone starts with who starts with anything: ten million of a token, or of a chain's coin.
 const plenty = 10_000_000
 
@@ -34,9 +37,13 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	for _, row := range routers(d, network.ID) {
 		if !pooled(network.ID) {
 			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, row.Token.Address.Address, d.Settlement.Domain)
+			alloc[Transmitter] = contracts.Transmitter(Attester.Address, row.Token.Address.Address, network.CCTP.Domain)
 			continue
 		}
 		pool := contracts.Pool(Operator.Address, row.Token.Address.Address, Treasury, railguns[network.ID])
+		if network.ID == d.Settlement.ChainID {
+			pool = contracts.SettlementPool(Operator.Address, row.Token.Address.Address, Treasury, railguns[network.ID], network.CCTP.Messenger.Address)
+		}
 		if row.Token.Native() {
 			pool.Balance = units(plenty, 18)
 		}
@@ -56,8 +63,8 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	return alloc
 }
 
-// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or is minted by the
-// issuer itself where there is none.
+// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or through the issuer's
+// transmitter.
 func ledger(d *chain.Deployment, token chain.Token) types.Account {
 	if token.Symbol == chain.USDT && token.ChainID == 1 {
 		return contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
@@ -68,7 +75,7 @@ func ledger(d *chain.Deployment, token chain.Token) types.Account {
 	case token.ChainID == d.Settlement.ChainID:
 		minters = append(minters, d.Settlement.Receiver.Address)
 	case !pooled(token.ChainID):
-		minters = append(minters, Attester.Address)
+		minters = append(minters, Transmitter)
 	}
 	return contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
 }

@@ -8,16 +8,13 @@ import (
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // An Order is a swap that somebody paid for, as a chain reports it.
 type Order struct {
-	ID            common.Hash    // of this order alone
 	Src           chain.ID       // the routing ID whose router was paid: a privacy pool has one of its own
 	Sender        common.Address // who paid
 	Amount        *big.Int       // of a token with so many decimals
@@ -27,6 +24,12 @@ type Order struct {
 	Recipient     []byte
 	RecipientType uint8
 	Integrator    common.Hash
+
+	// What names the order to every pool: the chain ID, the pool and the nonce of its Swap event; or the issuer's domain, no
+	// pool, and the nonce of the attested burn.
+	Source  *big.Int
+	SrcPool common.Address
+	Nonce   *big.Int
 
 	Delivery *Delivery // of the burn, nil where a pool was paid
 }
@@ -87,7 +90,9 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 		return nil, err
 	}
 	return &Order{
-		ID:            orderID(log),
+		Source:        new(big.Int).SetUint64(uint64(row.ChainID.Network())),
+		SrcPool:       log.Address,
+		Nonce:         event.Nonce,
 		Src:           row.ChainID,
 		Sender:        event.Sender,
 		Amount:        event.Amount,
@@ -103,17 +108,7 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 // deliver takes a burn to the settlement chain, as the issuer and the operator do between them, and reads what the
 // receiver found in it.
 func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
-	var sent struct{ Message []byte }
-	if err := unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent); err != nil {
-		return nil, err
-	}
-	burn, err := parseBurn(sent.Message)
-	if err != nil {
-		return nil, err
-	}
-	// The issuer takes less than it was allowed: the allowance has a margin of a fifth.
-	fee := new(big.Int).Quo(new(big.Int).Mul(burn.maxFee, big.NewInt(5)), big.NewInt(6))
-	message, signature, err := localnet.Attest(Attester.Key, sent.Message, localnet.Attestation{Nonce: orderID(log), Finality: 1000, Fee: fee})
+	message, signature, err := attest(log)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +121,7 @@ func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*O
 	if err != nil {
 		return nil, err
 	}
-	order.ID = orderID(log)
-	order.Delivery = &Delivery{message, fee, receipt}
+	order.Delivery.Message = message
 	return order, nil
 }
 
@@ -157,6 +151,8 @@ func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error)
 		}
 		home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
 		return &Order{
+			Source: new(big.Int).SetUint64(uint64(event.SourceDomain)),
+			Nonce:  new(big.Int).SetBytes(event.Nonce[:]),
 			Src:    network,
 			Sender: common.BytesToAddress(event.Depositor[:]),
 			// The service, and not its user, pays the issuer.
@@ -167,6 +163,7 @@ func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error)
 			Recipient:     event.Hook.Recipient,
 			RecipientType: event.Hook.RecipientType,
 			Integrator:    event.Hook.IntegratorId,
+			Delivery:      &Delivery{Fee: event.FeeExecuted, Receipt: receipt},
 		}, nil
 	}
 	return nil, fmt.Errorf("the receiver took %s without a word", receipt.TxHash)
@@ -178,11 +175,6 @@ func routing(id *big.Int) chain.ID {
 		return 0
 	}
 	return chain.ID(id.Uint64())
-}
-
-// orderID is unique to a log among all chains: transactions sign their chain.
-func orderID(log *types.Log) common.Hash {
-	return crypto.Keccak256Hash(log.TxHash[:], new(big.Int).SetUint64(uint64(log.Index)).Bytes())
 }
 
 // unpack reads every field of an event into a struct.

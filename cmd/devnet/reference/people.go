@@ -27,7 +27,7 @@ func account(name string) Account {
 var (
 	User     = account("user")     // swaps; has every token there is
 	Operator = account("operator") // settles; issues every token
-	Attester = account("attester") // the issuer of USDC: signs burns, mints on chains that have no receiver
+	Attester = account("attester") // the issuer of USDC: signs burns, and delivers them to chains that have no receiver
 )
 
 // Those who are only paid.

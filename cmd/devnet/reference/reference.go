@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"sync"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
@@ -27,7 +26,6 @@ import (
 type Net struct {
 	Deployment *chain.Deployment
 	chains     map[chain.ID]*localnet.Chain
-	carrying   sync.Mutex // one allowance at a time
 }
 
 // Start runs a chain for every network until the net is closed.

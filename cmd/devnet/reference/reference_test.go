@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quotegate/quotegate/shared/chain"
@@ -69,6 +70,11 @@ func wantEverything(t *testing.T, n *Net) {
 	}
 	for _, id := range chain.PoolChains {
 		stands[id] = append(stands[id], d.Registry(id).Address)
+	}
+	for _, network := range chain.Networks() {
+		if !pooled(network.ID) {
+			stands[network.ID] = append(stands[network.ID], Transmitter)
+		}
 	}
 	for _, network := range chain.Networks() {
 		for _, token := range network.Tokens {
@@ -159,13 +165,27 @@ func wantOperated(t *testing.T, n *Net) {
 	stopped()
 }
 
-func TestShortMessages(t *testing.T) {
-	for _, size := range []int{0, burnSize - 1} {
-		if _, err := parseBurn(make([]byte, size)); err == nil {
-			t.Errorf("a message of %d bytes is read as a burn", size)
+func TestAttestRefuses(t *testing.T) {
+	sent := contracts.TokenMessengerABI.Events["MessageSent"]
+	log := func(topic common.Hash, message []byte) *types.Log {
+		data, err := sent.Inputs.Pack(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &types.Log{Topics: []common.Hash{topic}, Data: data}
+	}
+	for name, log := range map[string]*types.Log{
+		"nothing":        log(sent.ID, nil),
+		"no whole burn":  log(sent.ID, make([]byte, burnSize-1)),
+		"another event":  log(contracts.PoolABI.Events["Swap"].ID, make([]byte, burnSize)),
+		"no message":     {Topics: []common.Hash{sent.ID}, Data: []byte{1}},
+		"without topics": {Data: make([]byte, burnSize)},
+	} {
+		if _, _, err := attest(log); err == nil {
+			t.Errorf("%s: signed", name)
 		}
 	}
-	if _, err := parseBurn(make([]byte, burnSize)); err != nil {
+	if _, _, err := attest(log(sent.ID, make([]byte, burnSize))); err != nil {
 		t.Error(err)
 	}
 }

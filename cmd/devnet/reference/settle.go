@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -17,7 +16,8 @@ import (
 // A Payout is an order, settled.
 type Payout struct {
 	Order
-	Network    chain.ID // of the pool that paid
+	ID         common.Hash // that the pool gave the settlement
+	Network    chain.ID    // of the pool that paid
 	Pool       common.Address
 	Settlement contracts.Settlement
 	Receipt    *types.Receipt // of the pool's settlement
@@ -34,18 +34,32 @@ func (n *Net) Settle(ctx context.Context, o Order) (*Payout, error) {
 	if p.Settlement, err = n.divide(ctx, o, pool); err != nil {
 		return nil, err
 	}
+	settle := call(contracts.PoolABI, "settle", p.Settlement)
 	onward := pool.ChainID != o.DstChain
 	if onward {
-		p.Settlement.Recipient = Operator.Address[:]
+		there, _ := chain.FindNetwork(o.DstChain)
+		settle = call(contracts.PoolABI, "settleOnward", p.Settlement, there.CCTP.Domain)
 	}
-	p.Receipt, err = n.Chain(p.Network).Send(ctx, Operator.Key, p.Pool, nil, call(contracts.PoolABI, "settle", p.Settlement))
-	if err != nil {
+	if p.Receipt, err = n.Chain(p.Network).Send(ctx, Operator.Key, p.Pool, nil, settle); err != nil {
 		return nil, fmt.Errorf("settling: %w", err)
 	}
+	if p.ID, err = settledID(p.Receipt, p.Pool); err != nil {
+		return nil, err
+	}
 	if onward {
-		p.Mint, err = n.carry(ctx, o, p.Settlement.Amount)
+		p.Mint, err = n.carry(ctx, o.DstChain, p.Receipt)
 	}
 	return p, err
+}
+
+// settledID is the id under which a pool says that it settled.
+func settledID(receipt *types.Receipt, pool common.Address) (common.Hash, error) {
+	for _, log := range receipt.Logs {
+		if log.Address == pool && len(log.Topics) == 2 && log.Topics[0] == contracts.PoolABI.Events["Settled"].ID {
+			return log.Topics[1], nil
+		}
+	}
+	return common.Hash{}, fmt.Errorf("the pool settled in %s without a word", receipt.TxHash)
 }
 
 // poolFor finds the pool that pays an order: the destination's own, or the one on the settlement chain.
@@ -79,7 +93,9 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 	protocolBPS := referee.ProtocolBPS(o.Src.Private(), uint64(o.DstChain))
 	split := referee.Divide(o.Amount, o.Decimals, pool.Token.Decimals, protocolBPS, int64(entry.FeeBPS))
 	return contracts.Settlement{
-		ID:            o.ID,
+		Source:        o.Source,
+		SrcPool:       o.SrcPool,
+		Nonce:         o.Nonce,
 		Token:         pool.Token.Address.Address,
 		Recipient:     o.Recipient,
 		RecipientType: o.RecipientType,
@@ -106,34 +122,22 @@ func (n *Net) registered(ctx context.Context, on chain.ID, registry common.Addre
 	return nil
 }
 
-// carry moves USDC from the operator on the settlement chain to the recipient of an order, over the issuer's network and
-// free of its fee. The issuer's own account mints there, in the place of its contracts.
-func (n *Net) carry(ctx context.Context, o Order, amount *big.Int) (*types.Receipt, error) {
-	home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
-	there, _ := chain.FindNetwork(o.DstChain)
-	usdc, messenger := tokenOf(home, chain.USDC).Address.Address, home.CCTP.Messenger.Address
-	n.carrying.Lock()
-	defer n.carrying.Unlock()
-	if _, err := n.Chain(home.ID).Send(ctx, Operator.Key, usdc, nil, call(contracts.TokenABI, "approve", messenger, amount)); err != nil {
-		return nil, err
-	}
-	to := common.BytesToHash(o.Recipient)
-	burnt, err := n.Chain(home.ID).Send(ctx, Operator.Key, messenger, nil, call(contracts.TokenMessengerABI, "depositForBurnWithHook",
-		amount, there.CCTP.Domain, to, usdc, common.Hash{}, new(big.Int), uint32(2000), o.ID[:]))
-	if err != nil {
-		return nil, fmt.Errorf("burning for chain %s: %w", there.ID, err)
-	}
-	for _, log := range burnt.Logs {
-		var sent struct{ Message []byte }
-		if unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent) != nil {
+// carry delivers what a settlement burnt to the chain where its recipient is, as the issuer.
+func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*types.Receipt, error) {
+	for _, log := range settled.Logs {
+		if log.Topics[0] != contracts.TokenMessengerABI.Events["MessageSent"].ID {
 			continue
 		}
-		burn, err := parseBurn(sent.Message)
+		message, signature, err := attest(log)
 		if err != nil {
 			return nil, err
 		}
-		mint := call(contracts.TokenABI, "mint", burn.mintRecipient, burn.amount)
-		return n.Chain(there.ID).Send(ctx, Attester.Key, tokenOf(there, chain.USDC).Address.Address, nil, mint)
+		receive := call(contracts.TransmitterABI, "receiveMessage", message, signature)
+		receipt, err := n.Chain(to).Send(ctx, Attester.Key, Transmitter, nil, receive)
+		if err != nil {
+			return nil, fmt.Errorf("delivering to chain %s: %w", to, err)
+		}
+		return receipt, nil
 	}
-	return nil, errors.New("the messenger burnt without a message")
+	return nil, errors.New("the pool burnt nothing")
 }

@@ -177,7 +177,7 @@ func (w *world) refereeDetails(t *testing.T, s wallet.Swap, allowed *big.Int, d 
 	}
 	around := referee.Around{
 		From: d.SendCalls.From, Balance: balance, Allowance: allowed,
-		ValidUntil: d.ValidUntil.Format(time.RFC3339), IssuerOrigin: "built-in",
+		ValidUntil: d.ValidUntil.Format(time.RFC3339), IssuerOrigin: "live",
 	}
 	if err := w.referee.CheckDetails(swap, referee.Terms{IssuerBPS: w.referee.BuiltInBPS(swap.Src)}, around, quote, got); err != nil {
 		t.Errorf("the referee expects other details: %v", err)

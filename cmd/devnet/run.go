@@ -83,7 +83,7 @@ func startGateway(ctx context.Context, binary string, chains *reference.Net, o o
 
 // gatewayEnv are the settings of a gateway that quotes for these chains.
 func gatewayEnv(chains *reference.Net) []string {
-	env := []string{"DEPLOYMENT_FILE=" + chains.Deployment.Name}
+	env := []string{"DEPLOYMENT_FILE=" + chains.Deployment.Name, "ISSUER_FEE_URL=" + chains.IssuerURL()}
 	for _, n := range chain.Networks() {
 		env = append(env, "RPC_URLS_"+n.ID.String()+"="+chains.Chain(n.ID).URL())
 	}
@@ -101,6 +101,7 @@ type devnet struct {
 // introduce says where everything is.
 func (d *devnet) introduce() {
 	d.line("\n  gateway      %s", d.gateway.URL())
+	d.line("  issuer       %s, of USDC: fees, and what became of a burn", d.chains.IssuerURL())
 	for _, n := range chain.Networks() {
 		d.line("  %-11s  %-22s %s", n.ID, d.chains.Chain(n.ID).URL(), n.Name)
 	}

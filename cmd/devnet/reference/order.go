@@ -108,12 +108,16 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 // deliver takes a burn to the settlement chain, as the issuer and the operator do between them, and reads what the
 // receiver found in it.
 func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
-	message, signature, err := attest(log)
+	source, _ := chain.FindNetwork(network)
+	burn, err := attest(source.CCTP, log)
 	if err != nil {
 		return nil, err
 	}
+	if burn.delay != "" {
+		return nil, fmt.Errorf("the issuer does not attest the burn: %s", burn.delay)
+	}
 	settlement, receiver := n.Deployment.Settlement.ChainID, n.Deployment.Settlement.Receiver.Address
-	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, call(contracts.ReceiverABI, "receiveMessage", message, signature))
+	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, call(contracts.ReceiverABI, "receiveMessage", burn.message, burn.signature))
 	if err != nil {
 		return nil, fmt.Errorf("delivering the burn: %w", err)
 	}
@@ -121,7 +125,7 @@ func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*O
 	if err != nil {
 		return nil, err
 	}
-	order.Delivery.Message = message
+	order.Delivery.Message = burn.message
 	return order, nil
 }
 

@@ -1,5 +1,6 @@
 // Package reference runs the reference deployment on simulated chains: a chain for every network, with every contract
-// that a quote can reach at the address where a quote looks for it, and the operator who pays out what was swapped.
+// that a quote can reach at the address where a quote looks for it, the issuer of USDC, and the operator who pays out what
+// was swapped.
 //
 // Contracts and accounts are there from block zero, so a chain that runs is complete. The operator works from what the
 // chains were told and nothing else: it has not seen the quote.
@@ -26,9 +27,10 @@ import (
 type Net struct {
 	Deployment *chain.Deployment
 	chains     map[chain.ID]*localnet.Chain
+	issuer     *issuer // nil while the chains start
 }
 
-// Start runs a chain for every network until the net is closed.
+// Start runs a chain for every network, and the issuer's service, until the net is closed.
 //
 // The chains serve JSON-RPC on the loopback: from firstPort on, in the order of their IDs, where those ports are free;
 // where one is not, or if firstPort is 0, on another.
@@ -49,6 +51,10 @@ func Start(ctx context.Context, firstPort int) (*Net, error) {
 		n.chains[network.ID] = c
 	}
 	if err := n.fund(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	var err error
+	if n.issuer, err = startIssuer(n); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
@@ -99,9 +105,15 @@ func (n *Net) fund(ctx context.Context) error {
 // Chain is the running chain of a routing ID.
 func (n *Net) Chain(id chain.ID) *localnet.Chain { return n.chains[id.Network()] }
 
-// Close stops every chain. Nothing may use the net after.
+// IssuerURL is the base address of the issuer's service.
+func (n *Net) IssuerURL() string { return n.issuer.url }
+
+// Close stops every chain and the issuer's service. Nothing may use the net after.
 func (n *Net) Close() error {
 	var problems []error
+	if n.issuer != nil {
+		problems = append(problems, n.issuer.server.Close())
+	}
 	for id, c := range n.chains {
 		if err := c.Close(); err != nil {
 			problems = append(problems, fmt.Errorf("chain %s: %w", id, err))

@@ -41,6 +41,7 @@ func TestNet(t *testing.T) {
 	t.Run("ports", func(t *testing.T) { wantPorts(t, n, first) })
 	t.Run("everything stands", func(t *testing.T) { wantEverything(t, n) })
 	t.Run("nobody is paid twice", func(t *testing.T) { wantPaidOnce(t, n) })
+	t.Run("issuer", func(t *testing.T) { wantIssuer(t, n) })
 	t.Run("operate", func(t *testing.T) { wantOperated(t, n) })
 }
 
@@ -174,6 +175,7 @@ func TestAttestRefuses(t *testing.T) {
 		}
 		return &types.Log{Topics: []common.Hash{topic}, Data: data}
 	}
+	base, _ := chain.FindNetwork(8453)
 	for name, log := range map[string]*types.Log{
 		"nothing":        log(sent.ID, nil),
 		"no whole burn":  log(sent.ID, make([]byte, burnSize-1)),
@@ -181,11 +183,11 @@ func TestAttestRefuses(t *testing.T) {
 		"no message":     {Topics: []common.Hash{sent.ID}, Data: []byte{1}},
 		"without topics": {Data: make([]byte, burnSize)},
 	} {
-		if _, _, err := attest(log); err == nil {
+		if _, err := attest(base.CCTP, log); err == nil {
 			t.Errorf("%s: signed", name)
 		}
 	}
-	if _, _, err := attest(log(sent.ID, make([]byte, burnSize))); err != nil {
+	if _, err := attest(base.CCTP, log(sent.ID, make([]byte, burnSize))); err != nil {
 		t.Error(err)
 	}
 }

@@ -124,15 +124,16 @@ func (n *Net) registered(ctx context.Context, on chain.ID, registry common.Addre
 
 // carry delivers what a settlement burnt to the chain where its recipient is, as the issuer.
 func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*types.Receipt, error) {
+	home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
 	for _, log := range settled.Logs {
-		if log.Topics[0] != contracts.TokenMessengerABI.Events["MessageSent"].ID {
+		if !burnt(home.CCTP, log) {
 			continue
 		}
-		message, signature, err := attest(log)
+		burn, err := attest(home.CCTP, log)
 		if err != nil {
 			return nil, err
 		}
-		receive := call(contracts.TransmitterABI, "receiveMessage", message, signature)
+		receive := call(contracts.TransmitterABI, "receiveMessage", burn.message, burn.signature)
 		receipt, err := n.Chain(to).Send(ctx, Attester.Key, Transmitter, nil, receive)
 		if err != nil {
 			return nil, fmt.Errorf("delivering to chain %s: %w", to, err)

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -159,7 +161,7 @@ func (g Gateway) get(ctx context.Context, address string, into any) (json.RawMes
 		return nil, errors.New("the gateway's answer is too long to be one")
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, refusal(res.StatusCode, body)
+		return nil, refusal(res, body)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return nil, fmt.Errorf("the gateway's answer is not what it should be: %w", err)
@@ -167,11 +169,29 @@ func (g Gateway) get(ctx context.Context, address string, into any) (json.RawMes
 	return body, nil
 }
 
-// refusal is an answer that is no quote, in the gateway's words.
-func refusal(status int, body []byte) error {
-	var problem struct{ Error, Code, RequestID string }
-	if json.Unmarshal(body, &problem) != nil || problem.Error == "" {
-		return fmt.Errorf("the gateway answered %d and %d bytes that are no error of a gateway: is this its address?", status, len(body))
+// A Refusal is an answer that is none, in the gateway's words.
+type Refusal struct {
+	Status                   int
+	Message, Code, RequestID string        // empty if the answer is no error of a gateway
+	RetryAfter               time.Duration // 0 if it does not say
+	size                     int
+}
+
+func (r *Refusal) Error() string {
+	if r.Message == "" {
+		return fmt.Sprintf("the gateway answered %d and %d bytes that are no error of a gateway: is this its address?", r.Status, r.size)
 	}
-	return fmt.Errorf("the gateway refused: %s (%s, request %s)", problem.Error, problem.Code, problem.RequestID)
+	return fmt.Sprintf("the gateway refused: %s (%s, request %s)", r.Message, r.Code, r.RequestID)
+}
+
+func refusal(res *http.Response, body []byte) error {
+	r := &Refusal{Status: res.StatusCode, size: len(body)}
+	var problem struct{ Error, Code, RequestID string }
+	if json.Unmarshal(body, &problem) == nil && problem.Error != "" {
+		r.Message, r.Code, r.RequestID = problem.Error, problem.Code, problem.RequestID
+	}
+	if seconds, err := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 16); err == nil {
+		r.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return r
 }

@@ -1,0 +1,258 @@
+package wallet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+var sentTx = common.HexToHash("0x8a17a5b4c2d3e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f")
+
+// A scripted gateway gives one answer after the other about a transaction; the last one again and again.
+type scripted []string
+
+// An answer is a status, or a refusal such as "429 Retry-After: 7", or "gone", which is no answer.
+func (answers scripted) serve(t *testing.T) Gateway {
+	t.Helper()
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("txHash"); r.URL.Path != "/v3/swap/status" || got != sentTx.Hex() {
+			t.Errorf("asked for %s", r.URL)
+		}
+		answer := answers[min(asked, len(answers)-1)]
+		asked++
+		if answer == "gone" {
+			panic(http.ErrAbortHandler)
+		}
+		if strings.HasPrefix(answer, "{") {
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		var status int
+		if _, err := fmt.Sscan(answer, &status); err != nil {
+			t.Error(err)
+		}
+		if _, seconds, ok := strings.Cut(answer, "Retry-After: "); ok {
+			w.Header().Set("Retry-After", seconds)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"error":"Not now","code":"SOME_CODE","requestId":"7"}`)
+	}))
+	t.Cleanup(server.Close)
+	return Gateway{URL: server.URL}
+}
+
+// stateOf is an answer about the transaction, with more fields.
+func stateOf(state string, final bool, more string) string {
+	return fmt.Sprintf(`{"state":%q,"final":%v,"srcChain":"1","txHash":%q,"nextCheckSeconds":4%s}`, state, final, sentTx, more)
+}
+
+// signed is a quote that was checked and sent.
+func signed(t *testing.T, name string) *Checked {
+	t.Helper()
+	g := read(t, "v3", name)
+	checked, err := Check(g.swap, quote(t, g.version, g.body), knowledge(t, g.swap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
+}
+
+// swapFields is what the gateway says was swapped.
+func swapFields(t *testing.T, q *Checked) string {
+	t.Helper()
+	recipient, kind, err := q.paid()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`,"swap":{"dstChain":%q,"dstToken":%q,"recipient":%q,"recipientType":%s,"amount":%q}`,
+		q.Swap.Dst, q.Swap.DstToken.Address, recipient, kind, q.Swap.Amount.String())
+}
+
+// follow follows the transaction, and gives up after so many pauses.
+func follow(t *testing.T, g Gateway, q *Checked, pauses int) (status *Status, told []string, waits []time.Duration, err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	f := Follower{Gateway: g, Progress: func(what string) { told = append(told, what) }}
+	f.pause = func(ctx context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		if len(waits) >= pauses {
+			cancel(errors.New("the time is up"))
+		}
+		return ctx.Err()
+	}
+	status, err = f.Follow(ctx, 1, sentTx, q)
+	return status, told, waits, err
+}
+
+const settledTx = "0x1111111111111111111111111111111111111111111111111111111111111111"
+
+func TestFollow(t *testing.T) {
+	q := signed(t, "pair-usdc-1-to-usdc-369")
+	swap := swapFields(t, q)
+	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `"}`
+	const paid = "SETTLED: paid out with " + settledTx + " on chain 369"
+	tests := map[string]struct {
+		answers scripted
+		state   string // at the end; empty for an error
+		says    string // the error
+		told    []string
+		waits   []time.Duration // in seconds
+	}{
+		"to the end": {
+			scripted{
+				stateOf(NotFound, false, ""), stateOf(Pending, false, ""), stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":1}`+swap),
+				stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":2}`+swap), stateOf(Settling, false, swap),
+				stateOf(Settled, false, swap+settled), stateOf(Settled, true, swap+settled),
+			}, Settled, "",
+			[]string{
+				"NOT_FOUND: no node of the gateway knows the transaction yet", "PENDING: not in a block yet",
+				"PENDING: in block 12, waiting for more blocks on top", "SETTLING: paid for, not paid out yet",
+				paid + "; not final yet", paid,
+			},
+			[]time.Duration{4, 4, 4, 4, 4, 4},
+		},
+		"a burn": {
+			scripted{
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations"}`),
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations","reason":"insufficient_fee"}`),
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"nonce":"0x01","attested":true,"attestationState":"complete"}`),
+				stateOf(Settled, true, swap),
+			}, Settled, "",
+			[]string{
+				`SETTLING: paid for, not paid out yet; the issuer has not attested the burn: "pending_confirmations"`,
+				`SETTLING: paid for, not paid out yet; the issuer has not attested the burn: "pending_confirmations", "insufficient_fee"`,
+				"SETTLING: paid for, not paid out yet; the issuer has attested the burn", "SETTLED: paid out",
+			},
+			[]time.Duration{4, 4, 4},
+		},
+		"reverted": {
+			scripted{stateOf(Failed, false, ""), stateOf(Failed, true, `,"reason":"allowance too low\u001b[2J"`)}, Failed, "",
+			[]string{
+				"FAILED: the transaction reverted, and swapped nothing; not final yet",
+				`FAILED: the transaction reverted, and swapped nothing: "allowance too low\x1b[2J"`,
+			},
+			[]time.Duration{4},
+		},
+		"no swap":                 {scripted{stateOf(NotASwap, true, "")}, NotASwap, "", []string{"NOT_A_SWAP: the transaction swapped nothing through the contracts of this gateway"}, nil},
+		"stuck":                   {scripted{stateOf(Pending, false, "")}, "", "not known: the time is up", []string{"PENDING: not in a block yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"settled, and not final":  {scripted{stateOf(Settled, false, swap)}, Settled, "", []string{"SETTLED: paid out; not final yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"a reorganisation":        {scripted{stateOf(Settled, false, swap), stateOf(Settling, false, swap)}, "", "not known: the time is up", []string{"SETTLED: paid out; not final yet", "SETTLING: paid for, not paid out yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"impatient and patient":   {scripted{strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":0", 1), strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":1e300", 1), stateOf(Settled, true, swap)}, Settled, "", []string{"PENDING: not in a block yet", "SETTLED: paid out"}, []time.Duration{1, 60}},
+		"too many requests":       {scripted{"429 Retry-After: 7", "429 Retry-After: 60000", "429", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{7, 300, 8}},
+		"503 and 500":             {scripted{"503 Retry-After: 3", "500", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{3, 4}},
+		"no status at all":        {scripted{"501"}, "", "not known: the gateway refused: Not now", nil, nil},
+		"no such route":           {scripted{"404"}, "", "not known: the gateway refused: Not now", nil, nil},
+		"another transaction":     {scripted{strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)}, "", `do not believe the gateway's answer: it is about transaction "` + settledTx, nil, nil},
+		"another chain":           {scripted{strings.Replace(stateOf(Settled, true, swap), `"srcChain":"1"`, `"srcChain":56`, 1)}, "", `do not believe the gateway's answer: it is about a transaction on chain "56", and not 1`, nil, nil},
+		"another recipient":       {scripted{stateOf(Settled, true, strings.Replace(swap, q.Swap.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1))}, "", `swap.recipient: got "0xfB69`, nil, nil},
+		"another amount":          {scripted{stateOf(Settled, true, strings.Replace(swap, q.Swap.Amount.String(), "1", 1))}, "", `swap.amount: got "1", signed 123456789`, nil, nil},
+		"another token":           {scripted{stateOf(Settled, true, strings.Replace(swap, q.Swap.DstToken.Address.String(), "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 1))}, "", "swap.dstToken: got", nil, nil},
+		"another destination":     {scripted{stateOf(Settled, true, strings.Replace(swap, `"dstChain":"369"`, `"dstChain":"56"`, 1))}, "", `swap.dstChain: got "56", signed 369`, nil, nil},
+		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: got "2", signed 0`, nil, nil},
+		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"0x01",`, 1))}, "", `swap.integratorId: got "0x01"`, nil, nil},
+		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, and does not say what was swapped", nil, nil},
+		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state is "REFUNDED", which is none`, nil, nil},
+		"a settlement that lies":  {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"txHash":"\u001b[2J"}`)}, "", `the settlement's transaction is "\x1b[2J", which is none`, nil, nil},
+		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
+		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`), stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2}},
+		"another service's words": {scripted{`{"message":"hello"}`}, "", `it is about transaction ""`, nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, told, waits, err := follow(t, test.answers.serve(t), q, 8)
+			if test.state == "" {
+				wantError(t, err, test.says)
+				if !errors.Is(err, ErrUnknown) {
+					t.Errorf("got %v, which is not ErrUnknown", err)
+				}
+			} else if err != nil || status.State != test.state {
+				t.Errorf("got %v and %v, want %s", status, err, test.state)
+			}
+			if test.told != nil && !slices.Equal(told, test.told) {
+				t.Errorf("told %q\nwant %q", told, test.told)
+			}
+			for i := range test.waits {
+				test.waits[i] *= time.Second
+			}
+			if !slices.Equal(waits, test.waits) {
+				t.Errorf("waited %v, want %v", waits, test.waits)
+			}
+		})
+	}
+}
+
+// TestFollowUnknownQuote follows a transaction of which nothing else is known.
+func TestFollowUnknownQuote(t *testing.T) {
+	g := scripted{stateOf(Settled, true, "")}.serve(t)
+	if status, _, _, err := follow(t, g, nil, 1); err != nil || status.State != Settled {
+		t.Errorf("got %v and %v", status, err)
+	}
+}
+
+// TestFollowEverySignedSwap wants what was signed to be recognised, whatever it is, and nobody else's note for one's own.
+func TestFollowEverySignedSwap(t *testing.T) {
+	for _, name := range []string{"pair-usdc-59144-to-usdc-369", "pair-usdc-1-to-usdc-69696969", "pair-eth-1-to-weth-369", "pair-usdc-69696969-to-usdc-369", "pair-usdc-369-to-usdc-10"} {
+		t.Run(name, func(t *testing.T) {
+			q := signed(t, name)
+			src := q.Swap.Src.Network()
+			answer := strings.Replace(stateOf(Settled, true, swapFields(t, q)), `"srcChain":"1"`, `"srcChain":`+src.String(), 1)
+			f := Follower{Gateway: scripted{answer}.serve(t), pause: func(context.Context, time.Duration) error { return errors.New("asked again") }}
+			status, err := f.Follow(t.Context(), q.Swap.Src, sentTx, q)
+			if err != nil || status.State != Settled {
+				t.Errorf("got %v and %v", status, err)
+			}
+		})
+	}
+	mine, other := signed(t, "pair-usdc-1-to-usdc-69696969"), signed(t, "pair-usdc-1-to-usdc-69696969")
+	_, _, _, err := follow(t, scripted{stateOf(Settled, true, swapFields(t, other))}.serve(t), mine, 1)
+	wantError(t, err, `swap.recipient: got "0x`)
+}
+
+func TestShort(t *testing.T) {
+	q := signed(t, "pair-usdc-1-to-usdc-369")
+	for amount, want := range map[string]string{"123086419": "<nil>", "123086420": "<nil>", "123086418": "1", "0": "123086419", "": "<nil>"} {
+		s := &Status{State: Settled, Settlement: &StatusSettlement{Amount: number(amount)}}
+		if got := fmt.Sprint(s.Short(q)); got != want {
+			t.Errorf("%s: got %s, want %s", amount, got, want)
+		}
+	}
+	if got := (&Status{State: Settling}).Short(q); got != nil {
+		t.Errorf("got %s of a swap that is not settled", got)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]number{`12`: "12", `"12"`: "12", `null`: "", `""`: ""} {
+		var n number
+		if err := n.UnmarshalJSON([]byte(text)); err != nil || n != want {
+			t.Errorf("%s: got %q and %v, want %q", text, n, err, want)
+		}
+	}
+	for _, text := range []string{`-1`, `1.5`, `1e3`, `"0x1"`, `{}`, `true`, `"` + strings.Repeat("1", 79) + `"`} {
+		if err := new(number).UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s is taken for a number", text)
+		}
+	}
+}
+
+// TestFollowReally waits for real, and stops when it is told to.
+func TestFollowReally(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := Follower{Gateway: scripted{stateOf(Pending, false, "")}.serve(t), Progress: func(string) { cancel() }}
+	if _, err := f.Follow(ctx, chain.ID(1), sentTx, nil); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrUnknown) {
+		t.Errorf("got %v, want that it was told to stop", err)
+	}
+}

@@ -1,8 +1,10 @@
 // Command quote asks a gateway for a swap, checks the answer without trusting it, and prints it for a person. With
-// -execute it signs and sends the swap too.
+// -execute it signs and sends the swap too, and with -wait it follows it. With -status it asks what became of a swap that
+// was sent.
 //
-// It exits with 0 if the quote is what was asked for (and was executed, if it should be), with 1 if not, with 2 if it was
-// called wrongly, and with 3 if all is right that could be checked and the note for a 0zk recipient could not.
+// It exits with 0 if the quote is what was asked for (and was executed, if it should be, and settled, if it was followed),
+// with 1 if not, with 2 if it was called wrongly, with 3 if all is right that could be checked and the note for a 0zk
+// recipient could not, and with 4 if the swap was sent and whether it is settled is not known.
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
 )
 
 func main() {
@@ -33,12 +37,19 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 		fmt.Fprintf(stderr, "quote: %v\n", err)
 		return 2
 	}
-	if err = run(ctx, o, stdout, stderr); err == nil {
+	do := run
+	if o.status != nil {
+		do = tellStatus
+	}
+	if err = do(ctx, o, stdout, stderr); err == nil {
 		return 0
 	}
 	fmt.Fprintf(stderr, "quote: %v\n", err)
-	if errors.Is(err, errNote) {
+	switch {
+	case errors.Is(err, errNote):
 		return 3
+	case errors.Is(err, wallet.ErrUnknown):
+		return 4
 	}
 	return 1
 }

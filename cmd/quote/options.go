@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/internal/wallet"
@@ -26,6 +27,10 @@ type options struct {
 	viewingKey *[32]byte
 	json       bool
 
+	status *common.Hash // the transaction to ask about, in the place of a quote; nil for none
+	src    chain.ID     // where it was sent
+	wait   duration     // how long to follow a swap; 0 for not at all
+
 	execute bool
 	rpc     string
 	maxFee  *big.Int // the most that the gas of one transaction may cost
@@ -33,13 +38,17 @@ type options struct {
 }
 
 const usage = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
+       quote -status 0x… -from 1 [-wait] [-gateway address] [-json]
 
 Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the environment: QUOTE_KEY is the
 private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key of a 0zk recipient, to open its note. Without the
 viewing key, -execute signs a note that it makes itself.
 
-Exit codes: 0 the quote is what was asked for, and was executed if it should be; 1 it is not; 2 wrong call; 3 all is right
-that could be checked, but without the viewing key nobody can tell whom the note in the answer pays.
+With -status it asks what became of a swap that was sent.
+
+Exit codes: 0 the quote is what was asked for, and was executed if it should be, and settled if it was followed; 1 it is
+not; 2 wrong call; 3 all is right that could be checked, but without the viewing key nobody can tell whom the note in the
+answer pays; 4 the swap was sent, and whether it is settled is not known: do not send it again.
 
 `
 
@@ -60,8 +69,10 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	flags.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
 	maxFee := flags.String("max-fee", "", "with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap from; "+
 		"a dearer transaction is not signed (default: below)")
+	status := flags.String("status", "", "ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
+	flags.Var(&o.wait, "wait", "with -execute or -status, follow the swap until it is settled, for a `time` such as 10m at most; 30m if none is given")
 	key := flags.String("key", "", "private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(joinWait(args)); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(output, usage)
 			flags.SetOutput(output)
@@ -73,6 +84,12 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
 	}
+	if err := o.checkGateway(); err != nil {
+		return nil, err
+	}
+	if *status != "" {
+		return o, o.readStatus(flags, *status, *from)
+	}
 	var missing []string
 	for _, name := range []string{"from", "to", "amount", "recipient"} {
 		if flags.Lookup(name).Value.String() == "" {
@@ -82,8 +99,8 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	if missing != nil {
 		return nil, fmt.Errorf("%s must be given: see quote -help", strings.Join(missing, ", "))
 	}
-	if u, err := url.Parse(o.gateway.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.gateway.URL)
+	if o.wait != 0 && !o.execute {
+		return nil, errors.New("-wait follows a swap that is sent: it needs -execute or -status")
 	}
 	var err error
 	if o.swap, err = wallet.NewSwap(*from, *to, *amount, *recipient, *integrator); err != nil {
@@ -93,6 +110,13 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 		return nil, err
 	}
 	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readMaxFee(*maxFee), o.readKey(*key, getenv("QUOTE_KEY")))
+}
+
+func (o *options) checkGateway() error {
+	if u, err := url.Parse(o.gateway.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.gateway.URL)
+	}
+	return nil
 }
 
 // readDeployment reads the reviewed contracts, none of which may be the recipient.

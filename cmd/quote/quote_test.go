@@ -241,7 +241,7 @@ func TestUsage(t *testing.T) {
 	if code != 0 {
 		t.Errorf("got exit code %d for -help", code)
 	}
-	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway", "-max-fee coins",
+	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway", "-max-fee coins", "-status transaction", "-wait time",
 		"at most 0.05 ETH on Ethereum", "50000 PLS on PulseChain")
 }
 

@@ -18,7 +18,7 @@ import (
 
 // run asks, checks, prints and, if it should, executes.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	o.gateway.HTTP = &http.Client{Timeout: 30 * time.Second}
+	o.gateway.HTTP = newClient()
 	listing, err := o.gateway.Listing(ctx)
 	if err != nil {
 		return err
@@ -51,6 +51,9 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	return nil
 }
 
+// newClient waits for a gateway as long as a person would.
+func newClient() *http.Client { return &http.Client{Timeout: 30 * time.Second} }
+
 // errNote is about an answer that somebody may sign elsewhere.
 var errNote = errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
 	"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own")
@@ -68,7 +71,8 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
 	}
 	sender := wallet.Sender{Node: client, Key: o.key, MaxGas: o.maxFee, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
-	if _, err := sender.Execute(ctx, checked); err != nil {
+	receipt, err := sender.Execute(ctx, checked)
+	if err != nil {
 		return err
 	}
 	arrives := wallet.Money(checked.Arrives, o.swap.DstToken)
@@ -77,7 +81,11 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 	} else {
 		fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", arrives, name(o.swap.Dst))
 	}
-	return nil
+	if o.wait == 0 {
+		fmt.Fprintf(stderr, "To follow it: %s\n", o.askAgain(o.swap.Src, receipt.TxHash))
+		return nil
+	}
+	return followSent(ctx, o, checked, receipt.TxHash, stderr)
 }
 
 // show prints a quote for a person.

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+const (
+	sentTx    = "0x8a17a5b4c2d3e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f"
+	settledTx = "0x1111111111111111111111111111111111111111111111111111111111111111"
+)
+
+// What the gateway says of wish, where it was sent and where it was settled.
+const (
+	wished  = `,"swap":{"dstChain":"369","dstToken":"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07","recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","recipientType":0,"amount":"123456789"}`
+	settled = wished + `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"123086419","timestamp":"2026-11-15T15:00:00Z"}`
+)
+
+// serveStatus serves the answer to wish, the listing, and one status after the other of whatever is asked for; the last
+// one again and again. A status is "STATE final" and more fields, or the code of a refusal.
+func serveStatus(t *testing.T, statuses ...string) string {
+	t.Helper()
+	quotes, asked := startGateway(t, truth), atomic.Int64{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		res, err := http.Get(quotes + r.URL.String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		_, _ = io.Copy(w, res.Body)
+	})
+	mux.HandleFunc("/v3/swap/status", func(w http.ResponseWriter, r *http.Request) {
+		status := statuses[min(int(asked.Add(1)), len(statuses))-1]
+		state, more, _ := strings.Cut(status, ",")
+		if code := 0; !strings.Contains(state, " ") {
+			if _, err := fmt.Sscan(state, &code); err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, `{"error":"The pools of this deployment cannot be followed","code":"STATUS_UNAVAILABLE","requestId":"7"}`)
+			return
+		}
+		if more != "" {
+			more = "," + more
+		}
+		state, final, _ := strings.Cut(state, " ")
+		fmt.Fprintf(w, `{"state":%q,"final":%s,"srcChain":%q,"txHash":%q,"nextCheckSeconds":0%s}`,
+			state, final, r.URL.Query().Get("srcChain"), r.URL.Query().Get("txHash"), more)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestStatus(t *testing.T) {
+	tests := map[string]struct {
+		statuses []string
+		args     []string
+		code     int
+		out, err []string
+	}{
+		"settled": {[]string{"SETTLED true" + settled}, nil, 0, []string{
+			"SETTLED: paid out with " + settledTx + " on chain 369\n", `123.086419 USDC on PulseChain (369) for "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"`,
+		}, nil},
+		"settled, as it came": {[]string{"SETTLED true" + settled}, []string{"-json"}, 0, []string{`{"state":"SETTLED","final":true,"srcChain":"1","txHash":"` + sentTx + `"`}, nil},
+		"on its way":          {[]string{"SETTLING false" + wished}, nil, 4, []string{"SETTLING: paid for, not paid out yet\n  USDC on PulseChain"}, []string{"what became of the swap is not known yet: it is SETTLING"}},
+		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
+		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
+		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
+		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "This gateway cannot follow swaps. That says nothing about this one: see transaction " + sentTx + " on Ethereum (1)"}},
+		"not there":           {[]string{"404"}, nil, 4, nil, []string{"This gateway cannot follow swaps."}},
+		"refused":             {[]string{"429"}, nil, 4, nil, []string{"Ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
+		"a lie":               {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
+		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
+		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "is not known: the time is up", "do not send it again"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := with([]string{"-gateway", serveStatus(t, test.statuses...), "-status", sentTx, "-from", "1"}, test.args...)
+			code, stdout, stderr := call(t, nil, args...)
+			if code != test.code || (stdout == "") != (test.out == nil) {
+				t.Errorf("got exit code %d, want %d, and %q", code, test.code, stdout)
+			}
+			contains(t, "the output", stdout, test.out...)
+			contains(t, "the error", stderr, test.err...)
+		})
+	}
+	code, stdout, _ := call(t, nil, "-status", sentTx, "-from", "USDC@69696969", "-gateway", serveStatus(t, "SETTLED true"+settled), "-json")
+	if code != 0 || !strings.Contains(stdout, `"srcChain":"1"`) {
+		t.Errorf("got exit code %d and %s for a privacy route, want its network to be asked", code, stdout)
+	}
+}
+
+func TestStatusUsage(t *testing.T) {
+	for _, test := range []struct {
+		says string
+		args []string
+	}{
+		{"is not the hash of a transaction", []string{"-status", "0x12", "-from", "1"}},
+		{"-from must name the chain of the transaction", []string{"-status", sentTx}},
+		{"-from: ", []string{"-status", sentTx, "-from", "mainnet"}},
+		{"takes -from, -wait, -gateway and -json, and not -to", []string{"-status", sentTx, "-from", "1", "-to", "USDC@369"}},
+		{"it needs -execute or -status", with(wish, "-wait")},
+		{"not a time such as 10m", []string{"-status", sentTx, "-from", "1", "-wait=soon"}},
+		{"not a time such as 10m", []string{"-status", sentTx, "-from", "1", "-wait", "-5m"}},
+		{`"soon" is not a flag`, []string{"-status", sentTx, "-from", "1", "-wait", "soon"}},
+		{"is not an address such as", []string{"-status", sentTx, "-from", "1", "-gateway", "here"}},
+	} {
+		code, stdout, stderr := call(t, nil, test.args...)
+		if code != 2 || stdout != "" {
+			t.Errorf("%q: got exit code %d and %q, want 2 and nothing", test.args, code, stdout)
+		}
+		contains(t, "the error", stderr, test.says)
+	}
+}
+
+// TestExecutesAndWaits sends on a chain, and follows what was sent.
+func TestExecutesAndWaits(t *testing.T) {
+	chain, key := startEthereum(t)
+	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
+	tests := map[string]struct {
+		statuses []string
+		wait     string
+		code     int
+		says     []string
+	}{
+		"settled":      {[]string{"PENDING false" + wished, "SETTLED true" + settled}, "1h", 0, []string{"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\nSettled: 123.086419 USDC on PulseChain (369), says the gateway."}},
+		"less":         {[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", 0, []string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
+		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{`do not believe the gateway's answer: swap.amount: got "1", signed 123456789`}},
+		"time is up":   {[]string{"SETTLING false" + wished}, "1ms", 4, []string{"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway"}},
+		"no status":    {[]string{"501"}, "1h", 4, []string{"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one"}},
+		"not a swap":   {[]string{"NOT_A_SWAP true"}, "1h", 4, []string{"the gateway sees no swap in the transaction"}},
+		"failed":       {[]string{"FAILED true"}, "1h", 1, []string{"the swap failed, though the node of -rpc said that it had not"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mintUSDC(t, chain, key)
+			code, _, stderr := call(t, env, with(wish, "-gateway", serveStatus(t, test.statuses...), "-execute", "-rpc", chain.URL(), "-wait", test.wait)...)
+			if code != test.code {
+				t.Errorf("got exit code %d, want %d", code, test.code)
+			}
+			contains(t, "the progress", stderr, test.says...)
+		})
+	}
+	mintUSDC(t, chain, key)
+	_, _, stderr := call(t, env, with(wish, "-gateway", serveStatus(t, "501"), "-execute", "-rpc", chain.URL())...)
+	contains(t, "the progress", stderr, "To follow it: quote -gateway http", "-from 1 -wait")
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+const defaultWait = duration(30 * time.Minute)
+
+// A duration is a flag that may stand alone.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+
+func (d *duration) IsBoolFlag() bool { return true }
+
+func (d *duration) Set(text string) error {
+	switch text {
+	case "true":
+		*d = defaultWait
+		return nil
+	case "false":
+		*d = 0
+		return nil
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil || parsed <= 0 {
+		return errors.New("not a time such as 10m")
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+// joinWait lets the time of -wait follow it as a word of its own, which a flag that may stand alone does not take.
+func joinWait(args []string) (joined []string) {
+	for i := 0; i < len(args); i++ {
+		joined = append(joined, args[i])
+		if (args[i] == "-wait" || args[i] == "--wait") && i+1 < len(args) {
+			if _, err := time.ParseDuration(args[i+1]); err == nil {
+				joined[len(joined)-1] += "=" + args[i+1]
+				i++
+			}
+		}
+	}
+	return joined
+}
+
+var transaction = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
+
+// readStatus reads what -status is about.
+func (o *options) readStatus(flags *flag.FlagSet, status, from string) (err error) {
+	flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains([]string{"status", "from", "wait", "gateway", "json"}, f.Name) && err == nil {
+			err = fmt.Errorf("-status takes -from, -wait, -gateway and -json, and not -%s", f.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !transaction.MatchString(status) {
+		return fmt.Errorf("-status %q is not the hash of a transaction, 0x and 64 hexadecimal digits", status)
+	}
+	hash := common.HexToHash(status)
+	o.status = &hash
+	if from == "" {
+		return errors.New("-from must name the chain of the transaction, such as 1")
+	}
+	if strings.Contains(from, "@") {
+		_, o.src, err = wallet.ParseEnd(from)
+	} else {
+		o.src, err = chain.ParseID(from)
+	}
+	if err != nil {
+		return fmt.Errorf("-from: %w", err)
+	}
+	return nil
+}

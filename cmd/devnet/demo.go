@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -42,6 +43,9 @@ func (d *devnet) demonstrate(ctx context.Context, s wallet.Swap) error {
 	}
 	receipt, err := d.execute(ctx, quote)
 	if err != nil {
+		return err
+	}
+	if err := d.follow(ctx, quote, receipt.TxHash); err != nil {
 		return err
 	}
 	payout, err := d.settled(ctx, s, receipt.TxHash)
@@ -107,9 +111,38 @@ func (d *devnet) execute(ctx context.Context, q *wallet.Checked) (*types.Receipt
 	return sender.Execute(ctx, q)
 }
 
+// followLimit is much longer than a settlement takes here.
+const followLimit = time.Minute
+
+// follow asks the gateway what becomes of the swap until it is settled. A gateway that cannot tell is no failure: the
+// operator tells what became of the swap.
+func (d *devnet) follow(ctx context.Context, q *wallet.Checked, tx common.Hash) error {
+	gateway := wallet.Gateway{URL: d.gateway.URL()}
+	d.line("\n4. Follow it.\n   GET %s", gateway.StatusURL(q.Swap.Src, tx))
+	ctx, cancel := context.WithTimeout(ctx, followLimit)
+	defer cancel()
+	follower := wallet.Follower{Gateway: gateway, Progress: func(what string) { d.line("   %s", what) }}
+	status, err := follower.Follow(ctx, q.Swap.Src, tx, q)
+	var untrue *wallet.Untrue
+	var refusal *wallet.Refusal
+	switch {
+	case errors.As(err, &untrue):
+		return err
+	case errors.As(err, &refusal):
+		d.line("   This gateway does not follow swaps, so the operator has to tell: %v", refusal)
+	case err != nil:
+		d.line("   The gateway does not tell yet: %v", err)
+	case status.State != wallet.Settled:
+		return fmt.Errorf("the gateway says: %s", status)
+	case status.Short(q) != nil:
+		return fmt.Errorf("the gateway says that %s less was paid out than it quoted", wallet.Money(status.Short(q), q.Swap.DstToken))
+	}
+	return nil
+}
+
 // settled waits for the operator, and says how the money got there.
 func (d *devnet) settled(ctx context.Context, s wallet.Swap, tx common.Hash) (*reference.Payout, error) {
-	d.line("\n4. The operator sees what the chain was told, and settles.")
+	d.line("\n5. How it got there: the operator sees what the chain was told, and settles.")
 	var report reference.Report
 	if err := d.waiting("   ", func() (err error) {
 		report, err = d.reports.wait(ctx, tx)
@@ -128,7 +161,7 @@ func (d *devnet) settled(ctx context.Context, s wallet.Swap, tx common.Hash) (*r
 	d.line("   The pool %s on %s pays the fees and the rest.", p.Pool, name(p.Network))
 	switch {
 	case p.Mint != nil:
-		d.line("   The rest is burnt there, and minted on %s.", name(p.DstChain))
+		d.line("   It burns the rest in the same transaction, and the issuer mints it on %s.", name(p.DstChain))
 	case p.RecipientType != 0:
 		d.line("   The rest is shielded, in a note that only the recipient can open.")
 	}
@@ -137,7 +170,7 @@ func (d *devnet) settled(ctx context.Context, s wallet.Swap, tx common.Hash) (*r
 
 // paid shows what everyone got, and wants it to be what the quote said.
 func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *wallet.Checked) error {
-	d.line("\n5. The money.")
+	d.line("\n6. The money.")
 	fees, last := q.Swap.DstToken, p.Receipt // the token of the fees, and where the recipient is paid
 	if p.Mint != nil {
 		fees, _ = chain.FindToken(p.Network, chain.USDC)

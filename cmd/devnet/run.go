@@ -119,7 +119,7 @@ func (d *devnet) invite() {
 	d.line("\nThe devnet is up, and settles what is swapped on it. Try, in another terminal:\n")
 	d.line("  QUOTE_KEY=%s \\", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
 	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL())
-	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -rpc %s", avalanche)
+	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -wait -rpc %s", avalanche)
 	d.line("\nCtrl-C stops everything.")
 }
 

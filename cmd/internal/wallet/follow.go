@@ -153,7 +153,11 @@ func (s *Status) words() string {
 		}
 		return fmt.Sprintf("paid out with %s on chain %s", s.Settlement.TxHash, s.Settlement.ChainID)
 	}
-	return "paid for, not paid out yet" + s.Burn.words()
+	text := "paid for, not paid out yet" + s.Burn.words()
+	if s.Reason != "" {
+		text += fmt.Sprintf("; the gateway says: %.200q", s.Reason)
+	}
+	return text
 }
 
 func (b *StatusBurn) words() string {

@@ -147,6 +147,7 @@ func TestFollow(t *testing.T) {
 			[]time.Duration{4},
 		},
 		"no swap":                 {scripted{stateOf(NotASwap, true, "")}, NotASwap, "", []string{"NOT_A_SWAP: the transaction swapped nothing through the contracts of this gateway"}, nil},
+		"cannot be settled":       {scripted{stateOf(Settling, false, swap+`,"reason":"no pool pays it"`)}, "", "not known: the time is up", []string{`SETTLING: paid for, not paid out yet; the gateway says: "no pool pays it"`}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
 		"stuck":                   {scripted{stateOf(Pending, false, "")}, "", "not known: the time is up", []string{"PENDING: not in a block yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
 		"settled, and not final":  {scripted{stateOf(Settled, false, swap)}, Settled, "", []string{"SETTLED: paid out; not final yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
 		"a reorganisation":        {scripted{stateOf(Settled, false, swap), stateOf(Settling, false, swap)}, "", "not known: the time is up", []string{"SETTLED: paid out; not final yet", "SETTLING: paid for, not paid out yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},

@@ -93,12 +93,17 @@ func (n *number) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// StatusURL is where to ask what became of a transaction.
+func (g Gateway) StatusURL(src chain.ID, tx common.Hash) string {
+	query := url.Values{"srcChain": {src.Network().String()}, "txHash": {tx.Hex()}}
+	return g.at("/v3/swap/status") + "?" + query.Encode()
+}
+
 // Status asks what became of a transaction. An answer about another one is an error.
 func (g Gateway) Status(ctx context.Context, src chain.ID, tx common.Hash) (*Status, error) {
-	query := url.Values{"srcChain": {src.Network().String()}, "txHash": {tx.Hex()}}
 	s := &Status{}
 	var err error
-	if s.Raw, err = g.get(ctx, g.at("/v3/swap/status")+"?"+query.Encode(), s); err != nil {
+	if s.Raw, err = g.get(ctx, g.StatusURL(src, tx), s); err != nil {
 		return nil, err
 	}
 	switch {

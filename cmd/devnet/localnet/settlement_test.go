@@ -2,6 +2,8 @@ package localnet
 
 import (
 	"math/big"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -209,4 +211,39 @@ func TestTransmitter(t *testing.T) {
 	dear, signature := attested(t, here, 3, func(a *Attestation) { a.Fee = big.NewInt(4) })
 	chain.refuses("Fee exceeds max fee", userKey, nil, transmitter, "receiveMessage", dear, signature)
 	chain.balances(remoteUSDC, map[common.Address]int64{recipient: 2 * 998})
+}
+
+// TestDocumentedIDs holds the vectors of docs/pool.md against the contract and another encoder.
+func TestDocumentedIDs(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/pool.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain := startPools(t)
+	check := func(row, method string, want string, args ...any) {
+		t.Helper()
+		said := common.Hash(chain.read(usdcPool, method, args...).([32]byte))
+		encoded, err := usdcPool.Methods[method].Inputs.Pack(args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said.Hex() != want || crypto.Keccak256Hash(encoded).Hex() != want {
+			t.Errorf("%s: the contract says %s, the encoder %s", row, said, crypto.Keccak256Hash(encoded))
+		}
+	}
+	decimal := func(text string) *big.Int {
+		n, _ := new(big.Int).SetString(text, 10)
+		return n
+	}
+	swaps := regexp.MustCompile("(?m)^\\| (\\d+) \\| `(0x[0-9a-fA-F]{40})` \\| (\\d+) \\| `(0x[0-9a-f]{64})` \\|$").FindAllStringSubmatch(string(text), -1)
+	for _, row := range swaps {
+		check(row[0], "swapId", row[4], decimal(row[1]), common.HexToAddress(row[2]), decimal(row[3]))
+	}
+	burns := regexp.MustCompile("(?m)^\\| (\\d+) \\| `(0x[0-9a-f]{64})` \\| `(0x[0-9a-f]{64})` \\|$").FindAllStringSubmatch(string(text), -1)
+	for _, row := range burns {
+		check(row[0], "burnId", row[3], decimal(row[1]), [32]byte(common.HexToHash(row[2])))
+	}
+	if len(swaps) != 5 || len(burns) != 4 {
+		t.Errorf("got %d swaps and %d burns, want 5 and 4", len(swaps), len(burns))
+	}
 }

@@ -38,6 +38,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("allowance", w.allowances)
 	t.Run("allowance of a batch", w.batchAllowances)
 	t.Run("altered", w.altered)
+	t.Run("followed", w.followed)
 }
 
 // A world is a gateway and the chains it quotes for.

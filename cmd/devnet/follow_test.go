@@ -1,0 +1,102 @@
+package main
+
+import (
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+// followed wants a wallet to find the settlement of a swap of every kind through the gateway, and to recognise in it what
+// it signed.
+func (w *world) followed(t *testing.T) {
+	if !followsSwaps() {
+		t.Skip("SKIPPED, NOT TESTED: this gateway does not follow swaps")
+	}
+	for name, p := range map[string]chain.Pair{
+		"to the hub":   pairOf(t, 8453, "USDC", 369, "USDC"),
+		"native":       pairOf(t, 4663, "ETH", 369, "WETH"),
+		"from the hub": pairOf(t, 369, "USDC", 56, "USDC"),
+		"burn":         pairOf(t, 59144, "USDC", 369, "USDC"),
+		"onward":       pairOf(t, 369, "USDC", 42161, "USDC"),
+		"shielding":    pairOf(t, 56, "DAI", 69696969, "USDC"),
+		"unshielding":  pairOf(t, 96969696, "WETH", 369, "WETH"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w.followOne(t, p)
+		})
+	}
+	t.Run("burn without the fee", func(t *testing.T) {
+		t.Parallel()
+		w.followDelayed(t)
+	})
+	t.Run("no swap", func(t *testing.T) {
+		t.Parallel()
+		p := pairOf(t, 369, "USDC", 1, "USDC")
+		defer w.turns.take(p.Src)()
+		receipt := w.mustSend(t, p.Src, approval(t, p.SrcToken, w.newRecipient(), big.NewInt(1)))
+		w.wantState(t, p.Src, receipt.TxHash, wallet.NotASwap)
+		w.wantState(t, p.Src, common.Hash{1}, wallet.NotFound)
+	})
+}
+
+// followsSwaps tells whether the gateway of this tree can.
+func followsSwaps() bool {
+	_, err := os.Stat("../../v3/status.go")
+	return err == nil
+}
+
+func (w *world) wantState(t *testing.T, src chain.ID, tx common.Hash, want string) *wallet.Status {
+	t.Helper()
+	status, err := w.gateway.Status(t.Context(), src, tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.State != want {
+		t.Errorf("got %s, want %s", status.Raw, want)
+	}
+	return status
+}
+
+func (w *world) followOne(t *testing.T, p chain.Pair) {
+	least, _, _ := limits(p.SrcToken)
+	s := w.swap(p, amount(t, least, p.SrcToken))
+	s.Integrator = reference.Integrator.Wallet
+	_, checked := w.quote(t, "v3", s)
+	receipt := w.execute(t, checked)
+	payout := w.settle(t, s.Src.Network(), receipt)
+	status, err := wallet.Follower{Gateway: w.gateway}.Follow(t.Context(), s.Src, receipt.TxHash, checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid, network := payout.Receipt.TxHash, payout.Network
+	if payout.Mint != nil {
+		paid, network = payout.Mint.TxHash, payout.DstChain
+	}
+	if status.State != wallet.Settled || !status.Final || status.Settlement == nil {
+		t.Fatalf("got %s, want it settled", status.Raw)
+	}
+	equal(t, "transaction of the settlement", status.Settlement.TxHash, paid)
+	equal(t, "chain of the settlement", status.Settlement.ChainID, network)
+	equal(t, "amount of the settlement", status.Settlement.Amount, checked.Dest)
+}
+
+// followDelayed wants to be told that the issuer holds a burn back which allows less than its fee.
+func (w *world) followDelayed(t *testing.T) {
+	p := pairOf(t, 59144, "USDC", 369, "USDC")
+	s := w.swap(p, amount(t, "10", p.SrcToken))
+	_, checked := w.quote(t, "v3", s)
+	replace(common.BigToHash(checked.MaxFee).Bytes(), make([]byte, 32))(t, checked.Main.Data)
+	receipt := w.execute(t, checked)
+	status := w.wantState(t, s.Src, receipt.TxHash, wallet.Settling)
+	if status.Burn == nil || status.Burn.Attested || !strings.Contains(status.Burn.Reason, "insufficient_fee") {
+		t.Errorf("got %s, want that the fee is insufficient", status.Raw)
+	}
+}

@@ -99,6 +99,9 @@ func tellStatus(ctx context.Context, o *options, stdout, stderr io.Writer) error
 // showStatus prints what a gateway says of a transaction.
 func showStatus(w io.Writer, s *wallet.Status) {
 	fmt.Fprintln(w, s)
+	if n := len(s.Swaps); n > 1 {
+		fmt.Fprintf(w, "  The transaction has %d swaps: this is the state of the one that is least far. -json shows all; the first is:\n", n)
+	}
 	if s.Swap == nil {
 		return
 	}

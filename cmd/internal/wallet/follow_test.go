@@ -58,17 +58,6 @@ func stateOf(state string, final bool, more string) string {
 	return fmt.Sprintf(`{"state":%q,"final":%v,"srcChain":"1","txHash":%q,"nextCheckSeconds":4%s}`, state, final, sentTx, more)
 }
 
-// signed is a quote that was checked and sent.
-func signed(t *testing.T, name string) *Checked {
-	t.Helper()
-	g := read(t, "v3", name)
-	checked, err := Check(g.swap, quote(t, g.version, g.body), knowledge(t, g.swap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checked
-}
-
 // swapFields is what the gateway says was swapped.
 func swapFields(t *testing.T, q *Checked) string {
 	t.Helper()
@@ -100,7 +89,7 @@ func follow(t *testing.T, g Gateway, q *Checked, pauses int) (status *Status, to
 const settledTx = "0x1111111111111111111111111111111111111111111111111111111111111111"
 
 func TestFollow(t *testing.T) {
-	q := signed(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
 	swap := swapFields(t, q)
 	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `"}`
 	const paid = "SETTLED: paid out with " + settledTx + " on chain 369"
@@ -207,7 +196,7 @@ func TestFollowUnknownQuote(t *testing.T) {
 func TestFollowEverySignedSwap(t *testing.T) {
 	for _, name := range []string{"pair-usdc-59144-to-usdc-369", "pair-usdc-1-to-usdc-69696969", "pair-eth-1-to-weth-369", "pair-usdc-69696969-to-usdc-369", "pair-usdc-369-to-usdc-10"} {
 		t.Run(name, func(t *testing.T) {
-			q := signed(t, name)
+			q := checkedQuote(t, name)
 			src := q.Swap.Src.Network()
 			answer := strings.Replace(stateOf(Settled, true, swapFields(t, q)), `"srcChain":"1"`, `"srcChain":`+src.String(), 1)
 			f := Follower{Gateway: scripted{answer}.serve(t), pause: func(context.Context, time.Duration) error { return errors.New("asked again") }}
@@ -217,13 +206,13 @@ func TestFollowEverySignedSwap(t *testing.T) {
 			}
 		})
 	}
-	mine, other := signed(t, "pair-usdc-1-to-usdc-69696969"), signed(t, "pair-usdc-1-to-usdc-69696969")
+	mine, other := checkedQuote(t, "pair-usdc-1-to-usdc-69696969"), checkedQuote(t, "pair-usdc-1-to-usdc-69696969")
 	_, _, _, err := follow(t, scripted{stateOf(Settled, true, swapFields(t, other))}.serve(t), mine, 1)
 	wantError(t, err, `swap.recipient: got "0x`)
 }
 
 func TestShort(t *testing.T) {
-	q := signed(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
 	for amount, want := range map[string]string{"123086419": "<nil>", "123086420": "<nil>", "123086418": "1", "0": "123086419", "": "<nil>"} {
 		s := &Status{State: Settled, Settlement: &StatusSettlement{Amount: number(amount)}}
 		if got := fmt.Sprint(s.Short(q)); got != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
 )
@@ -32,7 +33,8 @@ type Sender struct {
 }
 
 // Execute sends the transactions of a quote in their order, and waits for each to be in a block. It gives the receipt of
-// the last. The error of a transaction that was sent names its hash.
+// the last. The error of a transaction that was sent names its hash. It is ErrUnknown if the swap may be in a block, or may
+// come into one.
 func (s Sender) Execute(ctx context.Context, q *Checked) (*types.Receipt, error) {
 	id, err := s.Node.ChainID(ctx)
 	if err != nil {
@@ -46,8 +48,19 @@ func (s Sender) Execute(ctx context.Context, q *Checked) (*types.Receipt, error)
 			return nil, err
 		}
 	}
-	return s.send(ctx, id, "swap", q.Main)
+	receipt, err := s.send(ctx, id, "swap", q.Main)
+	var unconfirmed *unconfirmed
+	if errors.As(err, &unconfirmed) {
+		err = fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return receipt, err
 }
+
+// An unconfirmed transaction was given to a node, which has not said that it is in a block, or that it never will be.
+type unconfirmed struct{ cause error }
+
+func (u *unconfirmed) Error() string { return u.cause.Error() }
+func (u *unconfirmed) Unwrap() error { return u.cause }
 
 // approve lets the target take the amount, if it may not yet.
 func (s Sender) approve(ctx context.Context, chainID *big.Int, q *Checked) error {
@@ -84,11 +97,15 @@ func (s Sender) send(ctx context.Context, chainID *big.Int, what string, t Trans
 	}
 	s.tell(fmt.Sprintf("%s: sending %s", what, tx.Hash()))
 	if err := s.Node.SendTransaction(ctx, tx); err != nil {
+		var refused rpc.Error
+		if !errors.As(err, &refused) {
+			err = &unconfirmed{err} // the node may have it, and its answer was lost
+		}
 		return nil, fmt.Errorf("%s: the node did not take transaction %s: %w", what, tx.Hash(), err)
 	}
 	receipt, err := s.wait(ctx, what, tx.Hash())
 	if err != nil {
-		return nil, fmt.Errorf("%s: transaction %s was sent, but %w", what, tx.Hash(), err)
+		return nil, fmt.Errorf("%s: transaction %s was sent, but %w", what, tx.Hash(), &unconfirmed{err})
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		return nil, fmt.Errorf("%s: transaction %s reverted in block %s", what, tx.Hash(), receipt.BlockNumber)

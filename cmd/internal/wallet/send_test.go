@@ -214,3 +214,47 @@ func wantError(t *testing.T, err error, words string) {
 		t.Errorf("got %v, want it to say %q", err, words)
 	}
 }
+
+// TestExecuteUnknown wants to be told when the swap may be in a block though nobody said so: it must not be sent again. An
+// approval may.
+func TestExecuteUnknown(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	garbage := func([]byte) []byte { return []byte("<html>") }
+	refused := func(answer []byte) []byte {
+		var fields map[string]json.RawMessage
+		_ = json.Unmarshal(answer, &fields)
+		delete(fields, "result")
+		fields["error"] = json.RawMessage(`{"code":-32000,"message":"nonce too low"}`)
+		answer, _ = json.Marshal(fields)
+		return answer
+	}
+	for name, test := range map[string]struct {
+		method   string
+		approved bool
+		alter    func([]byte) []byte
+		unknown  bool
+	}{
+		"receipt of the swap lost":     {"eth_getTransactionReceipt", true, garbage, true},
+		"answer to the swap lost":      {"eth_sendRawTransaction", true, garbage, true},
+		"receipt of the approval lost": {"eth_getTransactionReceipt", false, garbage, false},
+		"swap reverted": {"eth_getTransactionReceipt", true, func(answer []byte) []byte {
+			return bytes.Replace(answer, []byte(`"status":"0x1"`), []byte(`"status":"0x0"`), 1)
+		}, false},
+		"swap not taken":  {"eth_sendRawTransaction", true, refused, false},
+		"swap not signed": {"eth_estimateGas", true, refused, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, sender := startChain(t, q, q.Swap.Amount)
+			if test.approved {
+				if _, err := c.Send(t.Context(), sender.Key, q.Approval.To, nil, q.Approval.Data); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sender.Node = dial(t, lyingNode(t, c.URL(), test.method, test.alter))
+			_, err := sender.Execute(t.Context(), q)
+			if err == nil || errors.Is(err, ErrUnknown) != test.unknown {
+				t.Errorf("got %v; want it unknown: %v", err, test.unknown)
+			}
+		})
+	}
+}

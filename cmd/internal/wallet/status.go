@@ -47,6 +47,7 @@ type Status struct {
 	Source     *StatusSource
 	Burn       *StatusBurn
 	Settlement *StatusSettlement
+	Swaps      []json.RawMessage // all of them, where there are several; the fields above are of the first
 
 	NextCheckSeconds float64
 }

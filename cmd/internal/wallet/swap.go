@@ -1,5 +1,5 @@
 // Package wallet does with a quote what a careful wallet does: it asks a gateway, believes nothing of the answer that it
-// cannot work out again, and sends what is left.
+// cannot work out again, sends what is left, and follows what it sent.
 //
 // What it promises: a Checked quote pays the recipient that was asked for, with the amount that was asked for, through
 // the contract that was pinned; and only a Checked quote can be sent. What of the answer cannot be checked without more

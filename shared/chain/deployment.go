@@ -22,6 +22,11 @@ type Deployment struct {
 	registries map[ID]Address
 	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
 	seconds    map[pairKey]uint32
+
+	retired       []Router             // those whose token is known
+	byAddress     map[routerKey]Router // all that take or took source transactions
+	tracked       bool
+	confirmations map[ID]uint64 // by network, where the file says so
 }
 
 // Railgun is what RAILGUN takes for itself, in basis points. It is not part of
@@ -89,6 +94,8 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add(!maps.Equal(d.contracts, before.contracts) && len(changes) == 0, "the retired routers")
 	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
 	add(d.Railgun != before.Railgun, "RAILGUN's rates")
+	add(d.tracked != before.tracked, "the tracking")
+	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
 	return changes
 }
 

@@ -24,6 +24,9 @@ type deploymentFile struct {
 	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual address
 	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
 	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
+
+	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
+	Confirmations map[string]uint64 `json:"confirmations,omitempty"` // by network
 }
 
 // secondsRow states the time of all pairs that match what it names.
@@ -78,8 +81,10 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.retired(file.Retired)
 	b.times(file.Seconds)
 	b.railgun(file.Railgun)
+	b.tracking(file.Tracking, file.Confirmations)
 	b.coverage()
 	b.warnOfSharedRouters()
+	b.index()
 	if err := errors.Join(decodeErr, errors.Join(b.problems...)); err != nil {
 		return nil, err
 	}
@@ -164,6 +169,11 @@ func (b *builder) retired(rows []poolRow) {
 		for src, target := range b.targets {
 			if target == router && target != (Address{}) && src.id.Network() == row.ChainID.Network() {
 				b.problem("%s: the same router is the current one of %s on %s", at, src.symbol, src.id)
+			}
+		}
+		for _, t := range tokensOf[row.ChainID] {
+			if t.Symbol == row.Token {
+				b.Deployment.retired = append(b.Deployment.retired, Router{row.ChainID, *t, router})
 			}
 		}
 	}

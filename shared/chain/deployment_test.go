@@ -82,6 +82,10 @@ func TestDeploymentProblems(t *testing.T) {
 		{"no seconds", `"registries"`, `"seconds": [{"type": "DIRECT"}], "registries"`, "seconds[0].seconds: 0 is not between 1 and 604800"},
 		{"too many seconds", `"registries"`, `"seconds": [{"seconds": 604801}], "registries"`, "seconds[0].seconds: 604801 is not between"},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
+		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
+		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations["98866"]: 0 is not between 1 and 10000`},
+		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations["98866"]: 10001 is not between`},
+		{"confirmations of no network", `"98866": 1`, `"69696969": 1`, `confirmations["69696969"]: not a supported network`},
 		{"no name", `"reference"`, `""`, "name: missing"},
 		{"not JSON", `{"name"`, `name`, "not valid JSON"},
 	}
@@ -193,6 +197,8 @@ func TestChanges(t *testing.T) {
 		"the router of USDC on chain 137": edit(t, `"registries"`, `"messengers": {"137": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "registries"`),
 		"the retired routers":             edit(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`),
 		"the usual times":                 edit(t, `"registries"`, `"seconds": [{"seconds": 9}], "registries"`),
+		"the tracking":                    edit(t, `"tracking": "reference"`, `"tracking": "none"`),
+		"the confirmations":               edit(t, `"98866": 1`, `"98866": 2`),
 		"RAILGUN's rates":                 edit(t, `"registries"`, `"railgun": {"shieldBps": 30, "unshieldBps": 25}, "registries"`),
 	} {
 		after, err := chain.ParseDeployment(edit)

@@ -18,8 +18,9 @@ type Network struct {
 
 // CCTP is what the issuer publishes about a chain.
 type CCTP struct {
-	Domain    uint32
-	Messenger Address // TokenMessengerV2
+	Domain      uint32
+	Messenger   Address // TokenMessengerV2
+	Transmitter Address // MessageTransmitterV2, which takes the messages of other chains
 	// FastFeeMilliBPS is the built-in fee for a fast transfer from there, in thousandths of a basis point.
 	FastFeeMilliBPS uint32
 }
@@ -96,11 +97,15 @@ var networks = []Network{
 // integrator registry, in the order of their IDs.
 var PoolChains = []ID{1, 56, Hub, 4663, 8453}
 
-// messenger is the issuer's TokenMessengerV2. It has the same address on every chain.
-var messenger = NewAddress(common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"))
+// The issuer's TokenMessengerV2 and MessageTransmitterV2. Each has the same address
+// on every chain.
+var (
+	messenger   = NewAddress(common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"))
+	transmitter = NewAddress(common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64"))
+)
 
 func cctp(domain, fastFeeMilliBPS uint32) *CCTP {
-	return &CCTP{Domain: domain, Messenger: messenger, FastFeeMilliBPS: fastFeeMilliBPS}
+	return &CCTP{Domain: domain, Messenger: messenger, Transmitter: transmitter, FastFeeMilliBPS: fastFeeMilliBPS}
 }
 
 func token(id ID, symbol, address string, decimals uint8) Token {

@@ -1,0 +1,112 @@
+package chain_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+const oldRouter = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+// parse reads the reference deployment with one text replaced.
+func parse(t *testing.T, old, new string) *chain.Deployment {
+	t.Helper()
+	d, err := chain.ParseDeployment(edit(t, old, new))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestTrackingIsOffUnlessTheFileSaysOtherwise(t *testing.T) {
+	if !chain.Reference().Tracked() {
+		t.Error("the reference deployment is not tracked")
+	}
+	for _, new := range []string{`"tracking": "none",`, ""} {
+		if parse(t, `"tracking": "reference",`, new).Tracked() {
+			t.Errorf("a file with %q is tracked", new)
+		}
+	}
+}
+
+func TestConfirmations(t *testing.T) {
+	d := parse(t, `"1": 1, "10": 1,`, `"10": 30,`)
+	for network, want := range map[chain.ID]uint64{1: 12, 10: 30, 369: 1} {
+		if got := d.Confirmations(network); got != want {
+			t.Errorf("chain %s: got %d, want %d", network, got, want)
+		}
+	}
+	for _, n := range chain.Networks() {
+		if got := chain.Reference().Confirmations(n.ID); got != 1 {
+			t.Errorf("the reference deployment demands %d on chain %s, whose blocks nobody changes", got, n.ID)
+		}
+	}
+}
+
+func TestFindRouter(t *testing.T) {
+	d := parse(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "`+oldRouter+`"}], "registries"`)
+	for _, row := range d.Routers() {
+		if got, ok := d.FindRouter(row.ChainID.Network(), row.Router.Address); !ok || got != row {
+			t.Errorf("%s on %s: got %v", row.Token.Symbol, row.ChainID, got)
+		}
+	}
+	old := common.HexToAddress(oldRouter)
+	if got, ok := d.FindRouter(1, old); !ok || got.Token.Symbol != chain.ETH || got.ChainID != 1 {
+		t.Errorf("got %v for a retired router", got)
+	}
+	if _, ok := d.FindRouter(56, old); ok {
+		t.Error("a router was found on another chain than its own")
+	}
+	shared := parse(t, "0x44f8A619042923b22A694D0aC447769Afb946E48", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
+	if got, _ := shared.FindRouter(1, common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")); got.ChainID != 1 {
+		t.Errorf("got %s for a shared router, want 1", got.ChainID)
+	}
+}
+
+// Every pair has a pool that pays it, and the pool is that of the chain where the
+// fees are calculated.
+func TestPayout(t *testing.T) {
+	d := parse(t, `"registries"`, `"retired": [{"chainId": 8453, "token": "USDC", "router": "`+oldRouter+`"}], "registries"`)
+	for _, p := range chain.Pairs() {
+		got, ok := d.Payout(p.Dst, p.DstToken.Address.Address)
+		if !ok || got.Network != d.FeeChain(p.Dst) || got.Onward != (got.Network != p.Dst.Network()) {
+			t.Errorf("%s on %s: got %+v", p.DstToken.Symbol, p.Dst, got)
+			continue
+		}
+		row, known := d.FindRouter(got.Network, got.Pools[0])
+		if !known || row.Token.Symbol != p.DstToken.Symbol || !got.Onward && row.ChainID != p.Dst {
+			t.Errorf("%s on %s is paid by the pool of %s on %s", p.DstToken.Symbol, p.Dst, row.Token.Symbol, row.ChainID)
+		}
+		retired := slices.Contains(got.Pools, common.HexToAddress(oldRouter))
+		if want := p.DstToken.Symbol == chain.USDC && (p.Dst == 8453 || got.Onward); retired != want {
+			t.Errorf("%s on %s: a retired pool is among %v: %v, want %v", p.DstToken.Symbol, p.Dst, got.Pools, retired, want)
+		}
+	}
+	if got, ok := d.Payout(370, chain.Native.Address); ok {
+		t.Errorf("got %+v on a chain that is not served", got)
+	}
+	if got, ok := d.Payout(369, chain.Native.Address); ok {
+		t.Errorf("got %+v for a token that is not served", got)
+	}
+}
+
+func TestUsualSeconds(t *testing.T) {
+	d := parse(t, `"registries"`, `"seconds": [{"srcChain": 1, "srcToken": "ETH", "seconds": 90}], "registries"`)
+	router, ok := d.FindRouter(1, common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA"))
+	if !ok {
+		t.Fatal("no router of ETH on chain 1")
+	}
+	weth, err := chain.FindToken(369, chain.WETH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.UsualSeconds(router, 369, weth.Address.Address); got != 90 {
+		t.Errorf("got %d, want 90", got)
+	}
+	if got := d.UsualSeconds(router, 369, chain.Native.Address); got != 0 {
+		t.Errorf("got %d for no pair, want 0", got)
+	}
+}

@@ -1,5 +1,6 @@
 // Package calldata encodes the input of the transactions, one file per
-// contract, in canonical ABI encoding, and reads it back.
+// contract, in canonical ABI encoding, and reads it back. It also reads the events
+// that tell what became of a swap.
 //
 // The calls are few and fixed, so each is encoded word by word: no reflection,
 // no parsing, one allocation of the exact size.

@@ -1,0 +1,182 @@
+package calldata
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto/keccak"
+	"github.com/holiman/uint256"
+)
+
+// event is one that a contract emits. Its arguments are read like those of a
+// call: only canonical encoding is accepted.
+type event struct {
+	topic   common.Hash
+	indexed int // how many arguments are topics
+	data    function
+	tuple   bool // the data is one struct
+}
+
+// parseEvent reads a declaration, in which the fields of a struct are in double
+// parentheses.
+func parseEvent(declaration string) event {
+	name, params, _ := strings.Cut(strings.TrimSuffix(declaration, ")"), "(")
+	e := event{data: function{text: name}, tuple: strings.Contains(params, "(")}
+	var types []string
+	for param := range strings.SplitSeq(params, ", ") {
+		open, close := strings.HasPrefix(param, "("), strings.HasSuffix(param, ")")
+		words := strings.Fields(strings.Trim(param, "()"))
+		kind := words[0]
+		if words[1] == "indexed" {
+			e.indexed++
+		} else {
+			e.data.params = append(e.data.params, Argument{Name: words[1], Type: Type(kind)})
+		}
+		if open {
+			kind = "(" + kind
+		}
+		if close {
+			kind += ")"
+		}
+		types = append(types, kind)
+	}
+	e.topic = hash([]byte(name + "(" + strings.Join(types, ",") + ")"))
+	return e
+}
+
+func hash(data ...[]byte) (h common.Hash) {
+	hasher := keccak.NewLegacyKeccak256()
+	for _, d := range data {
+		hasher.Write(d)
+	}
+	hasher.Sum(h[:0])
+	return h
+}
+
+// The events, as their contracts declare them.
+var (
+	swapEvent     = parseEvent("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
+	settledEvent  = parseEvent("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, address integrator, uint256 integratorFee))")
+	burnEvent     = parseEvent("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
+	receivedEvent = parseEvent("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
+)
+
+// Topics by which the logs of a settlement and of a delivery are found.
+var (
+	SettledTopic  = settledEvent.topic
+	ReceivedTopic = receivedEvent.topic
+)
+
+var errOtherEvent = errors.New("another event")
+
+func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
+	if len(topics) != 1+e.indexed || topics[0] != e.topic {
+		return nil, errOtherEvent
+	}
+	if e.tuple {
+		offset := make([]byte, word)
+		offset[word-1] = word
+		var ok bool
+		if data, ok = bytes.CutPrefix(data, offset); !ok {
+			return nil, fmt.Errorf("%s: the struct does not start where it must", e.data.text)
+		}
+	}
+	c, err := e.data.decode(data)
+	return &c, err
+}
+
+func (c *Call) number(name string) (n uint256.Int) {
+	n.SetBytes(c.Argument(name))
+	return n
+}
+
+// chainID is a routing ID, 0 for a number that cannot be one.
+func chainID(data []byte) uint64 {
+	var n uint256.Int
+	if n.SetBytes(data); n.IsUint64() {
+		return n.Uint64()
+	}
+	return 0
+}
+
+// Swapped is a pool's event Swap.
+type Swapped struct {
+	Nonce uint256.Int
+	Swap
+}
+
+// DecodeSwapped reads the log of a pool.
+func DecodeSwapped(topics []common.Hash, data []byte) (*Swapped, error) {
+	c, err := swapEvent.decode(topics, data)
+	if err != nil {
+		return nil, err
+	}
+	s := &Swapped{Swap: swapOf(c)}
+	s.Nonce.SetBytes(topics[1][:])
+	return s, nil
+}
+
+func swapOf(c *Call) Swap {
+	return Swap{
+		DstChainID:    chainID(c.Argument("dstChainId")),
+		Amount:        c.number("amount"),
+		Recipient:     c.Argument("recipient"),
+		RecipientType: c.Argument("recipientType")[0],
+		DstToken:      common.BytesToAddress(c.Argument("dstToken")),
+		IntegratorID:  [32]byte(c.Argument("integratorId")),
+	}
+}
+
+// Settled is a pool's event Settled.
+type Settled struct {
+	ID            common.Hash
+	Amount        uint256.Int // without the fees
+	Recipient     []byte
+	RecipientType uint8
+}
+
+// DecodeSettled reads the log of a pool.
+func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
+	c, err := settledEvent.decode(topics, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Settled{topics[1], c.number("amount"), c.Argument("recipient"), c.Argument("recipientType")[0]}, nil
+}
+
+// Burnt is the messenger's event DepositForBurn.
+type Burnt struct {
+	Depositor         common.Address
+	Amount            uint256.Int
+	MintRecipient     common.Hash
+	DestinationDomain uint32
+	HookData          []byte
+}
+
+// DecodeBurnt reads the log of a messenger.
+func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
+	c, err := burnEvent.decode(topics, data)
+	if err != nil {
+		return nil, err
+	}
+	return &Burnt{
+		Depositor:         common.BytesToAddress(topics[2][:]),
+		Amount:            c.number("amount"),
+		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
+		DestinationDomain: uint32(chainID(c.Argument("destinationDomain"))),
+		HookData:          c.Argument("hookData"),
+	}, nil
+}
+
+// DecodeReceived tells the source domain of the message that a transmitter's event
+// MessageReceived is about. Its nonce is the second topic.
+func DecodeReceived(topics []common.Hash, data []byte) (sourceDomain uint32, err error) {
+	c, err := receivedEvent.decode(topics, data)
+	if err != nil {
+		return 0, err
+	}
+	return uint32(chainID(c.Argument("sourceDomain"))), nil
+}

@@ -80,7 +80,7 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 	if err != nil {
 		return Holding{}, explain(err, q.network)
 	}
-	r.cache.Add(q, answer{holding, asked.Add(blockTime(q.network))})
+	r.cache.Add(q, answer{holding, asked.Add(q.network.BlockTime())})
 	return holding, nil
 }
 
@@ -141,16 +141,4 @@ func explain(err error, network chain.ID) reason {
 		return reason(fmt.Sprintf("The token contract on chain %s refused to tell balance and allowance", network))
 	}
 	return reason(fmt.Sprintf("Balance and allowance could not be read on chain %s just now; ask again, or check them yourself", network))
-}
-
-// blockTime is how long an answer is kept: a block on the two slow chains, and
-// on all others, whose blocks take up to two seconds, that long.
-func blockTime(network chain.ID) time.Duration {
-	switch network {
-	case 1:
-		return 12 * time.Second
-	case chain.Hub:
-		return 10 * time.Second
-	}
-	return 2 * time.Second
 }

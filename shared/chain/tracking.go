@@ -3,6 +3,7 @@ package chain
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -37,6 +38,18 @@ func (b *builder) tracking(mode string, confirmations map[string]uint64) {
 			b.confirmations[id] = n
 		}
 	}
+}
+
+// BlockTime is about how long a block takes: those of two networks are slow, and
+// those of all others take two seconds at most.
+func (id ID) BlockTime() time.Duration {
+	switch id.Network() {
+	case 1:
+		return 12 * time.Second
+	case Hub:
+		return 10 * time.Second
+	}
+	return 2 * time.Second
 }
 
 // Tracked tells whether the pools settle swaps as docs/pool.md says, so that

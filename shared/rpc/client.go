@@ -8,8 +8,8 @@
 //     questions are under way, so many more wait, and the rest are refused.
 //   - Each use has a lane: bounds of its own, and a rest of its own for each
 //     endpoint. An endpoint that fails in one lane is not skipped in another.
-//   - When a provider says that we are over its quota, strangers, wallets and
-//     checks give way to known partners, whichever lane was told.
+//   - When a provider says that we are over its quota, all other lanes give way to
+//     known partners, whichever lane was told.
 //   - No text from an endpoint, and no part of its address, is in any error, log
 //     line or health report. Endpoints are named by their place in the
 //     configuration.

@@ -28,6 +28,7 @@ const (
 	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
+	Declined      Reason = "declined"      // it does not answer this one question: what it was asked for is unknown to it, or too long
 	Reverted      Reason = "reverted"      // the contract reverted
 	Misconfigured Reason = "misconfigured" // what the contract says cannot be right
 	Closed        Reason = "closed"        // the service is shutting down
@@ -35,12 +36,13 @@ const (
 
 // Reasons lists every reason.
 func Reasons() []Reason {
-	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Reverted, Misconfigured, Closed}
+	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Declined, Reverted, Misconfigured, Closed}
 }
 
 // RestsEndpoint reports whether an endpoint that failed for this reason is
-// skipped for a while. What a contract says to one question does not count:
-// otherwise anyone could disable an endpoint by asking that question.
+// skipped for a while. What a contract says to one question does not count, nor
+// that one question has no answer: otherwise anyone could disable an endpoint by
+// asking that question.
 func (r Reason) RestsEndpoint() bool {
 	switch r {
 	case Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable:

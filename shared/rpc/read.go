@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,7 +19,39 @@ type Read struct {
 	Args   []any
 	Result any      // a pointer to what the answer is decoded into
 	Err    *Failure // why this read has no answer; the others may have one
+
+	tracks bool // what became of a transaction: the answer may be long, and to refuse it is no failure of the endpoint
 }
+
+// classify turns the error of this read into a failure.
+func (r *Read) classify(err error) *Failure {
+	f := classify(err)
+	if !r.tracks || !errors.As(err, new(rpc.Error)) {
+		return f
+	}
+	// Providers use the code of a quota also for a range of logs that is too long.
+	if f.Reason == Refused || f.Reason == Limited && r.Method == getLogs {
+		return &Failure{Reason: Declined, Text: f.Text}
+	}
+	return f
+}
+
+// classifyAnswer turns the error of a whole answer to some reads into a failure.
+func classifyAnswer(err error, reads []Read) *Failure {
+	var refusal rpc.HTTPError
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)) && slices.ContainsFunc(reads, isTracking):
+		return ErrTooLong
+	case errors.As(err, &refusal) && len(reads) == 1 && reads[0].tracks && refusal.StatusCode == http.StatusBadRequest:
+		return &Failure{Reason: Declined, Text: "HTTP status 400"} // as some providers refuse a range of logs
+	}
+	return classify(err)
+}
+
+func isTracking(r Read) bool { return r.tracks }
+
+// ErrTooLong is how reads fail whose answer may be long, but not that long.
+var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 
 // ReadContract reads what a contract returns for data at the latest block.
 func ReadContract(to common.Address, data []byte, output *hexutil.Bytes) Read {
@@ -35,13 +69,16 @@ const batchesAgain = time.Hour
 
 // Batch asks all reads in one round trip and sets their results and errors. An
 // endpoint that refuses batches gets them one after the other instead. All
-// answers together are bounded like any other.
+// answers together are bounded like one of them.
 //
 // The error is a *Failure of the endpoint: no read was answered, or we are over
-// its quota. A contract that reverts is an answer.
+// its quota. A contract that reverts is an answer, and so is a read that is declined.
 func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	if len(reads) == 0 {
 		return nil
+	}
+	if slices.ContainsFunc(reads, isTracking) {
+		ctx = context.WithValue(ctx, long{}, true)
 	}
 	e.mu.Lock()
 	plain := len(reads) == 1 || e.now().Before(e.noBatchesUntil)
@@ -54,7 +91,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 		return nil
 	}
 	if !refusesBatches(err) {
-		return classify(err)
+		return classifyAnswer(err, reads)
 	}
 	if err := e.oneByOne(ctx, reads); err != nil {
 		return err
@@ -90,7 +127,7 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 	for i, element := range elements {
 		reads[i].Err = nil
 		if element.Error != nil {
-			reads[i].Err = classify(element.Error)
+			reads[i].Err = reads[i].classify(element.Error)
 		}
 	}
 	return failureOf(reads, errUnanswered)
@@ -106,10 +143,10 @@ func (e *Endpoint) oneByOne(ctx context.Context, reads []Read) error {
 		if err == nil {
 			err = json.Unmarshal(result, r.Result)
 		} else if !errors.As(err, new(rpc.Error)) && !errors.Is(err, rpc.ErrNoResult) {
-			return classify(err) // of the endpoint, not of this read
+			return classifyAnswer(err, reads[i:i+1]) // of the endpoint, not of this read
 		}
 		if err != nil {
-			r.Err = classify(err)
+			r.Err = r.classify(err)
 		}
 	}
 	return failureOf(reads, reads[0].Err)
@@ -121,7 +158,7 @@ func failureOf(reads []Read, unanswered *Failure) error {
 	answered := false
 	for _, r := range reads {
 		switch {
-		case r.Err == nil || r.Err.Reason == Reverted:
+		case r.Err == nil || r.Err.Reason == Reverted || r.Err.Reason == Declined:
 			answered = true
 		case r.Err.Reason == Limited:
 			return r.Err

@@ -76,7 +76,7 @@ func (e *Endpoint) failed(lane Lane, f *Failure) {
 		}
 		e.mu.Unlock()
 		if say {
-			e.log.Warn("RPC endpoint says we are over its quota; unknown integrators and wallets give way to known partners", "lane", lane.String(), "reason", f.Reason, "detail", f.Text)
+			e.log.Warn("RPC endpoint says we are over its quota; unknown integrators, wallets and status look-ups give way to known partners", "lane", lane.String(), "reason", f.Reason, "detail", f.Text)
 		}
 		return
 	}

@@ -9,13 +9,21 @@ import (
 )
 
 // maxAnswer bounds the size of a response. A real one has a few hundred bytes.
-const maxAnswer = 64 << 10
+// Only receipts, transactions, blocks and logs may be longer, up to maxLongAnswer:
+// a receipt has up to a kilobyte for each event.
+const (
+	maxAnswer     = 64 << 10
+	maxLongAnswer = 2 << 20
+)
+
+// long is the key of a context whose requests may have a long response.
+type long struct{}
 
 // repeatable marks requests as safe to send again on a new connection when the
 // server closed an idle one under them. The empty value is not sent.
 var repeatable = http.Header{"X-Idempotency-Key": {}}
 
-// newHTTPClient makes a client that reads at most maxAnswer of a response and
+// newHTTPClient makes a client that reads at most so much of a response and
 // follows no redirects. The context of each request bounds its time.
 func newHTTPClient(connections int, now func() time.Time) *http.Client {
 	return &http.Client{
@@ -47,7 +55,11 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+	bound := int64(maxAnswer)
+	if r.Context().Value(long{}) != nil {
+		bound = maxLongAnswer
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, bound)
 	if response.StatusCode == http.StatusTooManyRequests {
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
 		response.Body.Close()

@@ -14,10 +14,12 @@ import (
 	"github.com/ethereum/go-ethereum/eth"
 	"github.com/ethereum/go-ethereum/eth/catalyst"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/p2p"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // EVM is a real chain in this process. It is what go-ethereum's simulated backend
@@ -66,6 +68,8 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 	if err != nil {
 		t.Fatal(err)
 	}
+	logs := filters.NewFilterAPI(filters.NewFilterSystem(backend.APIBackend, filters.Config{}))
+	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: logs}})
 	if err := stack.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,26 +89,64 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 }
 
 // Send has the operator call a contract, and waits until it is done.
-func (c *EVM) Send(to common.Address, data []byte) {
+func (c *EVM) Send(to common.Address, data []byte) *types.Receipt {
+	c.t.Helper()
+	hash := c.Submit(to, nil, data)
+	c.Commit()
+	receipt := c.Receipt(hash)
+	if receipt.Status != types.ReceiptStatusSuccessful {
+		c.t.Fatalf("the call %x of %s reverted", data, to)
+	}
+	return receipt
+}
+
+// Submit has the operator send a transaction, which is in no block until Commit.
+func (c *EVM) Submit(to common.Address, value *big.Int, data []byte) common.Hash {
 	c.t.Helper()
 	ctx := context.Background()
-	nonce, err := c.client.NonceAt(ctx, c.Operator, nil)
+	nonce, err := c.client.PendingNonceAt(ctx, c.Operator)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	id := new(big.Int).SetUint64(c.network)
 	tx := types.MustSignNewTx(c.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: nonce, To: &to, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
+		ChainID: id, Nonce: nonce, To: &to, Value: value, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
 	})
 	if err := c.client.SendTransaction(ctx, tx); err != nil {
 		c.t.Fatal(err)
 	}
-	c.beacon.Commit()
-	receipt, err := c.client.TransactionReceipt(ctx, tx.Hash())
+	return tx.Hash()
+}
+
+// Commit makes a block of what was submitted, and returns its hash.
+func (c *EVM) Commit() common.Hash { return c.beacon.Commit() }
+
+// Fork makes an earlier block the latest one: those after it are gone, and their
+// transactions too.
+func (c *EVM) Fork(block common.Hash) {
+	c.t.Helper()
+	if err := c.beacon.Fork(block); err != nil {
+		c.t.Fatal(err)
+	}
+	c.beacon.Rollback()
+}
+
+// Receipt is what a transaction did.
+func (c *EVM) Receipt(hash common.Hash) *types.Receipt {
+	c.t.Helper()
+	receipt, err := c.client.TransactionReceipt(context.Background(), hash)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if receipt.Status != types.ReceiptStatusSuccessful {
-		c.t.Fatalf("the call %x of %s reverted", data, to)
+	return receipt
+}
+
+// Block is the time of a block, and its number.
+func (c *EVM) Block(hash common.Hash) (seconds, number uint64) {
+	c.t.Helper()
+	header, err := c.client.HeaderByHash(context.Background(), hash)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	return header.Time, header.Number.Uint64()
 }

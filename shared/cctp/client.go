@@ -47,6 +47,7 @@ type client struct {
 	mu      sync.Mutex
 	blocked time.Time // until then
 	refusal error     // how the service said so
+	next    time.Time // when messages may be asked for again
 }
 
 func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client {
@@ -82,38 +83,52 @@ func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
 	case <-ctx.Done():
 		return Rate{}, unanswered(ctx.Err())
 	}
-	if err := c.block(); err != nil {
+	body, err := c.get(ctx, c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest)), bodyLimit)
+	if err != nil {
 		return Rate{}, err
+	}
+	return decode(body)
+}
+
+// errNotFound is the failure of a request that is answered 404.
+var errNotFound = &failure{reason: "status 404"}
+
+// get asks the service for an address, in requestTimeout and so many bytes at
+// most. Every error is a *failure.
+func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte, error) {
+	if err := c.block(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	address := c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return Rate{}, unanswered(err)
+		return nil, unanswered(err)
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "quotegate")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Rate{}, unanswered(err)
+		return nil, unanswered(err)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		return Rate{}, c.stayAway(retryAfter(response.Header.Get("Retry-After")))
+		return nil, c.stayAway(retryAfter(response.Header.Get("Retry-After")))
 	default:
-		return Rate{}, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
+		return nil, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, bodyLimit+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return Rate{}, unanswered(err)
+		return nil, unanswered(err)
 	}
-	if len(body) > bodyLimit {
-		return Rate{}, &failure{reason: fmt.Sprintf("the answer is larger than %d bytes", bodyLimit)}
+	if int64(len(body)) > limit {
+		return nil, &failure{reason: fmt.Sprintf("the answer is larger than %d bytes", limit)}
 	}
-	return decode(body)
+	return body, nil
 }
 
 // block is why no request may be made now, or nil.

@@ -14,6 +14,9 @@
 // The service sees at most one request a minute for each source, and four at
 // once, each bounded in time, whatever the number of callers and however it
 // fails. While it blocks us for too many requests, it sees none.
+//
+// The same service tells how far it is with a burn: see Fees.Messages. It is asked
+// at most ten times a second for that.
 package cctp
 
 import (

@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"shared/rpc":        {"shared/chain", "shared/jsonfile"},
 	"shared/integrator": {"shared/chain", "shared/fault", "shared/guard", "shared/rpc"},
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/rpc"},
+	"shared/status":     {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/guard", "shared/rpc"},
 	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun"},
 	"shared/web":        {"shared/fault", "shared/quote"},
 	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},

@@ -17,6 +17,7 @@ import (
 type Core struct {
 	Deployment *chain.Deployment
 	Engine     Quoter
+	Tracker    v3.Tracker
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
 	Draining   func() bool     // whether the service is about to end; nil for never
@@ -33,7 +34,7 @@ type Quoter interface {
 func Modules(core Core) []web.Module {
 	engine := recordingQuoter{core.Engine}
 	return []web.Module{
-		v3.Module(engine, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining, Problems: core.Problems}),
+		v3.Module(engine, core.Tracker, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining, Problems: core.Problems}),
 		v3legacy.Module(engine, core.Deployment),
 		v1.Module(engine),
 	}

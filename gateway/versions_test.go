@@ -143,7 +143,7 @@ func TestRouterListingMatchesEveryQuote(t *testing.T) {
 // TestEveryVersionHasWordsForEveryFault holds each dialect to be total: a
 // status, and a string under "error".
 func TestEveryVersionHasWordsForEveryFault(t *testing.T) {
-	allowed := []int{400, 401, 404, 405, 410, 429, 500, 503}
+	allowed := []int{400, 401, 404, 405, 410, 429, 500, 501, 503}
 	for _, m := range modules() {
 		for _, code := range fault.Codes() {
 			status, body := m.MapFault(fault.New(code, "A sentence"), "id-1")

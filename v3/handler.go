@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -19,6 +22,11 @@ import (
 // Quoter answers quote requests.
 type Quoter interface {
 	Quote(context.Context, *quote.Request) (*quote.Quote, error)
+}
+
+// Tracker tells what became of a transaction.
+type Tracker interface {
+	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
 }
 
 // Health is what the health check reports on.
@@ -36,13 +44,14 @@ var contract []byte
 var verifier []byte
 
 // Module is this version over a core.
-func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Module {
-	h := handler{quoter, deployment, health}
+func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
+	h := handler{quoter, tracker, deployment, health}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: []web.Route{
 			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
+			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
 			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
@@ -56,6 +65,7 @@ func Module(quoter Quoter, deployment *chain.Deployment, health Health) web.Modu
 
 type handler struct {
 	quoter     Quoter
+	tracker    Tracker
 	deployment *chain.Deployment
 	health     Health
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -68,6 +69,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment: c.deployment, IssuerFees: c.fees, Integrators: c.registry, Accounts: account.New(c.chains, nil), TTL: cfg.Quote.TTL,
 		}),
+		Tracker:    status.New(c.deployment, c.chains, c.fees, nil),
 		Registries: c.registry.Health,
 		IssuerFees: c.fees.State,
 		Problems:   c.checks.Problems,

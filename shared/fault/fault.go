@@ -27,6 +27,8 @@ const (
 	IntegratorUnregistered Code = "INTEGRATOR_UNREGISTERED"
 	IntegratorInactive     Code = "INTEGRATOR_INACTIVE"
 	IntegratorUnverified   Code = "INTEGRATOR_UNVERIFIED"
+	StatusUnavailable      Code = "STATUS_UNAVAILABLE"
+	ChainUnavailable       Code = "CHAIN_UNAVAILABLE"
 	NotFound               Code = "NOT_FOUND"
 	MethodNotAllowed       Code = "METHOD_NOT_ALLOWED"
 	VersionBrownout        Code = "VERSION_BROWNOUT"
@@ -42,7 +44,7 @@ func Codes() []Code {
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
 		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorUnverified,
-		NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
+		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }
 

@@ -63,6 +63,8 @@ var statuses = map[fault.Code]int{
 	fault.IntegratorUnregistered: http.StatusBadRequest,
 	fault.IntegratorInactive:     http.StatusBadRequest,
 	fault.IntegratorUnverified:   http.StatusServiceUnavailable,
+	fault.StatusUnavailable:      http.StatusNotImplemented,
+	fault.ChainUnavailable:       http.StatusServiceUnavailable,
 	fault.NotFound:               http.StatusNotFound,
 	fault.MethodNotAllowed:       http.StatusMethodNotAllowed,
 	fault.VersionBrownout:        http.StatusGone,

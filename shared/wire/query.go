@@ -103,6 +103,9 @@ func (q *Query) Has(name string) bool {
 	return text != ""
 }
 
+// Require is for the parameters of other routes than quotes.
+func (q *Query) Require(names ...string) error { return q.require(names) }
+
 // require makes sure that all of these parameters are there, and names every
 // one that is not.
 func (q *Query) require(names []string) error {

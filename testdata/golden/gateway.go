@@ -98,6 +98,7 @@ func Core() gateway.Core {
 			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
 			TTL: time.Minute, Now: func() time.Time { return noon },
 		}),
+		Tracker: tracker{},
 		Registries: func() []integrator.Health {
 			return []integrator.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},

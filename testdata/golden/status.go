@@ -1,0 +1,94 @@
+package golden
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/status"
+)
+
+// tracker answers from memory: the last byte of a transaction's hash says what
+// became of it. The chain of all others cannot be asked. The real one is tested on
+// real chains in its own package.
+type tracker struct{}
+
+var (
+	statusRecipient = common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+	statusPaid      = common.HexToHash("0x2222222222222222222222222222222222222222222222222222222222222222")
+	statusNonce     = common.HexToHash("0x3333333333333333333333333333333333333333333333333333333333333333")
+)
+
+func (tracker) Status(_ context.Context, src chain.ID, hash common.Hash) (*status.Status, error) {
+	if hash[31] == 0xff {
+		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: its operator has not said that they settle in the documented way. Look the transaction up on chain %s, or ask the operator", src.Network())
+	}
+	if s, ok := statuses()[hash[31]]; ok {
+		return s, nil
+	}
+	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, of the transaction, cannot be asked: this service has no RPC endpoint for it", src.Network())
+	e.Role, e.RetryAfter = fault.SourceChain, time.Minute
+	return nil, e
+}
+
+func statuses() map[byte]*status.Status {
+	token := func(id chain.ID, symbol string) common.Address {
+		t, err := chain.FindToken(id, symbol)
+		if err != nil {
+			panic(err) // the tables have it
+		}
+		return t.Address.Address
+	}
+	usdc := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(100_000_000), Recipient: statusRecipient[:], DstToken: token(369, chain.USDC)}
+	partnered := usdc
+	copy(partnered.IntegratorID[12:], partner[:])
+	shield := calldata.Swap{
+		DstChainID: uint64(chain.PrivacyEthereum), Amount: *uint256.NewInt(100_000_000), Recipient: bytes.Repeat([]byte{0x44}, 160),
+		RecipientType: calldata.RecipientPrivate, DstToken: token(1, chain.USDC),
+	}
+	onward := usdc
+	onward.DstChainID, onward.DstToken = 10, token(10, chain.USDC)
+	source := func(confirmations uint64) *status.Source {
+		return &status.Source{Block: 21_000_000, Confirmations: confirmations, Time: noon.Add(-time.Minute)}
+	}
+	paid := func(id chain.ID, amount uint64) *status.Settlement {
+		return &status.Settlement{ChainID: id, TxHash: statusPaid, Amount: *uint256.NewInt(amount), Time: noon}
+	}
+	shielded := paid(1, 99_500_000)
+	shielded.Note = common.BytesToHash(shield.Recipient[:32])
+	one := func(s status.Swap, seconds uint32) []status.Swap {
+		s.Seconds = seconds
+		return []status.Swap{s}
+	}
+	const block, day = 12 * time.Second, 24 * time.Hour
+	return map[byte]*status.Status{
+		0x01: {State: status.NotFound, Next: 3 * time.Second, Keep: 3 * time.Second},
+		0x02: {State: status.Pending, Swaps: one(status.Swap{State: status.Pending, Swap: usdc}, 90), Next: block, Keep: block},
+		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute, Keep: block},
+		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12), Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0), Keep: day},
+		0x05: {State: status.NotASwap, Final: true, Source: source(12), Keep: day},
+		0x06: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+			State: status.Settling, Swap: usdc, Burn: &status.Burn{Domain: 2, State: cctp.Waiting, Reason: "insufficient_fee"}}, 60)},
+		0x07: {State: status.Settled, Final: true, Source: source(12), Keep: day, Swaps: one(status.Swap{
+			State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)}, 90)},
+		0x08: {State: status.Settled, Source: source(12), Next: block, Keep: block, Swaps: one(status.Swap{
+			State: status.Settled, Swap: shield, Settlement: shielded}, 0)},
+		0x09: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: []status.Swap{
+			{State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)},
+			{State: status.Settling, Swap: partnered},
+		}},
+		0x0a: {State: status.Settled, Final: true, Source: source(12), Next: time.Minute, Keep: block, Swaps: one(status.Swap{
+			State: status.Settled, Final: true, Swap: usdc, Settlement: &status.Settlement{ChainID: 369}}, 0)},
+		0x0b: {State: status.Settling, Source: source(12), Next: 2 * time.Second, Keep: 2 * time.Second, Swaps: one(status.Swap{
+			State: status.Settling, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Unknown, Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
+		0x0c: {State: status.Settled, Final: true, Source: source(12), Keep: day, Swaps: one(status.Swap{
+			State: status.Settled, Final: true, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce}, Settlement: paid(10, 99_500_000)}, 0)},
+	}
+}

@@ -1,0 +1,199 @@
+package v3
+
+import (
+	"cmp"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/status"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+func (h handler) status(w http.ResponseWriter, r *http.Request) error {
+	query := wire.QueryOf(r)
+	wire.WarnOfSlips(w.Header(), query, statusParams)
+	src, hash, err := decodeStatus(query)
+	if err != nil {
+		return err
+	}
+	s, err := h.tracker.Status(r.Context(), src, hash)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", cacheControl(s))
+	return web.JSON(w, http.StatusOK, mapStatus(src, hash, s))
+}
+
+// statusParams are the query parameters of a status.
+var statusParams = []string{"srcChain", "txHash"}
+
+func decodeStatus(q *wire.Query) (src chain.ID, hash common.Hash, err error) {
+	if err = q.Require(statusParams...); err == nil {
+		err = wire.Read(q, "srcChain", chain.ParseID, &src)
+	}
+	if err == nil {
+		err = wire.Read(q, "txHash", parseHash, &hash)
+	}
+	return src, hash, err
+}
+
+func parseHash(text string) (hash common.Hash, err error) {
+	digits, prefixed := strings.CutPrefix(text, "0x")
+	if _, err := hex.Decode(hash[:], []byte(digits[:min(len(digits), 2*len(hash))])); err == nil && prefixed && len(digits) == 2*len(hash) {
+		return hash, nil
+	}
+	hint := ""
+	switch {
+	case prefixed && len(digits) == 2*common.AddressLength:
+		hint = "; this looks like an address"
+	case !prefixed && len(digits) == 2*len(hash):
+		hint = "; put 0x in front"
+	}
+	return common.Hash{}, fault.New(fault.InvalidParameter, "The transaction hash must be 0x followed by 64 hexadecimal digits%s", hint)
+}
+
+// cacheControl lets a client and the caches on the way keep an answer as long as
+// it holds. A transaction that is not found may be there the next moment.
+func cacheControl(s *status.Status) string {
+	if s.State == status.NotFound {
+		return "no-store"
+	}
+	age := s.Keep
+	if s.Next > 0 {
+		age /= 2 // so that the one who asks at the right time gets a new answer
+	}
+	return "public, max-age=" + strconv.Itoa(int(max(age, time.Second)/time.Second))
+}
+
+// statusBody is what became of a transaction. Chains are routing IDs as strings,
+// as in a request; settlement.chainId is a network, as in a token.
+type statusBody struct {
+	State    status.State `json:"state"`
+	Final    bool         `json:"final"`
+	SrcChain string       `json:"srcChain"`
+	TxHash   string       `json:"txHash"`
+	Reason   string       `json:"reason,omitempty"`
+
+	// These four are of the first swap, where there are several.
+	Swap       *swapBody       `json:"swap,omitempty"`
+	Source     *sourceBody     `json:"source,omitempty"`
+	Burn       *burnBody       `json:"burn,omitempty"`
+	Settlement *settlementBody `json:"settlement,omitempty"`
+
+	Swaps       []swapState `json:"swaps,omitempty"`
+	Omitted     int         `json:"omittedSwaps,omitempty"`
+	Expected    uint32      `json:"expectedSeconds,omitempty"`
+	NextSeconds int         `json:"nextCheckSeconds"`
+}
+
+// swapState is one of several swaps.
+type swapState struct {
+	State      status.State    `json:"state"`
+	Final      bool            `json:"final"`
+	Reason     string          `json:"reason,omitempty"`
+	Swap       *swapBody       `json:"swap"`
+	Burn       *burnBody       `json:"burn,omitempty"`
+	Settlement *settlementBody `json:"settlement,omitempty"`
+	Expected   uint32          `json:"expectedSeconds,omitempty"`
+}
+
+type swapBody struct {
+	DstChain      string `json:"dstChain"`
+	DstToken      string `json:"dstToken"`
+	Recipient     string `json:"recipient"`
+	RecipientType uint8  `json:"recipientType"`
+	Amount        string `json:"amount"`
+	IntegratorID  string `json:"integratorId,omitempty"`
+}
+
+type sourceBody struct {
+	BlockNumber   uint64    `json:"blockNumber"`
+	Confirmations uint64    `json:"confirmations"`
+	Timestamp     time.Time `json:"timestamp"`
+}
+
+type burnBody struct {
+	Domain   uint32           `json:"domain"`
+	Nonce    string           `json:"nonce,omitempty"`
+	Attested bool             `json:"attested"`
+	State    cctp.Attestation `json:"attestationState"`
+	Reason   string           `json:"reason,omitempty"`
+}
+
+type settlementBody struct {
+	ChainID   chain.ID   `json:"chainId"`
+	TxHash    string     `json:"txHash,omitempty"`
+	Amount    string     `json:"amount,omitempty"`
+	Timestamp *time.Time `json:"timestamp,omitempty"`
+	Note      string     `json:"note,omitempty"`
+}
+
+func mapStatus(src chain.ID, hash common.Hash, s *status.Status) statusBody {
+	body := statusBody{
+		State: s.State, Final: s.Final, SrcChain: src.String(), TxHash: hash.Hex(), Reason: s.Reason,
+		Omitted: s.Omitted, NextSeconds: int((s.Next + time.Second - 1) / time.Second),
+	}
+	if s.Source != nil {
+		body.Source = &sourceBody{s.Source.Block, s.Source.Confirmations, s.Source.Time}
+	}
+	for i := range s.Swaps {
+		body.Swaps = append(body.Swaps, mapSwap(&s.Swaps[i]))
+	}
+	if len(body.Swaps) > 0 {
+		first := body.Swaps[0]
+		body.Swap, body.Burn, body.Settlement, body.Expected = first.Swap, first.Burn, first.Settlement, first.Expected
+		body.Reason = cmp.Or(body.Reason, first.Reason)
+	}
+	if len(body.Swaps) == 1 {
+		body.Swaps = nil // it would repeat the answer
+	}
+	return body
+}
+
+func mapSwap(s *status.Swap) swapState {
+	body := swapState{State: s.State, Final: s.Final, Reason: s.Reason, Expected: s.Seconds, Swap: &swapBody{
+		DstChain: chain.ID(s.DstChainID).String(), DstToken: s.DstToken.Hex(),
+		Recipient: mapRecipient(&s.Swap), RecipientType: s.RecipientType, Amount: s.Amount.Dec(),
+	}}
+	if s.IntegratorID != [32]byte{} {
+		body.Swap.IntegratorID = common.Hash(s.IntegratorID).Hex()
+	}
+	if b := s.Burn; b != nil && b.State != "" {
+		body.Burn = &burnBody{Domain: b.Domain, Attested: b.State == cctp.Complete, State: b.State, Reason: b.Reason}
+		if body.Burn.Attested {
+			body.Burn.Nonce = b.Nonce.Hex()
+		}
+	}
+	if p := s.Settlement; p != nil {
+		body.Settlement = &settlementBody{ChainID: p.ChainID}
+		if p.TxHash != (common.Hash{}) {
+			body.Settlement.TxHash, body.Settlement.Amount, body.Settlement.Timestamp = p.TxHash.Hex(), p.Amount.Dec(), &p.Time
+		}
+		if p.Note != (common.Hash{}) {
+			body.Settlement.Note = p.Note.Hex()
+		}
+	}
+	return body
+}
+
+// mapRecipient is an address with its checksum, or the npk of a shield note, which
+// is the first word of what the quote's calldata has as the recipient.
+func mapRecipient(s *calldata.Swap) string {
+	switch {
+	case s.RecipientType == calldata.RecipientEVM && len(s.Recipient) == common.AddressLength:
+		return common.BytesToAddress(s.Recipient).Hex()
+	case s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= common.HashLength:
+		return common.BytesToHash(s.Recipient[:common.HashLength]).Hex()
+	}
+	return "0x" + hex.EncodeToString(s.Recipient[:min(len(s.Recipient), common.HashLength)])
+}

@@ -49,6 +49,7 @@ type world struct {
 	referee *referee.Referee
 	people  atomic.Uint64 // recipients made so far
 	turns   turns
+	kinds   sync.Map // of swaps whose status was asked before they were settled
 }
 
 func newWorld(t *testing.T) *world {

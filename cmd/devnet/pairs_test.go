@@ -82,12 +82,16 @@ func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
 	}
 	w.wantPaid(t, s, checked, receipt)
 
+	if w.firstOfKind(s, w.net.Deployment.FeeChain(s.Dst)) {
+		w.wantSettling(t, s, receipt)
+	}
 	payout := w.settle(t, s.Src.Network(), receipt)
 	if s.Route == chain.CCTPInbound {
 		w.wantDelivery(t, s, checked, payout)
 	}
 	w.wantSettled(t, s, q, payout)
 	w.wantID(t, s, checked, receipt, payout)
+	w.wantStatus(t, s, receipt, payout)
 }
 
 // wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.

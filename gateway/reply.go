@@ -46,10 +46,11 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error)
 }
 
 // logFault logs the cause: at error level if the fault is ours, at info level if
-// it is the client's or the client has disconnected.
+// it is the client's, if the client has disconnected, or if the answer is that we
+// do not do such a thing.
 func (g *Gateway) logFault(r *http.Request, t *trace, e *fault.Error, status int) {
 	level := slog.LevelInfo
-	if status >= 500 && !errors.Is(r.Context().Err(), context.Canceled) {
+	if status >= 500 && status != http.StatusNotImplemented && !errors.Is(r.Context().Err(), context.Canceled) {
 		level = slog.LevelError
 	}
 	if cause := errors.Unwrap(e); cause != nil {

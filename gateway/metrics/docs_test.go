@@ -105,7 +105,7 @@ var (
 	selector = regexp.MustCompile(`\b((?:quotegate|go|process)_\w+)(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"`)
 	grouping = regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`)
-	plain    = regexp.MustCompile(`^[\w.|]+$`) // a value, or a choice of values
+	plain    = regexp.MustCompile(`^[\w.|/]+$`) // a value, or a choice of values
 )
 
 // given are labels that Prometheus adds.

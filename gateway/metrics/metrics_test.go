@@ -31,7 +31,7 @@ import (
 var (
 	noon    = time.Date(2027, 3, 10, 12, 0, 0, 0, time.UTC)
 	modules = []web.Module{
-		{Name: "v3", Routes: []web.Route{{Path: "/v3/swap/quote"}}},
+		{Name: "v3", Routes: []web.Route{{Path: "/v3/swap/quote"}, {Path: "/v3/swap/status"}}},
 		{Name: "v1", Routes: []web.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
 	}
 )
@@ -238,7 +238,7 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 		t.Error("garbage has become a label")
 	}
 	// The routes here, and none, each with every status and every code.
-	most := 2 * (3 + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
+	most := 2 * (4 + 1) * (len(statuses) + 1) * (len(fault.Codes()) + 2)
 	if got := strings.Count(text, "\nquotegate_http_requests_total{"); got > most {
 		t.Errorf("got %d series of requests, want at most %d", got, most)
 	}

@@ -21,7 +21,7 @@ var buckets = []float64{
 }
 
 // statuses are those the gateway answers with.
-var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 410, 429, 500, 503}
+var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 410, 429, 500, 501, 503}
 
 // Requests counts and times answered requests, and the quotes among them. It
 // is a gateway.Observer.

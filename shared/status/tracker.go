@@ -183,7 +183,10 @@ func (p *trouble) fault(source chain.ID) error {
 	case rpc.Misconfigured, rpc.Reverted:
 		why = "has a contract there that does not answer as the deployment says"
 	}
-	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, %s, %s", p.network, part, why).Because(p.failure)
+	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, %s, %s", p.network, part, why)
+	if p.failure.Reason != rpc.Unconfigured { // which is no news to the operator
+		e = e.Because(p.failure)
+	}
 	e.Role, e.RetryAfter = role, p.failure.RetryAfter
 	return e
 }

@@ -189,11 +189,8 @@ func mapSwap(s *status.Swap) swapState {
 // mapRecipient is an address with its checksum, or the npk of a shield note, which
 // is the first word of what the quote's calldata has as the recipient.
 func mapRecipient(s *calldata.Swap) string {
-	switch {
-	case s.RecipientType == calldata.RecipientEVM && len(s.Recipient) == common.AddressLength:
-		return common.BytesToAddress(s.Recipient).Hex()
-	case s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= common.HashLength:
-		return common.BytesToHash(s.Recipient[:common.HashLength]).Hex()
+	if s.RecipientType == calldata.RecipientPrivate {
+		return common.BytesToHash(s.Recipient[:min(len(s.Recipient), common.HashLength)]).Hex()
 	}
-	return "0x" + hex.EncodeToString(s.Recipient[:min(len(s.Recipient), common.HashLength)])
+	return common.BytesToAddress(s.Recipient).Hex()
 }

@@ -59,3 +59,22 @@ func FuzzDecode(f *testing.F) {
 		t.Fatalf("got %s, which no row states", rate)
 	})
 }
+
+// Whatever the service answers, a complete message is one with content, and a
+// delay is a word.
+func FuzzDecodeMessages(f *testing.F) {
+	f.Add([]byte(`{"messages":[{"message":"0x01","attestation":"0x02","status":"complete","delayReason":null}]}`))
+	f.Add([]byte(`{"messages":[{"message":null,"attestation":"PENDING","status":"pending_confirmations","delayReason":"insufficient_fee"}]}`))
+	f.Add([]byte(`{"messages":null}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		messages, err := decodeMessages(body)
+		if err != nil && messages != nil || len(messages) > mostMessages {
+			t.Errorf("got %d messages and %v", len(messages), err)
+		}
+		for _, m := range messages {
+			if m.State == Complete && len(m.Message) == 0 || m.Delay != "" && !delay.MatchString(m.Delay) {
+				t.Errorf("got %+v", m)
+			}
+		}
+	})
+}

@@ -194,3 +194,19 @@ func TestMessagesPace(t *testing.T) {
 		}
 	}
 }
+
+// Whoever gives up waits no longer for a slow service.
+func TestMessagesGiveUp(t *testing.T) {
+	t.Parallel()
+	ctx, giveUp := context.WithCancel(t.Context())
+	fees := issuer(t, func(_ http.ResponseWriter, r *http.Request) {
+		giveUp()
+		<-r.Context().Done()
+	})
+	if _, err := fees.Messages(ctx, 2, burnTx); err == nil || !strings.Contains(err.Error(), "unreachable") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := fees.Messages(ctx, 2, burnTx); err == nil {
+		t.Error("who gave up before got an answer")
+	}
+}

@@ -32,12 +32,15 @@ func editDeployment(t testing.TB, edit ...string) *chain.Deployment {
 	return d
 }
 
-// twiceAt is a contract of somebody else: it passes its input on to a pool twice,
-// with half of the value each time.
-var twiceAt = common.HexToAddress("0x7777777777777777777777777777777777777777")
+// twiceAt and manyAt are contracts of somebody else: they pass their input on to a
+// pool, twice and seventeen times, each time with a part of the value.
+var (
+	twiceAt = common.HexToAddress("0x7777777777777777777777777777777777777777")
+	manyAt  = common.HexToAddress("0x8888888888888888888888888888888888888888")
+)
 
-func twice(pool common.Address) []byte {
-	// calldatacopy(0, 0, calldatasize); call(gas, pool, callvalue/2, 0, calldatasize, 0, 0)
-	call := "6000600036600060023404" + "73" + common.Bytes2Hex(pool[:]) + "5af1" + "50"
-	return common.FromHex("3660006000" + "37" + call + call + "00")
+func repeater(pool common.Address, times byte) []byte {
+	// calldatacopy(0, 0, calldatasize); then call(gas, pool, callvalue/times, 0, calldatasize, 0, 0)
+	call := "60006000366000" + "60" + common.Bytes2Hex([]byte{times}) + "3404" + "73" + common.Bytes2Hex(pool[:]) + "5af1" + "50"
+	return common.FromHex("3660006000" + "37" + strings.Repeat(call, int(times)) + "00")
 }

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,16 +39,19 @@ func (l *lookup) find(ctx context.Context, network chain.ID, contracts []common.
 		l.steps--
 		first := last - min(last, span-1)
 		r := logRange{contracts: contracts, topics: topics, first: first, last: last}
-		switch err := l.chains.Ask(ctx, network, rpc.Tracking, r.ask); {
-		case r.refused && span > 1:
-			span, refused = span/2, true
+		if err := l.chains.Ask(ctx, network, rpc.Tracking, r.ask); err != nil {
+			// Whatever the reason, fewer blocks may be answered.
+			span, refused = max(span/2, 1), true
 			l.learn(network, span)
-			continue
-		case err != nil:
+			if r.refused && first < last {
+				continue
+			}
 			return nil
-		case r.found != nil:
+		}
+		if r.found != nil {
 			return r.found
-		case first == 0 || r.begins.Before(since.Add(-clockSkew)):
+		}
+		if first == 0 || r.begins.Before(since.Add(-clockSkew)) {
 			return nil
 		}
 		last = first - 1
@@ -83,7 +87,7 @@ type logRange struct {
 
 	found   *found
 	begins  time.Time // when the first block was made
-	refused bool      // the endpoint asked last wants fewer blocks
+	refused bool      // an endpoint wants fewer blocks
 }
 
 func (r *logRange) ask(ctx context.Context, e *rpc.Endpoint) error {
@@ -92,14 +96,13 @@ func (r *logRange) ask(ctx context.Context, e *rpc.Endpoint) error {
 		edge  *rpc.Block
 		reads = []rpc.Read{rpc.ReadLogs(r.contracts, r.topics, r.first, r.last, &logs), rpc.ReadBlock(r.first, &edge)}
 	)
-	r.refused = false
 	err := e.Batch(ctx, reads)
 	if err == nil && reads[0].Err != nil {
 		err = reads[0].Err
 	}
 	if err != nil {
-		f, ok := err.(*rpc.Failure)
-		r.refused = ok && f.Reason == rpc.Declined
+		var f *rpc.Failure
+		r.refused = r.refused || errors.As(err, &f) && f.Reason == rpc.Declined
 		return err
 	}
 	for i := range logs {

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -209,10 +210,22 @@ func (l *lookup) orders() (orders []order) {
 		} else {
 			continue
 		}
+		if !keepable(&o.swap.Swap) {
+			continue
+		}
 		o.swap.Seconds = l.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
 		orders = append(orders, o)
 	}
 	return orders
+}
+
+// keepable tells whether a swap has a recipient that pools and receiver accept.
+// It also cuts the recipient loose from the answer that it was read from, which may
+// be long.
+func keepable(s *calldata.Swap) bool {
+	length := map[uint8]int{calldata.RecipientEVM: common.AddressLength, calldata.RecipientPrivate: 160}[s.RecipientType]
+	s.Recipient = bytes.Clone(s.Recipient[:min(len(s.Recipient), length+1)])
+	return length > 0 && len(s.Recipient) == length
 }
 
 // ours tells whether a burn is for the receiver of the deployment.
@@ -233,7 +246,7 @@ func (l *lookup) asked(state State) []Swap {
 		return nil
 	}
 	swap, err := calldata.DecodeOrder(t.Input, l.deployment.Settlement.Receiver.Address)
-	if err != nil {
+	if err != nil || !keepable(swap) {
 		return nil
 	}
 	seconds := l.deployment.UsualSeconds(router, chain.ID(swap.DstChainID), swap.DstToken)

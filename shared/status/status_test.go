@@ -2,7 +2,9 @@ package status
 
 import (
 	"context"
+	"errors"
 	"math/big"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
@@ -28,6 +31,9 @@ func TestStatus(t *testing.T) {
 		"reverted":                wantReverted,
 		"not a swap":              wantNotASwap,
 		"two swaps":               wantTwoSwaps,
+		"many swaps":              wantManySwaps,
+		"odd recipients":          wantOddRecipients,
+		"a flood":                 wantFlood,
 		"reorganisation":          wantReorganisation,
 		"confirmations":           wantConfirmations,
 		"settlement goes back":    wantSettlementGoesBack,
@@ -247,6 +253,90 @@ func wantTwoSwaps(t *testing.T, w *world) {
 	s := g.look(robinhood, hash)
 	if s.Swaps[0].Settlement.Amount.Uint64() != 996 || s.Swaps[1].Settlement.Amount.Uint64() != 997 {
 		t.Errorf("got the settlements %+v and %+v", s.Swaps[0].Settlement, s.Swaps[1].Settlement)
+	}
+}
+
+// A transaction with very many swaps has a bounded answer, which says so.
+func wantManySwaps(t *testing.T, w *world) {
+	g := w.newRig(t, everyChain)
+	robin := w.chains[robinhood]
+	hash := robin.Submit(manyAt, big.NewInt(17*10), w.etherSwap(10))
+	robin.Commit()
+	receipt := robin.Receipt(hash)
+	if s := g.want(robinhood, hash, Settling, false); len(s.Swaps) != MostSwaps || s.Omitted != 1 {
+		t.Errorf("got %d swaps and %d more, want 16 and 1", len(s.Swaps), s.Omitted)
+	}
+	for i := range MostSwaps {
+		w.settleEther(w.nonceOf(receipt, i), 9)
+	}
+	g.want(robinhood, hash, Settled, true)
+}
+
+// A burn whose hook names no possible recipient is never paid out, and is kept
+// from filling the memory.
+func wantOddRecipients(t *testing.T, w *world) {
+	g := w.newRig(t, everyChain)
+	for _, hook := range []calldata.Hook{
+		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 40_000)},
+		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 20), RecipientType: 1},
+		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 20), RecipientType: 2},
+		{DstChainID: 369, DstToken: w.token(hub, chain.USDC)},
+	} {
+		burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Hook: hook}
+		burn.Amount.SetUint64(5)
+		hash := w.chains[optimism].Submit(cctpOf(optimism).Messenger.Address, nil, burn.Encode())
+		g.want(optimism, hash, Pending, false)
+		w.chains[optimism].Commit()
+		s := g.look(optimism, hash)
+		if len(s.Swaps) != 0 || s.State != NotASwap && s.State != Failed {
+			t.Errorf("got %s with %d swaps of a recipient of %d bytes", s.State, len(s.Swaps), len(hook.Recipient))
+		}
+	}
+}
+
+// More look-ups than a chain can be asked about are refused, and no quote waits for
+// them: they have a lane of their own.
+func wantFlood(t *testing.T, w *world) {
+	g := w.newRig(t, everyChain)
+	front := g.fronts[robinhood][0]
+	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Tracking: {Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 3}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	front.Instead("batch", func(rw http.ResponseWriter, r *http.Request) {
+		<-release
+		w.chains[robinhood].ServeHTTP(rw, r)
+	})
+	g.Tracker = New(w.deployment, client, g.issuer, g.now)
+	errs := make(chan error, 50)
+	for i := range cap(errs) {
+		go func() {
+			_, err := g.Status(t.Context(), robinhood, common.Hash{0xee, byte(i)})
+			errs <- err
+		}()
+	}
+	for range cap(errs) - 5 {
+		var f *fault.Error
+		if err := <-errs; !errors.As(err, &f) || f.Code != fault.ChainUnavailable || f.RetryAfter != time.Second {
+			t.Errorf("got %v, want that it is too much", err)
+		}
+	}
+	if got := front.Count("batch"); got > 2 {
+		t.Errorf("%d questions at a time, want 2", got)
+	}
+	close(release)
+	for range 5 {
+		if err := <-errs; err != nil {
+			t.Errorf("who had a place got %v", err)
+		}
+	}
+	client.Close()
+	_, err = g.Status(t.Context(), robinhood, common.Hash{0xef})
+	if fault.From(err).Code != fault.ChainUnavailable {
+		t.Errorf("got %v after the end", err)
 	}
 }
 

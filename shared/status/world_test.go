@@ -73,7 +73,11 @@ func newWorld(t testing.TB) *world {
 	w.start(robinhood, func(operator common.Address) types.GenesisAlloc {
 		pool := contracts.Pool(operator, contracts.Native, treasury, common.Address{})
 		pool.Balance = plenty
-		return types.GenesisAlloc{w.pool(robinhood, chain.ETH): pool, twiceAt: {Code: twice(w.pool(robinhood, chain.ETH)), Balance: plenty}}
+		return types.GenesisAlloc{
+			w.pool(robinhood, chain.ETH): pool,
+			twiceAt:                      {Code: repeater(w.pool(robinhood, chain.ETH), 2), Balance: new(big.Int)},
+			manyAt:                       {Code: repeater(w.pool(robinhood, chain.ETH), MostSwaps+1), Balance: new(big.Int)},
+		}
 	})
 	w.start(base, func(operator common.Address) types.GenesisAlloc {
 		usdc, messenger := w.token(base, chain.USDC), cctpOf(base).Messenger.Address

@@ -84,6 +84,10 @@ func statuses() map[byte]*status.Status {
 			{State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)},
 			{State: status.Settling, Swap: partnered},
 		}},
+		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: []status.Swap{
+			{State: status.Settling, Swap: usdc, Reason: "No pool of this deployment pays that token on that chain; ask its operator"},
+			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000), Seconds: 90},
+		}},
 		0x0a: {State: status.Settled, Final: true, Source: source(12), Next: time.Minute, Keep: block, Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: usdc, Settlement: &status.Settlement{ChainID: 369}}, 0)},
 		0x0b: {State: status.Settling, Source: source(12), Next: 2 * time.Second, Keep: 2 * time.Second, Swaps: one(status.Swap{

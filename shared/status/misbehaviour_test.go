@@ -172,6 +172,15 @@ func wantLies(t *testing.T, w *world) {
 		alone.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663, of the transaction, did not answer just now")
 	}
 
+	removed := w.newRig(t, everyChain)
+	change(removed.fronts[robinhood][0], w.chains[robinhood], func(c call, result json.RawMessage) (json.RawMessage, string) {
+		if c.Method == "eth_getTransactionReceipt" {
+			return bytes.ReplaceAll(result, []byte(`"removed":false`), []byte(`"removed":true`)), ""
+		}
+		return nil, ""
+	})
+	removed.want(robinhood, receipt.TxHash, NotASwap, true)
+
 	wrong := w.newRig(t, everyChain)
 	wrong.fronts[hub][0].Instead("eth_chainId", node.Results(`"0x1"`))
 	wrong.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 369, on which the swap is paid out, did not answer")

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/big"
@@ -178,9 +179,12 @@ func wantOnward(t *testing.T, w *world) {
 		t.Errorf("got the burn %+v", b)
 	}
 	messages, signatures := w.attest(paid)
-	g.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
+	other := bytes.Clone(messages[0]) // of another swap to the same recipient
+	other[12]++
+	other[len(other)-1]++
+	g.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: other}, cctp.Message{State: cctp.Complete, Message: messages[0]})
 	s = g.want(hub, swapped.TxHash, Settling, false)
-	if s.Swaps[0].Burn.State != cctp.Complete || s.Swaps[0].Settlement != nil {
+	if b := s.Swaps[0].Burn; b.State != cctp.Complete || b.Nonce != common.Hash(messages[0][12:44]) || s.Swaps[0].Settlement != nil {
 		t.Errorf("got %+v before the delivery", s.Swaps[0])
 	}
 	delivered := w.send(optimism, cctpOf(optimism).Transmitter.Address, contracts.TransmitterABI, "receiveMessage", messages[0], signatures[0])
@@ -344,7 +348,7 @@ func wantConfirmations(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain, `"4663": 1`, `"4663": 3`, `"369": 1`, `"369": 3`)
 	receipt := w.swapEther(100)
 	s := g.want(robinhood, receipt.TxHash, Pending, false)
-	if s.Source.Confirmations != 1 || s.Next != 4*time.Second || len(s.Swaps) != 1 {
+	if s.Source.Confirmations != 1 || s.Next != 4*time.Second || s.Keep != 2*time.Second || len(s.Swaps) != 1 {
 		t.Errorf("got %+v after %v, want one confirmation, and two more in 4s", s.Source, s.Next)
 	}
 	w.settleEther(w.nonceOf(receipt, 0), 99)
@@ -480,5 +484,39 @@ func wantFinalKept(t *testing.T, w *world) {
 	}
 	if g.recent.Len() > cacheSize {
 		t.Errorf("%d answers are kept, want %d at most", g.recent.Len(), cacheSize)
+	}
+}
+
+// Clients are told to ask again when there may be something new, and the less often
+// the longer a swap takes.
+func TestSchedule(t *testing.T) {
+	now := time.Now()
+	source := func(age time.Duration) *Source { return &Source{Confirmations: 1, Time: now.Add(-age)} }
+	toHub := []Swap{{Swap: calldata.Swap{DstChainID: uint64(hub)}}}
+	for name, test := range map[string]struct {
+		network    chain.ID
+		status     Status
+		next, keep time.Duration
+	}{
+		"not found on a slow chain": {1, Status{State: NotFound}, 3 * time.Second, 3 * time.Second},
+		"not found on a fast chain": {base, Status{State: NotFound}, 2 * time.Second, 2 * time.Second},
+		"in no block":               {1, Status{State: Pending}, 12 * time.Second, 12 * time.Second},
+		"few confirmations":         {base, Status{State: Pending, Source: source(0)}, 22 * time.Second, 2 * time.Second},
+		"failed, not final":         {1, Status{State: Failed, Source: source(0)}, time.Minute, 12 * time.Second},
+		"failed":                    {1, Status{State: Failed, Final: true, Source: source(0)}, 0, finalAge},
+		"settling":                  {base, Status{State: Settling, Source: source(time.Minute), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
+		"settling for long":         {base, Status{State: Settling, Source: source(15 * time.Minute), Swaps: toHub}, 45 * time.Second, 10 * time.Second},
+		"settling for days":         {base, Status{State: Settling, Source: source(48 * time.Hour), Swaps: toHub}, time.Minute, 10 * time.Second},
+		"settling in the future":    {base, Status{State: Settling, Source: source(-time.Hour), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
+		"settled, not final":        {base, Status{State: Settled, Source: source(0), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
+		"settled":                   {base, Status{State: Settled, Final: true, Source: source(0), Swaps: toHub}, 0, finalAge},
+		"settled, event missing":    {base, Status{State: Settled, Final: true, Source: source(0), Swaps: []Swap{{Settlement: &Settlement{}}}}, time.Minute, 2 * time.Second},
+	} {
+		deployment := editDeployment(t, `"1": 1, `, ``, `"8453": 1, `, ``)
+		l := &lookup{Tracker: &Tracker{deployment: deployment, now: func() time.Time { return now }}, key: key{network: test.network}}
+		s := test.status
+		if l.schedule(&s); s.Next != test.next || s.Keep != test.keep {
+			t.Errorf("%s: ask again in %v, keep for %v, want %v and %v", name, s.Next, s.Keep, test.next, test.keep)
+		}
 	}
 }

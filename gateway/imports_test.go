@@ -41,7 +41,8 @@ var layers = map[string][]string{
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc"},
 	"gateway/metrics":   {"gateway", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
 	"gateway/admin":     {"gateway/usage", "shared/guard"},
-	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/lifecycle", "gateway/limit"},
+	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
+	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},
 
 	"cmd/internal/child":   {},

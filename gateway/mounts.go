@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -30,14 +31,18 @@ type Quoter interface {
 }
 
 // Modules is every version this gateway serves, the current one first. To remove
-// a version, delete its line here and its folder.
+// a version, delete its line here and its folder. The current version also has
+// the public page, at the root.
 func Modules(core Core) []web.Module {
 	engine := recordingQuoter{core.Engine}
-	return []web.Module{
+	modules := []web.Module{
 		v3.Module(engine, core.Tracker, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining, Problems: core.Problems}),
 		v3legacy.Module(engine, core.Deployment),
 		v1.Module(engine),
 	}
+	current := &modules[0]
+	current.Routes = append(current.Routes, web.Route{Path: "/", Free: true, Handle: site.Page(core.Deployment, Names(modules))})
+	return modules
 }
 
 // Names lists the versions by name, in the order of the modules.

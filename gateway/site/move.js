@@ -1,0 +1,78 @@
+// An older request beside its answer in v3: docs/migrate.md with the visitor's own request.
+const OLD = { '/v1/quote': 'v1', '/swap/v1/quote': 'v1', '/v3legacy/swap/quote': 'v3legacy', '/v3/swap/quote': 'v3legacy' };
+const SAME = ['to', 'srcAmount', 'destAmount', 'methodParameters.calldata', 'methodParameters.value'].map((path) => [path, path, 'nothing']);
+const MOVED = {
+  v1: [...SAME,
+    ['fee.percentage', 'fee.protocol.percentage', 'nothing'],
+    ['fee.amount', 'fee.protocol.amount', 'the unit: v1 states it in the source token’s smallest unit, v3 in the destination token’s'],
+    ['', 'fee.integrator.amount', 'new: the partner’s fee, 0 without one'],
+    ['', 'fee.total.amount', 'new: both fees'],
+    ['route.paths', 'srcToken.address', 'the two ends are srcToken.address and destToken.address'],
+    ['route.swaps.0.pool', 'to', 'nothing'],
+    ['', 'approval.spender', 'new: the ERC-20 approval is ready to send; none for a native coin'],
+    ['', 'route.type', 'new: DIRECT, or CCTP_INBOUND where to is the issuer’s contract']],
+  v3legacy: [...SAME,
+    ['fee.percentage', 'fee.protocol.percentage', 'nothing'],
+    ['fee.amount', 'fee.protocol.amount', 'nothing: both in the destination token’s smallest unit'],
+    ['fee.token', 'fee.token', 'nothing'],
+    ['', 'fee.integrator.amount', 'new: the partner’s fee, 0 without one'],
+    ['', 'fee.total.amount', 'new: both fees'],
+    ['approval.spender', 'approval.spender', 'nothing']],
+};
+
+async function compareVersions() {
+  calm();
+  const place = $('moved');
+  place.replaceChildren();
+  const refuse = (sentence) => {
+    $('old').setAttribute('aria-invalid', 'true');
+    complain(sentence, [`Paste a URL such as /v1/quote?srcToken=USDC&… or /v3legacy/swap/quote?….`], $('move-form'), $('old'));
+  };
+  let url;
+  try {
+    url = new URL($('old').value.trim(), location.origin);
+  } catch {
+    return refuse('This is not a URL.');
+  }
+  const version = OLD[url.pathname];
+  if (!version) return refuse('This is not the path of a quote in v1 or the earlier v3.');
+  const query = url.searchParams.toString();
+  const next = `/v3/swap/quote?${query}`;
+  const [was, is] = await Promise.all([
+    ask(`${url.pathname}?${query}`, version === 'v3legacy' ? { 'API-Revision': 'legacy' } : {}), ask(next)]);
+  const gone = [was, is].find((answer) => answer.status === 0);
+  if (gone) return complain(...problemOf(gone), $('move-form'));
+  const titles = { v1: 'v1', v3legacy: 'the earlier v3' };
+  place.replaceChildren(
+    url.origin === location.origin ? '' : el('p', { class: 'hint' }, 'Only the path and the query were used: this page asks no other host.'),
+    el('h3', {}, 'What to do'), advice(version, url.searchParams, was, is),
+    el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'New URL'), copyButton('the new URL', () => location.origin + next)), el('pre', {}, text(next, 4000))),
+    el('div', { class: 'pair' }, ...[[`Answer of ${titles[version]}`, was], ['Answer of v3', is]].map(([title, answer]) =>
+      el('div', {}, el('h3', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0 }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
+    was.ok && is.ok ? movedTable(version, was.body, is.body) : '',
+  );
+  place.focus();
+}
+
+function advice(version, query, was, is) {
+  const items = [];
+  if (!is.ok) items.push(el('b', {}, `v3 refuses this request: ${problemOf(is)[0]}`));
+  if (!query.get('recipient')) items.push('Always send recipient: v3 demands one that is not zero.');
+  if (query.get('integratorId')) items.push('v3 does not ignore integratorId: it verifies the partner and adds its fee. Leave it out if you do not want that.');
+  if (was.ok && is.ok) items.push(was.body.destAmount === is.body.destAmount ? 'The same amount arrives in both versions.' : el('b', {}, 'Another amount arrives in v3: look at its fees.'));
+  if (version === 'v3legacy') items.push('Leave out the header API-Revision: legacy.');
+  items.push('Change the URL, and read the fields from their new places below.');
+  return list(items);
+}
+
+function movedTable(version, was, is) {
+  const show = (body, path) => {
+    const value = path && field(body, path);
+    return path ? el('td', {}, el('code', {}, path), el('br'), mono(typeof value === 'object' ? JSON.stringify(value) : value ?? 'none', 90)) : el('td', {}, 'none');
+  };
+  return el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ['Before', 'In v3', 'What changed in meaning'].map((title) => el('th', { scope: 'col' }, title)))),
+    el('tbody', {}, MOVED[version].map(([before, after, change]) => {
+      const differs = before && change === 'nothing' && field(was, before) !== field(is, after);
+      return el('tr', {}, show(was, before), show(is, after), el('td', {}, differs ? 'another value: a shield note is new in every quote, and an integrator’s fee counts' : change));
+    }))));
+}

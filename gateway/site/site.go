@@ -1,0 +1,193 @@
+// Package site is the public page at the root path: for browsers a page that asks for a quote, checks it and hands it
+// to a wallet; for everyone else a short JSON index.
+//
+// What it promises: one answer holds all that the page needs before it can be used. The page runs no script but its own
+// and those of this gateway, asks nobody but this gateway and the visitor's wallet, and stores nothing. The
+// Content-Security-Policy of the answer makes the browser keep all but the last of these promises.
+package site
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+//go:embed page.html page.css *.js
+var files embed.FS
+
+// scripts are concatenated in this order to one module.
+var scripts = []string{"page.js", "amount.js", "pin.js", "answer.js", "quote.js", "wallet.js", "send.js", "follow.js", "move.js", "versions.js", "code.js", "start.js"}
+
+// maxAge is short, since the page lists what the deployment can swap.
+const maxAge = time.Minute
+
+// Page answers GET / for a deployment. The versions are named in the order of the modules, the current one first.
+func Page(d *chain.Deployment, versions []string) web.Handler {
+	body, policy := render(listingOf(d, versions))
+	page := web.Document("text/html; charset=utf-8", body, maxAge)
+	index := web.JSONDocument(indexOf(d, versions), maxAge)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h := w.Header()
+		h.Add("Vary", "Accept")
+		if !prefersHTML(r.Header.Values("Accept")) {
+			return index(w, r)
+		}
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		return page(w, r)
+	}
+}
+
+// render gives the page and the policy that lets the browser run this page's script and style and no others.
+func render(l listing) (body []byte, policy string) {
+	style, script := squeeze(read("page.css")), &strings.Builder{}
+	for _, name := range scripts {
+		script.WriteString(squeeze(read(name)))
+	}
+	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
+	if err != nil {
+		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
+	}
+	policy = strings.Join([]string{
+		"default-src 'none'",
+		"script-src 'self' " + hashOf(script.String()), // 'self' for /v3/verify.js
+		"style-src " + hashOf(style),
+		"connect-src 'self'",
+		"img-src data:", // the icons that wallets announce, and ours
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+	}, "; ")
+	html := strings.NewReplacer("{{style}}", style, "{{script}}", script.String(), "{{listing}}", string(data)).Replace(squeeze(read("page.html")))
+	return []byte(html), policy
+}
+
+func read(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic("the page lacks a file: " + err.Error())
+	}
+	return string(text)
+}
+
+// squeeze leaves out indentation, empty lines and lines that are a comment. No text in the files goes over several lines.
+func squeeze(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") && !strings.HasPrefix(line, "<!--") {
+			b.WriteString(line)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// prefersHTML tells whether an Accept header asks for HTML by name, and not more for JSON. A star alone asks for neither.
+func prefersHTML(headers []string) bool {
+	var html, json float64
+	for _, header := range headers {
+		for item := range strings.SplitSeq(header, ",") {
+			kind, params, _ := strings.Cut(item, ";")
+			quality := 1.0
+			for param := range strings.SplitSeq(params, ";") {
+				if text, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(param)), "q="); ok {
+					quality, _ = strconv.ParseFloat(text, 64) // 0 for what is no number
+				}
+			}
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "text/html":
+				html = max(html, quality)
+			case "application/json":
+				json = max(json, quality)
+			}
+		}
+	}
+	return html > 0 && html >= json
+}
+
+// listing is what the page can swap, in few bytes: pairs name tokens by their place in the list.
+type listing struct {
+	Deployment string              `json:"deployment"`
+	Versions   []string            `json:"versions"`
+	Chains     map[chain.ID]string `json:"chains"`
+	Networks   map[chain.ID]string `json:"networks"` // of the privacy pools
+	Tokens     []token             `json:"tokens"`
+	Pairs      [][4]json.Number    `json:"pairs"` // from, to, protocol fee in percent, seconds or 0
+}
+
+type token struct {
+	Chain    chain.ID `json:"chain"` // a routing ID
+	Symbol   string   `json:"symbol"`
+	Decimals uint8    `json:"decimals"`
+	Min      string   `json:"min"`
+	Max      string   `json:"max"`
+}
+
+func listingOf(d *chain.Deployment, versions []string) listing {
+	l := listing{Deployment: d.Name, Versions: versions, Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}}
+	places := map[string]json.Number{}
+	place := func(id chain.ID, t *chain.Token) json.Number {
+		key := t.Symbol + "@" + id.String()
+		if _, known := places[key]; !known {
+			places[key] = json.Number(strconv.Itoa(len(l.Tokens)))
+			least, most := fee.Limits(t)
+			l.Tokens = append(l.Tokens, token{id, t.Symbol, t.Decimals, least.Dec(), most.Dec()})
+		}
+		return places[key]
+	}
+	for _, p := range chain.Pairs() {
+		l.Pairs = append(l.Pairs, [4]json.Number{
+			place(p.Src, &p.SrcToken), place(p.Dst, &p.DstToken),
+			json.Number(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)), json.Number(strconv.Itoa(int(d.Seconds(&p)))),
+		})
+	}
+	for _, id := range chain.IDs() {
+		l.Chains[id] = id.Name()
+		if id.Private() {
+			l.Networks[id] = id.Network().String()
+		}
+	}
+	return l
+}
+
+// index is the answer for everyone who does not ask for HTML.
+type index struct {
+	Name       string            `json:"name"`
+	Deployment string            `json:"deployment"`
+	Quote      string            `json:"quote"`
+	Pairs      string            `json:"pairs"`
+	Routers    string            `json:"routers"`
+	Verify     string            `json:"verify"`
+	Health     string            `json:"health"`
+	Versions   string            `json:"versions"`
+	Contracts  map[string]string `json:"contracts"` // by version
+}
+
+func indexOf(d *chain.Deployment, versions []string) index {
+	current := "/" + versions[0]
+	i := index{
+		Name: "quotegate", Deployment: d.Name, Quote: current + "/swap/quote", Pairs: current + "/app/pairs", Routers: current + "/app/routers",
+		Verify: current + "/verify.js", Health: current + "/swap/healthcheck", Versions: "/versions", Contracts: map[string]string{},
+	}
+	for _, name := range versions {
+		i.Contracts[name] = "/" + name + "/openapi.yaml"
+	}
+	return i
+}

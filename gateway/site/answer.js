@@ -107,7 +107,7 @@ function showRefused({ report, known }) {
   const answer = $('answer');
   answer.className = 'card';
   answer.replaceChildren(
-    el('p', {}, el('b', {}, 'This answer is not what you asked for. '), 'Do not sign it anywhere.'),
+    el('p', {}, el('b', {}, 'Do not sign it anywhere.'), ' These checks were made, and at least one failed.'),
     el('p', { class: 'hint' }, `Worked out again in your browser, against ${known.name}.`),
     checkList(report),
   );

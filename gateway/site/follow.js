@@ -41,7 +41,7 @@ function showState(state, body, items, say, target) {
     complain(state === 'FAILED' ? 'The transaction failed on the chain.' : 'The gateway sees no swap in this transaction.', reason ? [`The chain says: ${reason}`] : ['Look at it in your wallet or an explorer.']);
     return true;
   }
-  const reached = SETTLING[state] ?? 0;
+  const reached = field(SETTLING, state) ?? 0;
   items.forEach((item, i) => { item.className = i < reached || state === 'SETTLED' ? 'done' : i === reached ? 'now' : ''; });
   const burn = text(field(body, 'burn.reason')) || text(field(body, 'burn.attestationState'));
   const amount = text(field(body, 'settlement.amount'), 78);

@@ -34,7 +34,7 @@ async function compareVersions() {
   } catch {
     return refuse('This is not a URL.');
   }
-  const version = OLD[url.pathname];
+  const version = field(OLD, url.pathname);
   if (!version) return refuse('This is not the path of a quote in v1 or the earlier v3.');
   const query = url.searchParams.toString();
   const next = `/v3/swap/quote?${query}`;

@@ -103,7 +103,7 @@ async function getQuote() {
   const failed = got.ok ? known.failed : got;
   if (failed) {
     const [title, sentences] = problemOf(failed);
-    const id = failed.status === 400 && PARAMS[text(field(failed.body, 'param'))];
+    const id = failed.status === 400 && field(PARAMS, text(field(failed.body, 'param')));
     if (id) refuseField(id, title, sentences);
     else complain(title, sentences);
   } else if (!loaded) {

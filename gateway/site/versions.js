@@ -27,7 +27,7 @@ function lifeOf(version) {
   const successor = text(field(version, 'successor'), 100);
   const output = el('div', { 'aria-live': 'polite' });
   const rehearse = (stage) => el('button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) }, `Rehearse ${stage}`);
-  return el('div', { class: 'life' }, el('h3', {}, name, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
+  return el('div', { class: 'life' }, el('h3', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
     ...(events.length ? [timeline(deprecated, sunset, brownouts), list(events.map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
     successor || migration ? el('p', {}, successor && `Use ${successor} instead. `, /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'How to move')) : '',
     el('div', {}, rehearse('retired'), rehearse('brownout')), output);
@@ -57,7 +57,7 @@ function timeline(deprecated, sunset, brownouts) {
 }
 
 async function rehearsal(name, stage, output) {
-  const path = QUOTES[name] ?? `/${name}/swap/quote`;
+  const path = field(QUOTES, name) ?? `/${name}/swap/quote`;
   const answer = await ask(path, { 'API-Rehearse': stage });
   const told = ['deprecation', 'sunset', 'link', 'api-brownout', 'api-rehearse', 'retry-after'].filter((header) => answer.headers.get(header)).map((header) => `${header}: ${answer.headers.get(header)}`);
   output.replaceChildren(answer.status === 0 ? problemOf(answer)[0]

@@ -1,0 +1,407 @@
+package site_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestPage uses the page as a visitor does, in one browser.
+func TestPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it starts a browser")
+	}
+	w := newWorld(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *world)
+	}{
+		{"every kind of pair", everyKind},
+		{"alterations", alterations},
+		{"pinned contracts", pins},
+		{"wrong input", wrongInput},
+		{"errors of the gateway", gatewayErrors},
+		{"hostile text", hostileText},
+		{"the address bar", addressBar},
+		{"send", sends},
+		{"status", statuses},
+		{"older versions", olderVersions},
+		{"versions", versionLives},
+		{"code", snippets},
+		{"looks", looks},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, w) })
+	}
+}
+
+// everyKind asks for one pair of each kind, and wants the answer in words.
+func everyKind(t *testing.T, w *world) {
+	w.open(t, "")
+	for name, tt := range map[string]struct {
+		form  map[string]string
+		words []string
+	}{
+		"into the hub": {form("USDC@1", "USDC@369", "100", alice, ""),
+			[]string{"99.7 USDC", "0.3 USDC (0.3 %)", "DIRECT", "for 60 more seconds|for 59 more seconds|for 58 more seconds", "Allow 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d to take 100 USDC", "Pay 100 USDC into the pool 0x2AD5", "on PulseChain to " + alice}},
+		"native":       {form("ETH@8453", "WETH@369", "0.5", alice, ""), []string{"0.4985 WETH", "You send\n0.5 ETH on Base"}},
+		"to native":    {form("WETH@369", "ETH@4663", "1", alice, ""), []string{"0.995 ETH", "Robinhood Chain"}},
+		"burn":         {form("USDC@59144", "USDC@369", "123.456789", alice, ""), []string{"CCTP_INBOUND", "Burn 123.456789 USDC at the issuer's contract", "up to 0.192", "which the service pays"}},
+		"to the burn":  {form("USDC@369", "USDC@10", "100", alice, ""), []string{"99.5 USDC", "DIRECT", "OP Mainnet"}},
+		"decimals":     {form("USDC@56", "USDC@369", "123.456789012345678901", alice, ""), []string{"123.086419 USDC", "0.37037 USDC"}},
+		"reset":        {form("USDT@1", "USDC@369", "20", alice, ""), []string{"19.94 USDC", "Set the allowance to zero first"}},
+		"shielding":    {form("DAI@56", "USDC@69696969", "100", private, ""), []string{"99.25125 USDC", "0.24875 USDC (0.25 %), which RAILGUN takes from the 99.5 USDC", "whoever can open the encrypted note", "only the owner of the 0zk address can open it"}},
+		"unshielding":  {form("WETH@69696969", "ETH@1", "1", alice, ""), []string{"0.995 ETH", "Unshield\n1.0025"}},
+		"integrator":   {form("USDC@1", "USDC@369", "100", alice, partner), []string{"99.45 USDC", "0.25 USDC (0.25 %) for " + partner, "only its registry on chain 369 can tell"}},
+		"shield ether": {form("ETH@1", "WETH@96969696", "2", private, ""), []string{"WETH", "RAILGUN"}},
+		"USD1":         {form("USD1@56", "USDC@369", "25000", alice, ""), []string{"24925 USDC"}},
+	} {
+		got := run[shown](t, w, "await quote($1);"+look, tt.form)
+		if got.Alert != "" || got.Checks != 11 {
+			t.Errorf("%s: got alert %q and %d checks passed, want all 11", name, got.Alert, got.Checks)
+		}
+		for _, words := range tt.words {
+			either := false
+			for word := range strings.SplitSeq(words, "|") {
+				either = either || strings.Contains(got.Status, word)
+			}
+			if !either {
+				t.Errorf("%s: the answer does not say %q:\n%s", name, words, got.Status)
+			}
+		}
+	}
+}
+
+// alterations of an answer, or of the listing, must each raise the alert with the right words, and leave nothing to send.
+func alterations(t *testing.T, w *world) {
+	w.open(t, "")
+	type alteration struct {
+		Name, Of, Base, JS string
+		Edit               json.RawMessage
+	}
+	var details struct {
+		Quotes      []struct{ Name, Golden, From string }
+		Alterations []alteration
+	}
+	var all []alteration
+	decodeFile(t, "alterations", &all)
+	decodeFile(t, "details", &details)
+	goldens := map[string]string{}
+	for _, q := range details.Quotes {
+		if q.From == "" { // the page names no sender
+			goldens[q.Name] = q.Golden
+		}
+	}
+	for _, a := range details.Alterations {
+		if base, ok := goldens[a.Base]; ok && !strings.Contains(string(a.Edit), "1e999") { // which JavaScript does not write
+			a.Of, a.Base = "quote", base
+			all = append(all, a)
+		}
+	}
+	type result struct {
+		shown
+		Truth shown
+	}
+	done := 0
+	for _, a := range all {
+		request := readRequest(t, a.Base)
+		got := run[result](t, w, alterJS+`
+			const fields = formOf($1);
+			announce();
+			await quote(fields);
+			const seen = () => {`+look+`};
+			const truth = seen();
+			alter($2, $3);
+			await quote();
+			const lie = seen();
+			restore();
+			return { ...lie, truth };`, request, map[string]string{"quote": "/v3/swap/quote", "listing": "/v3/app/routers"}[a.Of], a.Edit)
+		if got.Truth.Alert != "" || !got.Truth.Send {
+			t.Errorf("%s: the truth is refused: %s", a.Name, got.Truth.Alert)
+		}
+		if got.Send || a.JS == "" || !strings.Contains(got.Alert, a.JS) {
+			t.Errorf("%s: got alert %q, and Send is offered: %t; want no Send, and an alert that says %q", a.Name, got.Alert, got.Send, a.JS)
+		}
+		wantWords(t, a.Name, got.Status, "Do not sign it anywhere")
+		done++
+	}
+	if done < 60 {
+		t.Errorf("only %d alterations were tried", done)
+	}
+}
+
+// alterJS alters what the page reads, in the way of testdata/verify/run.mjs.
+const alterJS = `
+	const original = window.original ??= window.fetch;
+	const edit = (root, { path, set, add, copy, drop, at, bytes }) => {
+		const find = (keys) => keys.reduce((node, key) => node[key], root);
+		const keys = path.split('.');
+		const last = keys.pop();
+		const node = find(keys);
+		if (drop) Array.isArray(node) ? node.splice(Number(last), 1) : delete node[last];
+		else if (copy) node[last] = structuredClone(find(copy.split('.')));
+		else if (add) node[last] += add;
+		else if (bytes) node[last] = node[last].slice(0, 2 + 2 * at) + bytes + node[last].slice(2 + 2 * at + bytes.length);
+		else node[last] = set;
+	};
+	const alter = (target, change) => {
+		window.fetch = async (path, options) => {
+			const res = await original(path, options);
+			if (!path.startsWith(target)) return res;
+			const body = await res.json();
+			edit(body, change);
+			return new Response(JSON.stringify(body), { status: res.status, headers: res.headers });
+		};
+	};
+	const restore = () => { window.fetch = original; };
+	const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info: { uuid: 'test', name: 'Test' }, provider: { request: async () => { throw { code: 4001 }; } } } }));
+	const formOf = (request) => {
+		const { tokens } = JSON.parse($('listing').textContent);
+		const { decimals } = tokens.find((token) => token.symbol === request.srcToken && String(token.chain) === request.srcChain);
+		const digits = request.amount.padStart(decimals + 1, '0');
+		return { from: request.srcToken + '@' + request.srcChain, to: request.dstToken + '@' + request.dstChain,
+			amount: digits.slice(0, -decimals) + '.' + digits.slice(-decimals), recipient: request.recipient, integrator: request.integratorId ?? '' };
+	};
+`
+
+func pins(t *testing.T, w *world) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, listed := ask(t, "GET", "/v3/app/routers")
+	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
+	pool, burn := form("USDC@1", "USDC@369", "100", alice, ""), form("USDC@10", "USDC@369", "100", alice, "")
+	for name, tt := range map[string]struct {
+		pin   string
+		form  map[string]string
+		alert string
+	}{
+		"the deployment file":          {string(reference), pool, ""},
+		"the deployment file, a burn":  {string(reference), burn, ""},
+		"the listing":                  {listed, pool, ""},
+		"another deployment":           {other, pool, "to is 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d, but must be 0x22b1130bbe13df405097cca427cba49b4c6c2136."},
+		"another deployment of a burn": {strings.Replace(string(reference), "0x25b3", "0x25b4", 1), burn, "mintRecipient is 0x"},
+		"no JSON":                      {"<script>alert(1)</script>", pool, "routers must have one row"},
+		"other JSON":                   {`{"pools": [], "settlement": null}`, pool, "routers must have one row"},
+		"a pool missing":               {`{"pools": [], "settlement": {}}`, pool, "routers must have one row"},
+		"nested":                       {strings.Repeat("[", 100_000), pool, "routers must have one row"},
+	} {
+		w.open(t, "")
+		got := run[shown](t, w, `
+			$('more').open = true;
+			type('pin', $1);
+			await until(() => /^Pinned|No quote passes/.test($('pin-hint').textContent));
+			await quote($2);`+look, tt.pin, tt.form)
+		if tt.alert == "" {
+			if got.Alert != "" {
+				t.Errorf("%s: got alert %q", name, got.Alert)
+			}
+			wantWords(t, name, got.Status, "that you pinned")
+		} else {
+			wantWords(t, name, got.Alert, tt.alert)
+		}
+	}
+	// A file that is dropped counts as one that is pasted, and emptying the box undoes it.
+	w.open(t, "")
+	got := run[shown](t, w, `
+		const data = new DataTransfer();
+		data.items.add(new File([$1], 'deployment.json'));
+		$('pin').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+		await until(() => $('pin-hint').textContent.startsWith('Pinned'));
+		await quote($2);
+		const first = alertText();
+		type('pin', '');
+		await until(() => $('pin-hint').textContent.startsWith('Nothing is pinned'));
+		await quote();
+		return { alert: first, status: statusText() };`, other, pool)
+	wantWords(t, "a dropped file", got.Alert, "but must be 0x22b1")
+	wantWords(t, "an emptied box", got.Status, "what this gateway lists")
+}
+
+func wrongInput(t *testing.T, w *world) {
+	w.open(t, "")
+	for name, tt := range map[string]struct {
+		form  map[string]string
+		focus string
+		alert string
+	}{
+		"nothing":                 {form("USDC@1", "USDC@369", "", alice, ""), "amount", "Write the amount in digits"},
+		"a word":                  {form("USDC@1", "USDC@369", "much", alice, ""), "amount", "Write the amount in digits"},
+		"an exponent":             {form("USDC@1", "USDC@369", "1e3", alice, ""), "amount", "Write the amount in digits"},
+		"a sign":                  {form("USDC@1", "USDC@369", "-100", alice, ""), "amount", "Write the amount in digits"},
+		"a comma":                 {form("USDC@1", "USDC@369", "1,000", alice, ""), "amount", "decimal point"},
+		"a point":                 {form("USDC@1", "USDC@369", ".", alice, ""), "amount", "Write the amount in digits"},
+		"too little":              {form("USDC@1", "USDC@369", "9.999999", alice, ""), "amount", "below the minimum: one transaction moves 10 to 25000 USDC"},
+		"too much":                {form("ETH@1", "WETH@369", "20.000000000000000001", alice, ""), "amount", "above the maximum: one transaction moves 0.01 to 20 ETH"},
+		"too many decimals":       {form("USDC@1", "USDC@369", "10.0000001", alice, ""), "amount", "at most 6 digits after the point"},
+		"no recipient":            {form("USDC@1", "USDC@369", "10", "", ""), "recipient", "0x and 40 hexadecimal digits"},
+		"a private recipient":     {form("USDC@1", "USDC@369", "10", private, ""), "recipient", "0x and 40 hexadecimal digits"},
+		"a public recipient":      {form("USDC@1", "USDC@69696969", "10", alice, ""), "recipient", "begins with 0zk"},
+		"a wrong checksum":        {form("USDC@1", "USDC@369", "10", strings.Replace(alice, "Ae", "aE", 1), ""), "recipient", "Code INVALID_RECIPIENT, request ID "},
+		"an unknown integrator":   {form("USDC@1", "USDC@369", "10", alice, "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"), "integrator", "Code INTEGRATOR_UNREGISTERED, request ID "},
+		"an integrator in words":  {form("USDC@1", "USDC@369", "10", alice, "me"), "integrator", "Code INVALID_INTEGRATOR"},
+		"a registry out of reach": {form("USDC@1", "USDC@369", "10", alice, alice), "alert", "Try again in 5 seconds."},
+	} {
+		got := run[shown](t, w, "await quote($1);"+look, tt.form)
+		if !strings.Contains(got.Alert, tt.alert) || got.Focus != tt.focus || got.Status != "" {
+			t.Errorf("%s: got alert %q, focus on %q, status %q; want %q and %q", name, got.Alert, got.Focus, got.Status, tt.alert, tt.focus)
+		}
+	}
+	got := run[shown](t, w, "await quote($1);"+look, form("USDC@1", "USDC@369", "0010.50", " "+alice+" ", ""))
+	if got.Alert != "" {
+		t.Errorf("zeros and spaces that change nothing are refused: %s", got.Alert)
+	}
+	wantWords(t, "leading zeros", got.Status, "You send\n10.5 USDC")
+	// Typing on drops an answer that no longer belongs to the form.
+	if status := run[string](t, w, "type('amount', '11'); return statusText();"); status != "" {
+		t.Errorf("the answer to another amount stays: %s", status)
+	}
+}
+
+func gatewayErrors(t *testing.T, w *world) {
+	ordinary := form("USDC@1", "USDC@369", "100", alice, "")
+	reply := func(status int, body string) http.HandlerFunc {
+		return func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Retry-After", "17")
+			rw.WriteHeader(status)
+			fmt.Fprint(rw, body)
+		}
+	}
+	hangUp := func(rw http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	limited := `{"error": "Too many requests", "code": "RATE_LIMITED", "requestId": "abc123"}`
+	for name, tt := range map[string]struct {
+		path   string
+		handle http.HandlerFunc
+		words  []string
+	}{
+		"429":                    {"/v3/swap/quote", reply(429, limited), []string{"Too many requests", "Try again in 17 seconds.", "Code RATE_LIMITED, request ID abc123."}},
+		"429 of the listing":     {"/v3/app/routers", reply(429, limited), []string{"Too many requests", "RATE_LIMITED"}},
+		"500":                    {"/v3/swap/quote", reply(500, `{"error": "Something broke", "code": "INTERNAL", "requestId": "abc"}`), []string{"Something broke", "Code INTERNAL, request ID abc."}},
+		"gone":                   {"/v3/swap/quote", hangUp, []string{"The gateway does not answer."}},
+		"gone after the quote":   {"/v3/app/routers", hangUp, []string{"The gateway does not answer."}},
+		"a page of a proxy":      {"/v3/swap/quote", reply(502, "<html>Bad gateway</html>"), []string{"status 502 and nothing that this page can read"}},
+		"200 without JSON":       {"/v3/swap/quote", reply(200, "fine"), []string{"status 200 and nothing that this page can read"}},
+		"200 with a number":      {"/v3/swap/quote", reply(200, "7"), []string{"status 200 and nothing that this page can read"}},
+		"200 with null":          {"/v3/swap/quote", reply(200, "null"), []string{"status 200"}},
+		"200 with a list":        {"/v3/swap/quote", reply(200, "[]"), []string{"This answer is not what you asked for"}},
+		"200 without end":        {"/v3/swap/quote", reply(200, `{"a": "`+strings.Repeat("x", 600_000)+`"}`), []string{"nothing that this page can read"}},
+		"an error of odd types":  {"/v3/swap/quote", reply(400, `{"error": {"toString": 1}, "code": [], "requestId": null, "param": {"a": 1}}`), []string{"status 400"}},
+		"an error in no one":     {"/v3/swap/quote", reply(400, `{"error": "No", "param": "__proto__"}`), []string{"No"}},
+		"a listing of odd types": {"/v3/app/routers", reply(200, `{"data": 7, "settlement": "x"}`), []string{"routers must have one row"}},
+		"a redirect elsewhere": {"/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, "/v3/app/pairs", http.StatusFound)
+		}, []string{"The gateway does not answer."}},
+	} {
+		w.open(t, "")
+		w.answer(tt.path, tt.handle)
+		got := run[shown](t, w, "await quote($1);"+look, ordinary)
+		wantWords(t, name, got.Alert, tt.words...)
+		if got.Send || strings.Contains(got.Status, "Arrives") {
+			t.Errorf("%s: there is an answer all the same: %s", name, got.Status)
+		}
+	}
+}
+
+// hostileText puts markup where the page shows what others wrote, and wants it to stay text.
+func hostileText(t *testing.T, w *world) {
+	const hostile = `"><img src=x onerror="window.hurt=1"><script>window.hurt=1</script><svg onload="window.hurt=1">`
+	type result struct {
+		Hurt, Markup bool
+		Alert        string
+	}
+	const check = `return { hurt: Boolean(window.hurt), markup: Boolean(document.querySelector('main img, main script, [onload]')), alert: alertText() };`
+	want := func(name string, got result) {
+		t.Helper()
+		if got.Hurt || got.Markup {
+			t.Errorf("%s: the text became markup: %+v", name, got)
+		}
+	}
+	for _, field := range []string{"amount", "recipient", "integrator", "pin"} {
+		w.open(t, "")
+		f := form("USDC@1", "USDC@369", "100", alice, "")
+		f[field] = hostile
+		got := run[result](t, w, "$('more').open = true; await quote($1); await until(alertText);"+check, f)
+		want(field, got)
+	}
+	w.open(t, "?from="+hostile+"&to="+hostile+"&amount="+hostile+"&recipient="+hostile+"&integrator="+hostile)
+	got := run[result](t, w, "await until(alertText);"+check)
+	want("the address bar", got)
+
+	for path, body := range map[string]string{
+		"/v3/swap/quote":  `{"error": H, "code": H, "requestId": H, "to": H, "srcToken": {"symbol": H, "address": H}, "details": {"validUntil": H, "sendCalls": {"calls": [{"to": H, "data": H}]}}, "route": {"type": H}, "methodParameters": {"calldata": H}}`,
+		"/v3/app/routers": `{"data": [{"chainId": 1, "symbol": "USDC", "token": H, "router": H}], "settlement": {"receiver": H}}`,
+		"/versions":       `{"versions": [{"name": H, "state": H, "successor": H, "migration": "javascript:window.hurt=1", "deprecated": H, "brownouts": [{"from": H}]}, 7, null]}`,
+	} {
+		for _, status := range []int{200, 400} {
+			w.open(t, "")
+			w.answer(path, func(rw http.ResponseWriter, _ *http.Request) {
+				quoted, _ := json.Marshal(hostile)
+				rw.WriteHeader(status)
+				fmt.Fprint(rw, strings.ReplaceAll(body, "H", string(quoted)))
+			})
+			got := run[result](t, w, "$('lives').replaceChildren(); await quote($1); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
+			want(path, got)
+		}
+	}
+	// What nobody can check may be anything, too.
+	w.open(t, "")
+	got = run[result](t, w, alterJS+`
+		announce();
+		for (const change of [{ path: 'details.arrival.seconds', set: $2 }, { path: 'details.arrival.seconds', set: -1 }, { path: 'details.arrival.deductions', set: 0 }, { path: 'details.validUntil', set: '9999' }]) {
+			alter('/v3/swap/quote', change);
+			await quote($1);
+		}
+		restore();
+		dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info: { uuid: $2, name: $2, icon: 'javascript:window.hurt=1' }, provider: { request: async () => { throw { code: 1, message: $2 }; } } } }));
+		for (const detail of [null, 7, {}, { info: null }, { info: {}, provider: {} }]) dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }));
+		await quote($1);
+		type('wallet', $2);
+		sendButton().click();
+		await until(alertText);`+check, form("USDC@1", "USDC@369", "100", alice, ""), hostile)
+	want("a wallet", got)
+	wantWords(t, "a wallet", got.Alert, "The wallet could not do it.", "onerror")
+}
+
+// addressBar: what was asked for can be sent to a colleague.
+func addressBar(t *testing.T, w *world) {
+	w.open(t, "")
+	search := run[string](t, w, "await quote($1); return location.search;", form("DAI@56", "USDC@69696969", "12.5", private, partner))
+	w.open(t, search)
+	got := run[map[string]string](t, w, `
+		await until(() => statusText().includes('Arrives'));
+		return { from: $('from').value, to: $('to').value, amount: $('amount').value, recipient: $('recipient').value, integrator: $('integrator').value,
+			hint: $('recipient-hint').textContent, stored: String(localStorage.length + sessionStorage.length + document.cookie.length) };`)
+	for name, want := range form("DAI@56", "USDC@69696969", "12.5", private, partner) {
+		if got[name] != want {
+			t.Errorf("%s: got %q from the address bar, want %q", name, got[name], want)
+		}
+	}
+	wantWords(t, "the hint", got["hint"], "The link that you opened filled it in")
+	if got["stored"] != "0" {
+		t.Error("something is stored in the browser")
+	}
+	// What cannot be reached falls back to what can.
+	w.open(t, "?from=USDC@10&to=WETH@1&amount=1")
+	if to := run[string](t, w, "return $('to').value;"); to != "USDC@369" {
+		t.Errorf("got to %s for USDC on chain 10", to)
+	}
+	reach := run[[]string](t, w, "type('from', 'WETH@369'); return [...$('to').options].map((option) => option.value);")
+	if len(reach) != 5 {
+		t.Errorf("from WETH on the hub the page offers %q, want three chains and two pools", reach)
+	}
+}
+
+func decodeFile(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/verify/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "(note)", strings.Repeat("5a", 160))
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}

@@ -1,0 +1,186 @@
+package site_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/testdata/golden"
+)
+
+const (
+	alice   = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	partner = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+	private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+)
+
+// A world is the page in a browser, and a gateway between which and the page a test can put itself.
+type world struct {
+	http.Handler
+	page *browser.Page
+	url  string
+
+	mu      sync.Mutex
+	instead map[string]http.HandlerFunc // by path
+	asked   []string                    // the requests for status
+}
+
+// answer has a path answered by the test, until the next case.
+func (w *world) answer(path string, handle http.HandlerFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.instead[path] = handle
+}
+
+func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	handle := w.instead[r.URL.Path]
+	w.mu.Unlock()
+	if handle != nil {
+		handle(rw, r)
+		return
+	}
+	record := httptest.NewRecorder()
+	w.Handler.ServeHTTP(record, r)
+	for name, values := range record.Header() {
+		if name != "Content-Length" {
+			rw.Header()[name] = values
+		}
+	}
+	rw.WriteHeader(record.Code)
+	// The gateway of the tests lives at noon of a certain day; the browser does not.
+	until := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)
+	_, _ = rw.Write([]byte(strings.Replace(record.Body.String(), "2026-11-15T12:01:00Z", until, 1)))
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Handler: golden.Gateway(t), instead: map[string]http.HandlerFunc{}}
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	w.url = server.URL
+	w.page = browser.Open(t, w.url+"/")
+	t.Cleanup(func() {
+		for _, problem := range w.page.Close() {
+			// The browser itself tells of every answer that is an error, and some cases are about these.
+			if !strings.Contains(problem, "Failed to load resource") {
+				t.Error(problem)
+			}
+		}
+	})
+	return w
+}
+
+// helpers are there for the scripts of the tests. No wait ends before a minute, so that a slow machine does no harm.
+const helpers = `
+	const $ = (id) => document.getElementById(id);
+	const alertText = () => document.querySelector('[role=alert]').innerText;
+	const statusText = () => document.querySelector('[role=status]').innerText;
+	const sendButton = () => [...document.querySelectorAll('button')].find((button) => button.textContent === 'Send');
+	const until = async (what) => {
+		for (let i = 0; i < 6000; i++) {
+			const value = await what();
+			if (value) return value;
+			await new Promise((done) => setTimeout(done, 10));
+		}
+		throw new Error('it never came: ' + what + '\nalert: ' + alertText() + '\nstatus: ' + statusText());
+	};
+	const type = (id, value) => {
+		$(id).value = value;
+		$(id).dispatchEvent(new Event('input', { bubbles: true }));
+		$(id).dispatchEvent(new Event('change', { bubbles: true }));
+	};
+	const fill = (form) => { for (const [id, value] of Object.entries(form)) type(id, value); };
+	const quote = async (form = {}) => {
+		fill(form);
+		$('ask').click();
+		await until(() => alertText() || statusText() && !statusText().startsWith('Asking'));
+	};
+`
+
+// run runs the body of an async function in the page, and gives what it returns.
+func run[T any](t *testing.T, w *world, body string, args ...any) T {
+	t.Helper()
+	for i, arg := range args {
+		text, err := json.Marshal(arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = strings.ReplaceAll(body, fmt.Sprintf("$%d", i+1), string(text))
+	}
+	ctx, cancel := context.WithTimeout(w.page.Context(), 2*time.Minute)
+	defer cancel()
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {"+helpers+body+"})()", chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%v\nin %s", err, body)
+	}
+	return got
+}
+
+// open loads the page anew, with nothing put in between.
+func (w *world) open(t *testing.T, query string) {
+	t.Helper()
+	w.mu.Lock()
+	clear(w.instead)
+	w.asked = nil
+	w.mu.Unlock()
+	if err := chromedp.Do(w.page.Context(), chromedp.Navigate(w.url+"/"+query)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shown is what the visitor sees after a quote.
+type shown struct {
+	Alert, Status string
+	Send          bool
+	Focus         string // the ID of the element with the focus
+	Checks        int
+}
+
+const look = `return { alert: alertText(), status: statusText(), send: Boolean(sendButton()), focus: document.activeElement.id,
+	checks: document.querySelectorAll('.checks .yes').length };`
+
+// form is what a visitor fills in.
+func form(from, to, amount, recipient, integrator string) map[string]string {
+	return map[string]string{"from": from, "to": to, "amount": amount, "recipient": recipient, "integrator": integrator}
+}
+
+func wantWords(t *testing.T, where, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%s does not say %q:\n%s", where, word, text)
+		}
+	}
+}
+
+// readRequest gives the query of an exchange on record.
+func readRequest(t *testing.T, name string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/v3/" + name + ".http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	_, target, _ := strings.Cut(line, " ")
+	at, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := map[string]string{}
+	for key, values := range at.Query() {
+		query[key] = values[0]
+	}
+	return query
+}

@@ -37,7 +37,7 @@ type process struct {
 
 func startDevnet(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0], append([]string{"-rpc-port", "0", "-listen", "127.0.0.1:0"}, args...)...)}
+	p := &process{cmd: exec.Command(os.Args[0], append([]string{"-rpc-port", "0", "-listen", "127.0.0.1:0", "-page", "127.0.0.1:0"}, args...)...)}
 	p.cmd.Env = append(os.Environ(), "BE_THE_DEVNET=1")
 	p.cmd.Stderr = os.Stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -115,6 +115,10 @@ func TestDevnet(t *testing.T) {
 	}
 	gateway := wallet.Gateway{URL: p.found(t, `gateway +(http://\S+)`)}
 	node := p.found(t, `\n +369 +(http://\S+) PulseChain`)
+	page := p.found(t, `page +(http://[^\s,]+)`)
+	if res, err := http.Get(page + "/devnet/wallet.js"); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("the page has no test wallet: %v", err)
+	}
 	swapOn(t, gateway, node)
 	p.until(t, "Settled: ")
 	if line := p.lines.Text(); !strings.Contains(line, "19.9 USDC to "+demoRecipient+" on chain 1; fees 0.1 USDC") {
@@ -122,7 +126,7 @@ func TestDevnet(t *testing.T) {
 	}
 
 	p.interrupt(t)
-	for _, url := range []string{gateway.URL, node} {
+	for _, url := range []string{gateway.URL, node, page} {
 		if res, err := http.Get(url); err == nil {
 			_, _ = io.Copy(io.Discard, res.Body)
 			res.Body.Close()

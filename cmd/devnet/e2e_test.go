@@ -39,6 +39,8 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("allowance of a batch", w.batchAllowances)
 	t.Run("altered", w.altered)
 	t.Run("followed", w.followed)
+	t.Run("page", w.page)
+	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 
 // A world is a gateway and the chains it quotes for.

@@ -35,6 +35,7 @@ func main() {
 // options are what can be chosen.
 type options struct {
 	listen  string
+	page    string
 	rpcPort int
 	demo    *wallet.Swap // nil for none
 	logs    io.Writer    // of the gateway
@@ -45,6 +46,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("devnet", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of the gateway; another port is taken if this one is not free")
+	flags.StringVar(&o.page, "page", "127.0.0.1:8081", "`address` of the gateway's page with a test wallet; another port is taken if this one is not free")
 	flags.IntVar(&o.rpcPort, "rpc-port", 18600, "`port` of the first chain's JSON-RPC, the others follow; others are taken where one is not free, or for 0")
 	from := flags.String("from", "USDC@1", "where the demonstration swaps from: `token@chain`")
 	to := flags.String("to", "USDC@369", "where it swaps to: `token@chain`")

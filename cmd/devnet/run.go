@@ -46,7 +46,13 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, gateway.Stop()) }()
 
-	d := &devnet{printer: p, chains: chains, gateway: gateway}
+	page, err := servePage(o.page, gateway.URL(), chains)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.close()) }()
+
+	d := &devnet{printer: p, chains: chains, gateway: gateway, page: page}
 	stopped, err := chains.Operate(ctx, d.reports.add)
 	if err != nil {
 		return unlessStopped(ctx, err)
@@ -95,6 +101,7 @@ type devnet struct {
 	*printer
 	chains  *reference.Net
 	gateway *child.Server
+	page    *pageProxy
 	reports reports
 }
 
@@ -102,6 +109,7 @@ type devnet struct {
 func (d *devnet) introduce() {
 	d.line("\n  gateway      %s", d.gateway.URL())
 	d.line("  issuer       %s, of USDC: fees, and what became of a burn", d.chains.IssuerURL())
+	d.line("  page         %s, with a test wallet that signs as the user", d.page.address)
 	for _, n := range chain.Networks() {
 		d.line("  %-11s  %-22s %s", n.ID, d.chains.Chain(n.ID).URL(), n.Name)
 	}
@@ -116,7 +124,7 @@ func (d *devnet) introduce() {
 // invite says what to do next.
 func (d *devnet) invite() {
 	avalanche := d.chains.Chain(43114).URL()
-	d.line("\nThe devnet is up, and settles what is swapped on it. Try, in another terminal:\n")
+	d.line("\nThe devnet is up, and settles what is swapped on it. Try %s in a browser, or in another terminal:\n", d.page.address)
 	d.line("  QUOTE_KEY=%s \\", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
 	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL())
 	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -wait -rpc %s", avalanche)

@@ -79,7 +79,7 @@ function showAnswer(swap) {
   const { details, destToken, srcToken } = quote;
   const seconds = duration(details.arrival.seconds);
   const answer = $('answer');
-  answer.className = 'card';
+  answer.classList.add('card');
   answer.replaceChildren(
     el('p', { class: 'hint' }, `Arrives on ${chainName(request.dstChain)}`),
     el('p', { class: 'big' }, money(details.arrival.amount, destToken)),
@@ -105,7 +105,7 @@ function showAnswer(swap) {
 
 function showRefused({ report, known }) {
   const answer = $('answer');
-  answer.className = 'card';
+  answer.classList.add('card');
   answer.replaceChildren(
     el('p', {}, el('b', {}, 'Do not sign it anywhere.'), ' These checks were made, and at least one failed.'),
     el('p', { class: 'hint' }, `Worked out again in your browser, against ${known.name}.`),

@@ -74,7 +74,7 @@ function dropAnswer() {
   turn++;
   shown = undefined;
   calm();
-  $('answer').className = '';
+  $('answer').classList.remove('card');
   $('answer').replaceChildren();
 }
 
@@ -85,7 +85,7 @@ async function getQuote() {
   shown = undefined;
   clearInterval(ticking);
   const answer = $('answer');
-  answer.className = '';
+  answer.classList.remove('card');
   answer.replaceChildren();
   let request;
   try {

@@ -184,7 +184,7 @@ func keyboard(t *testing.T, w *world) {
 	emulate(t, w, "light", 1200, 900)
 	w.open(t, "")
 	if err := chromedp.Do(w.page.Context(),
-		chromedp.Focus("#amount"), chromedp.KeyEvent("100"),
+		chromedp.Focus(chromedp.CSS("#amount")), chromedp.KeyEvent("100"),
 		chromedp.KeyEvent("\t"), chromedp.KeyEvent(alice), chromedp.KeyEvent("\r")); err != nil {
 		t.Fatal(err)
 	}

@@ -95,6 +95,7 @@ func nodeConfig(addr string) (*node.Config, error) {
 	}
 	config.HTTPHost, config.HTTPPort = host, int(number)
 	config.HTTPModules = []string{"eth", "net", "web3"}
+	config.HTTPCors = []string{"*"} // wallets in browsers
 	return &config, nil
 }
 

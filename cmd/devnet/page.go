@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/cmd/internal/child"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+//go:embed page_wallet.js
+var testWallet []byte
+
+// A pageProxy is the gateway with a test wallet for its page, on one origin: the page finds the wallet, and the wallet
+// the chains. The gateway knows nothing of it.
+type pageProxy struct {
+	chains  *reference.Net
+	server  *http.Server
+	address string
+	ended   chan error
+}
+
+// servePage puts the proxy in front of a gateway until it is closed. Another port is taken if the wanted one is not free.
+func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error) {
+	target, err := url.Parse(gateway)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := child.FreeAddress(wanted)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &pageProxy{chains: chains, address: "http://" + listener.Addr().String(), ended: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.Handle("/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		if r.In.URL.Path == "/" { // the answer will be changed: it must be readable, and there in full
+			r.Out.Header.Set("Accept-Encoding", "identity")
+			r.Out.Header.Del("If-None-Match")
+		}
+	}, ModifyResponse: addWallet})
+	mux.HandleFunc("GET /devnet/wallet.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(testWallet)
+	})
+	mux.HandleFunc("POST /devnet/rpc/{chain}", p.rpc)
+	// Pages of other origins must not use the wallet.
+	p.server = &http.Server{Handler: http.NewCrossOriginProtection().Handler(mux), ReadHeaderTimeout: 10 * time.Second}
+	go func() { p.ended <- p.server.Serve(listener) }()
+	return p, nil
+}
+
+func (p *pageProxy) close() error {
+	err := p.server.Close()
+	if ended := <-p.ended; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
+	return err
+}
+
+// addWallet adds the script of the wallet to the page. The page's policy allows scripts of its own origin.
+func addWallet(res *http.Response) error {
+	if res.Request.URL.Path != "/" || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close() // it has been read
+	body = bytes.Replace(body, []byte("</head>"), []byte(`<script src="/devnet/wallet.js" defer></script></head>`), 1)
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	res.ContentLength = int64(len(body))
+	res.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	res.Header.Set("Cache-Control", "no-store")
+	res.Header.Del("Etag")
+	return nil
+}
+
+// rpc answers what a wallet asks a chain. It signs as the user; all else goes to the chain.
+func (p *pageProxy) rpc(w http.ResponseWriter, r *http.Request) {
+	id, err := chain.ParseID(r.PathValue("chain"))
+	if err != nil || id.Private() {
+		http.Error(w, "there is no such chain", http.StatusNotFound)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var call struct {
+		ID     json.RawMessage   `json:"id"`
+		Method string            `json:"method"`
+		Params []json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(body, &call) != nil || call.Method != "eth_sendTransaction" {
+		p.forward(w, r, id, body)
+		return
+	}
+	answer := map[string]any{"jsonrpc": "2.0", "id": call.ID}
+	if hash, err := p.sign(r.Context(), id, call.Params); err != nil {
+		answer["error"] = map[string]any{"code": -32000, "message": err.Error()}
+	} else {
+		answer["result"] = hash
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // an error here means that the browser has left
+}
+
+// sign sends a transaction as the user.
+func (p *pageProxy) sign(ctx context.Context, id chain.ID, params []json.RawMessage) (common.Hash, error) {
+	var tx struct {
+		From, To common.Address
+		Data     hexutil.Bytes
+		Value    *hexutil.Big
+		ChainID  *hexutil.Big
+	}
+	if len(params) != 1 {
+		return common.Hash{}, errors.New("one transaction is expected")
+	}
+	if err := json.Unmarshal(params[0], &tx); err != nil {
+		return common.Hash{}, err
+	}
+	if tx.From != reference.User.Address {
+		return common.Hash{}, fmt.Errorf("this wallet has no key of %s", tx.From)
+	}
+	if tx.ChainID != nil && tx.ChainID.ToInt().Cmp(new(big.Int).SetUint64(uint64(id))) != 0 {
+		return common.Hash{}, fmt.Errorf("the transaction is for chain %s, and this is %s", tx.ChainID.ToInt(), id)
+	}
+	receipt, err := p.chains.Chain(id).Send(ctx, reference.User.Key, tx.To, (*big.Int)(tx.Value), tx.Data)
+	if err != nil {
+		return common.Hash{}, err
+	}
+	return receipt.TxHash, nil
+}
+
+func (p *pageProxy) forward(w http.ResponseWriter, r *http.Request, id chain.ID, body []byte) {
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, p.chains.Chain(id).URL(), bytes.NewReader(body))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		http.Error(w, "the chain does not answer: "+err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer res.Body.Close()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(res.StatusCode)
+	_, _ = io.Copy(w, res.Body) // an error here means that the browser has left
+}

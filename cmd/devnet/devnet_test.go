@@ -116,8 +116,13 @@ func TestDevnet(t *testing.T) {
 	gateway := wallet.Gateway{URL: p.found(t, `gateway +(http://\S+)`)}
 	node := p.found(t, `\n +369 +(http://\S+) PulseChain`)
 	page := p.found(t, `page +(http://[^\s,]+)`)
-	if res, err := http.Get(page + "/devnet/wallet.js"); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("the page has no test wallet: %v", err)
+	res, err := http.Get(page + "/devnet/wallet.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		t.Errorf("the page has no test wallet: %d", res.StatusCode)
 	}
 	swapOn(t, gateway, node)
 	p.until(t, "Settled: ")

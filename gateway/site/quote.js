@@ -1,5 +1,5 @@
 // The form, its place in the address bar, and the question to the gateway.
-const tokens = listing.tokens.map((token) => ({ ...token, key: `${token.symbol}@${token.chain}`, label: `${token.symbol} on ${chainName(token.chain)}` }));
+const tokens = listing.tokens.map(([chain, symbol, decimals, min, max]) => ({ chain, symbol, decimals, min, max, key: `${symbol}@${chain}`, label: `${symbol} on ${chainName(chain)}` }));
 const byKey = new Map(tokens.map((token) => [token.key, token]));
 const pairs = listing.pairs.map(([from, to, fee, seconds]) => ({ from: tokens[from].key, to: tokens[to].key, fee, seconds }));
 const FIELDS = ['from', 'to', 'amount', 'recipient', 'integrator'];

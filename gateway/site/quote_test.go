@@ -100,27 +100,19 @@ func alterations(t *testing.T, w *world) {
 			all = append(all, a)
 		}
 	}
-	type result struct {
-		shown
-		Truth shown
-	}
-	done := 0
+	done, told := 0, map[string]bool{}
 	for _, a := range all {
 		request := readRequest(t, a.Base)
-		got := run[result](t, w, alterJS+`
-			const fields = formOf($1);
-			announce();
-			await quote(fields);
-			const seen = () => {`+look+`};
-			const truth = seen();
-			alter($2, $3);
-			await quote();
-			const lie = seen();
-			restore();
-			return { ...lie, truth };`, request, map[string]string{"quote": "/v3/swap/quote", "listing": "/v3/app/routers"}[a.Of], a.Edit)
-		if got.Truth.Alert != "" || !got.Truth.Send {
-			t.Errorf("%s: the truth is refused: %s", a.Name, got.Truth.Alert)
+		if !told[a.Base] {
+			told[a.Base] = true
+			if got := run[shown](t, w, alterJS+"announce(); await quote(formOf($1));"+look, request); got.Alert != "" || !got.Send {
+				t.Errorf("%s: the truth is refused: %s", a.Base, got.Alert)
+			}
 		}
+		got := run[shown](t, w, alterJS+`
+			alter($2, $3);
+			await quote(formOf($1));
+			restore();`+look, request, map[string]string{"quote": "/v3/swap/quote", "listing": "/v3/app/routers"}[a.Of], a.Edit)
 		if got.Send || a.JS == "" || !strings.Contains(got.Alert, a.JS) {
 			t.Errorf("%s: got alert %q, and Send is offered: %t; want no Send, and an alert that says %q", a.Name, got.Alert, got.Send, a.JS)
 		}
@@ -159,7 +151,7 @@ const alterJS = `
 	const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info: { uuid: 'test', name: 'Test' }, provider: { request: async () => { throw { code: 4001 }; } } } }));
 	const formOf = (request) => {
 		const { tokens } = JSON.parse($('listing').textContent);
-		const { decimals } = tokens.find((token) => token.symbol === request.srcToken && String(token.chain) === request.srcChain);
+		const [, , decimals] = tokens.find(([chain, symbol]) => symbol === request.srcToken && String(chain) === request.srcChain);
 		const digits = request.amount.padStart(decimals + 1, '0');
 		return { from: request.srcToken + '@' + request.srcChain, to: request.dstToken + '@' + request.dstChain,
 			amount: digits.slice(0, -decimals) + '.' + digits.slice(-decimals), recipient: request.recipient, integrator: request.integratorId ?? '' };

@@ -214,7 +214,7 @@ func pictures(t *testing.T, w *world) {
 	shoot := func(path, scheme string, width, height int64, query, script string, full bool) {
 		w.open(t, query)
 		emulate(t, w, scheme, width, height)
-		run[bool](t, w, script+"; document.activeElement.blur(); return true;")
+		run[bool](t, w, script+"; document.activeElement.blur(); document.documentElement.style.overflow = 'hidden'; return true;")
 		picture := chromedp.CaptureScreenshot()
 		if full {
 			picture = chromedp.FullScreenshot(100)
@@ -233,7 +233,7 @@ func pictures(t *testing.T, w *world) {
 	query := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
 	ready := "await until(() => statusText().includes('Arrives'))"
 	if os.Getenv("UPDATE_PICTURES") != "" {
-		shoot("../../docs/page.png", "light", 1120, 860, query, ready+"; $('recipient-hint').textContent = 'An address on PulseChain, 0x…'", false)
+		shoot("../../docs/page.png", "light", 1080, 800, query, ready+"; $('recipient-hint').textContent = 'An address on PulseChain, 0x…'", false)
 	}
 	if folder == "" {
 		return

@@ -51,7 +51,7 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func render(l listing) (body []byte, policy string) {
-	style, script := squeeze(read("page.css")), &strings.Builder{}
+	style, script := tight.Replace(squeeze(read("page.css"))), &strings.Builder{}
 	for _, name := range scripts {
 		script.WriteString(squeeze(read(name)))
 	}
@@ -94,6 +94,9 @@ func squeeze(text string) string {
 	return b.String()
 }
 
+// tight leaves out the spaces of a style sheet that mean nothing. Selectors keep theirs.
+var tight = strings.NewReplacer(" {\n", "{", "{ ", "{", "; }", "}", ";\n}", "}", ": ", ":", "; ", ";", ", ", ",", ";\n", ";")
+
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -122,22 +125,14 @@ func prefersHTML(headers []string) bool {
 	return html > 0 && html >= json
 }
 
-// listing is what the page can swap, in few bytes: pairs name tokens by their place in the list.
+// listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
 	Deployment string              `json:"deployment"`
 	Versions   []string            `json:"versions"`
 	Chains     map[chain.ID]string `json:"chains"`
 	Networks   map[chain.ID]string `json:"networks"` // of the privacy pools
-	Tokens     []token             `json:"tokens"`
-	Pairs      [][4]json.Number    `json:"pairs"` // from, to, protocol fee in percent, seconds or 0
-}
-
-type token struct {
-	Chain    chain.ID `json:"chain"` // a routing ID
-	Symbol   string   `json:"symbol"`
-	Decimals uint8    `json:"decimals"`
-	Min      string   `json:"min"`
-	Max      string   `json:"max"`
+	Tokens     [][5]any            `json:"tokens"`   // routing ID, symbol, decimals, least and most in the smallest unit
+	Pairs      [][4]json.Number    `json:"pairs"`    // from, to, protocol fee in percent, seconds or 0
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
@@ -148,7 +143,7 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 		if _, known := places[key]; !known {
 			places[key] = json.Number(strconv.Itoa(len(l.Tokens)))
 			least, most := fee.Limits(t)
-			l.Tokens = append(l.Tokens, token{id, t.Symbol, t.Decimals, least.Dec(), most.Dec()})
+			l.Tokens = append(l.Tokens, [5]any{id, t.Symbol, t.Decimals, least.Dec(), most.Dec()})
 		}
 		return places[key]
 	}

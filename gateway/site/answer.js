@@ -66,7 +66,8 @@ function countdown(until) {
   const clock = el('span', { 'aria-live': 'off', class: 'clock' });
   const tick = () => {
     const left = Math.ceil((until - now()) / 1000);
-    clock.textContent = left > 0 ? `for ${left} more seconds` : 'no more: get a new quote';
+    const words = left > 0 ? `for ${left} more seconds` : 'no more: get a new quote';
+    if (clock.textContent !== words) clock.textContent = words;
   };
   clearInterval(ticking);
   ticking = setInterval(tick, 500);

@@ -44,7 +44,7 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 		}
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // some wallets open a window
 		return page(w, r)
 	}
 }

@@ -35,7 +35,10 @@ async function follow(request, hash) {
 function showState(state, body, items, say, target) {
   const final = field(body, 'final') !== false;
   if (state === 'FAILED' || state === 'NOT_A_SWAP') {
-    if (!final) return false;
+    if (!final) {
+      say('The chain says that it failed, which may still change.');
+      return false;
+    }
     items[0].className = 'bad';
     const reason = text(field(body, 'reason') ?? field(body, 'source.reason'));
     complain(state === 'FAILED' ? 'The transaction failed on the chain.' : 'The gateway sees no swap in this transaction.', reason ? [`The chain says: ${reason}`] : ['Look at it in your wallet or an explorer.']);

@@ -22,13 +22,13 @@ function lifeOf(version) {
     ...(deprecated ? [[deprecated, 'deprecated']] : []),
     ...brownouts.map(({ from, to, share }) => [from, `brownout until ${day(to)}: ${Math.round(share * 1000) / 10} % of clients get 410`]),
     ...(sunset ? [[sunset, 'sunset: every client gets 410']] : []),
-  ].sort(([a], [b]) => a - b);
+  ];
   const migration = text(field(version, 'migration'), 300);
   const successor = text(field(version, 'successor'), 100);
   const output = el('div', { 'aria-live': 'polite' });
   const rehearse = (stage) => el('button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) }, `Rehearse ${stage}`);
   return el('div', { class: 'life' }, el('h3', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
-    ...(events.length ? [timeline(deprecated, sunset, brownouts), list(events.map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
+    ...(events.length ? [timeline(deprecated, sunset, brownouts), list([...events, [now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
     successor || migration ? el('p', {}, successor && `Use ${successor} instead. `, /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'How to move')) : '',
     el('div', {}, rehearse('retired'), rehearse('brownout')), output);
 }

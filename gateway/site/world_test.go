@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -60,9 +61,11 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	rw.WriteHeader(record.Code)
 	// The gateway of the tests lives at noon of a certain day; the browser does not.
-	until := time.Now().Add(time.Minute).UTC().Format(time.RFC3339)
-	_, _ = rw.Write([]byte(strings.Replace(record.Body.String(), "2026-11-15T12:01:00Z", until, 1)))
+	until := fmt.Sprintf(`"validUntil":"%s"`, time.Now().Add(time.Minute).UTC().Format(time.RFC3339))
+	_, _ = rw.Write(validUntil.ReplaceAll(record.Body.Bytes(), []byte(until)))
 }
+
+var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
 
 func newWorld(t *testing.T) *world {
 	t.Helper()

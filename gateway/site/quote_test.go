@@ -163,7 +163,7 @@ func pins(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, listed := ask(t, "GET", "/v3/app/routers")
+	_, listed := ask(t, w.Handler, "GET", "/v3/app/routers")
 	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
 	pool, burn := form("USDC@1", "USDC@369", "100", alice, ""), form("USDC@10", "USDC@369", "100", alice, "")
 	for name, tt := range map[string]struct {

@@ -106,7 +106,7 @@ func snippets(t *testing.T, w *world) {
 		if strings.HasPrefix(path, "#") {
 			continue
 		}
-		if res, _ := ask(t, "GET", path); res.StatusCode != 200 {
+		if res, _ := ask(t, w.Handler, "GET", path); res.StatusCode != 200 {
 			t.Errorf("the page links to %s, which answers %d", path, res.StatusCode)
 		}
 	}

@@ -87,9 +87,10 @@ async function execute(swap, provider, progress) {
   }
 }
 
+// Between two transactions the visitor may have changed the wallet. One that does not list its accounts refuses by itself.
 async function stillThere(provider, account, chain) {
-  const accounts = await provider.request({ method: 'eth_accounts' });
-  if (!Array.isArray(accounts) || !accounts.some((other) => text(other).toLowerCase() === account.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then press Send.');
+  const accounts = await provider.request({ method: 'eth_accounts' }).catch(() => undefined);
+  if (Array.isArray(accounts) && !accounts.some((other) => text(other).toLowerCase() === account.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then press Send.');
   if (await onChain(provider) !== chain) throw new Stop('The wallet has changed to another chain.', `Switch it back to ${chainName(chain)}, then press Send.`);
 }
 

@@ -90,6 +90,7 @@ func sends(t *testing.T, w *world) {
 		"too little of a coin":         {form: eth, rules: `balance: '0x0'`, alert: "The account has too little ETH."},
 		"disconnected":                 {form: usdc, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, alert: "The wallet is disconnected from the chain.", count: 1},
 		"account gone":                 {form: usdc, rules: `does: () => ({ eth_accounts: () => [] })`, alert: "The wallet has disconnected the account."},
+		"accounts not told":            {form: usdc, rules: `does: ({ refuse }) => ({ eth_accounts: () => refuse(4200) })`, count: 2},
 		"approval reverts":             {form: usdc, rules: `does: () => ({ eth_getTransactionReceipt: () => ({ status: '0x0' }) })`, alert: "The transaction failed on the chain.", count: 1},
 		"no hash":                      {form: usdc, rules: `does: () => ({ eth_sendTransaction: () => 'yes' })`, alert: "The wallet gave no transaction hash.", count: 1},
 		"expired":                      {form: usdc, before: `const real = Date.now; Date.now = () => real() + 120_000;`, alert: "This quote has expired."},

@@ -21,14 +21,14 @@ import (
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 // ask asks a gateway, and gives the answer and its body.
-func ask(t *testing.T, method, path string, headers ...string) (*http.Response, string) {
+func ask(t *testing.T, gw http.Handler, method, path string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
-	golden.Gateway(t).ServeHTTP(w, r)
+	gw.ServeHTTP(w, r)
 	body, err := io.ReadAll(w.Result().Body)
 	if err != nil {
 		t.Fatal(err)
@@ -37,11 +37,12 @@ func ask(t *testing.T, method, path string, headers ...string) (*http.Response, 
 }
 
 func TestRootAnswersByAccept(t *testing.T) {
+	gw := golden.Gateway(t)
 	for accept, html := range map[string]bool{
 		browserAccept: true, "text/html": true, "TEXT/HTML;Q=0.5": true, "text/html, application/json": true, "application/json;q=0.5, text/html;q=0.6": true,
 		"": false, "*/*": false, "application/json": false, "text/html;q=0": false, "text/html;q=x": false, "application/json, text/html;q=0.9": false, "text/plain": false,
 	} {
-		res, body := ask(t, "GET", "/", "Accept", accept)
+		res, body := ask(t, gw, "GET", "/", "Accept", accept)
 		if got := strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"); got != html || res.StatusCode != 200 {
 			t.Errorf("%q: got %d %s, want HTML: %t", accept, res.StatusCode, res.Header.Get("Content-Type"), html)
 		}
@@ -55,7 +56,8 @@ func TestRootAnswersByAccept(t *testing.T) {
 }
 
 func TestIndexNamesWhatThereIs(t *testing.T) {
-	_, body := ask(t, "GET", "/")
+	gw := golden.Gateway(t)
+	_, body := ask(t, gw, "GET", "/")
 	var index map[string]any
 	if err := json.Unmarshal([]byte(body), &index); err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func TestIndexNamesWhatThereIs(t *testing.T) {
 		}
 		found++
 		// A quote without parameters is refused, and is there.
-		if res, _ := ask(t, "GET", path); res.StatusCode != 200 && res.StatusCode != 400 {
+		if res, _ := ask(t, gw, "GET", path); res.StatusCode != 200 && res.StatusCode != 400 {
 			t.Errorf("the index names %s, which answers %d", path, res.StatusCode)
 		}
 	}
@@ -88,23 +90,24 @@ func TestIndexNamesWhatThereIs(t *testing.T) {
 }
 
 func TestPageIsKept(t *testing.T) {
+	gw := golden.Gateway(t)
 	for accept := range map[string]bool{browserAccept: true, "application/json": true} {
-		res, body := ask(t, "GET", "/", "Accept", accept)
+		res, body := ask(t, gw, "GET", "/", "Accept", accept)
 		tag := res.Header.Get("Etag")
-		if again, rest := ask(t, "GET", "/", "Accept", accept, "If-None-Match", tag); again.StatusCode != 304 || rest != "" || tag == "" {
+		if again, rest := ask(t, gw, "GET", "/", "Accept", accept, "If-None-Match", tag); again.StatusCode != 304 || rest != "" || tag == "" {
 			t.Errorf("%s: got %d and %d bytes for its own tag %q", accept, again.StatusCode, len(rest), tag)
 		}
-		head, _ := ask(t, "HEAD", "/", "Accept", accept)
+		head, _ := ask(t, gw, "HEAD", "/", "Accept", accept)
 		if head.StatusCode != 200 || head.Header.Get("Etag") != tag || head.Header.Get("Content-Type") != res.Header.Get("Content-Type") {
 			t.Errorf("%s: HEAD gives %d %v", accept, head.StatusCode, head.Header)
 		}
-		zipped, less := ask(t, "GET", "/", "Accept", accept, "Accept-Encoding", "gzip")
+		zipped, less := ask(t, gw, "GET", "/", "Accept", accept, "Accept-Encoding", "gzip")
 		if zipped.Header.Get("Content-Encoding") != "gzip" || len(body) > 5000 && len(less) > len(body)/2 {
 			t.Errorf("%s: got %d bytes compressed, %d without", accept, len(less), len(body))
 		}
 	}
 	for method, path := range map[string]string{"POST": "/", "GET": "/nothing"} {
-		res, body := ask(t, method, path, "Accept", browserAccept)
+		res, body := ask(t, gw, method, path, "Accept", browserAccept)
 		if want := map[string]int{"POST": 405, "GET": 404}[method]; res.StatusCode != want || !strings.Contains(body, `"requestId"`) {
 			t.Errorf("%s %s: got %d %s, want %d in JSON", method, path, res.StatusCode, body, want)
 		}
@@ -115,7 +118,8 @@ var elements = regexp.MustCompile(`(?s)<(script|style)([^>]*)>(.*?)</`)
 
 // TestPolicy: the policy names the page's own script and style, and what the page may not do.
 func TestPolicy(t *testing.T) {
-	res, body := ask(t, "GET", "/", "Accept", browserAccept)
+	gw := golden.Gateway(t)
+	res, body := ask(t, gw, "GET", "/", "Accept", browserAccept)
 	policy := res.Header.Get("Content-Security-Policy")
 	found := elements.FindAllStringSubmatch(body, -1)
 	if len(found) != 3 {
@@ -143,10 +147,11 @@ func TestPolicy(t *testing.T) {
 
 // TestPageIsSmall counts what a browser transfers until a quote can be checked.
 func TestPageIsSmall(t *testing.T) {
+	gw := golden.Gateway(t)
 	const most = 60_000
 	total := 0
 	for _, path := range []string{"/", "/v3/verify.js"} {
-		_, body := ask(t, "GET", path, "Accept", browserAccept, "Accept-Encoding", "gzip")
+		_, body := ask(t, gw, "GET", path, "Accept", browserAccept, "Accept-Encoding", "gzip")
 		t.Logf("%s: %d bytes", path, len(body))
 		total += len(body)
 	}
@@ -180,7 +185,8 @@ func TestTextIsOnlyText(t *testing.T) {
 }
 
 func TestPageNamesEveryCode(t *testing.T) {
-	_, body := ask(t, "GET", "/", "Accept", browserAccept)
+	gw := golden.Gateway(t)
+	_, body := ask(t, gw, "GET", "/", "Accept", browserAccept)
 	for _, code := range fault.Codes() {
 		if !strings.Contains(body, string(code)) {
 			t.Errorf("the page does not explain %s", code)
@@ -190,7 +196,8 @@ func TestPageNamesEveryCode(t *testing.T) {
 
 // TestListing compares what the page offers with /v3/app/pairs.
 func TestListing(t *testing.T) {
-	_, body := ask(t, "GET", "/", "Accept", browserAccept)
+	gw := golden.Gateway(t)
+	_, body := ask(t, gw, "GET", "/", "Accept", browserAccept)
 	var page struct {
 		Deployment string
 		Versions   []string
@@ -204,7 +211,7 @@ func TestListing(t *testing.T) {
 	if err := decoder.Decode(&page); err != nil {
 		t.Fatal(err)
 	}
-	_, body = ask(t, "GET", "/v3/app/pairs")
+	_, body = ask(t, gw, "GET", "/v3/app/pairs")
 	var list struct {
 		Deployment string
 		Chains     []struct {

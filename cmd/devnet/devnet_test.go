@@ -97,12 +97,8 @@ func TestDevnet(t *testing.T) {
 	}
 	p := startDevnet(t, "-from", "USDC@59144")
 	p.until(t, "Ctrl-C stops everything")
-	following := "This gateway does not follow swaps, so the operator has to tell"
-	if followsSwaps() {
-		following = "   SETTLED: paid out with 0x"
-	}
 	for _, words := range []string{
-		following,
+		"   SETTLED: paid out with 0x",
 		"100 USDC on Linea to USDC on PulseChain",
 		"The issuer attests the burn and takes 0.13 USDC",
 		"recipient   got 99.45 USDC on PulseChain, as the quote said",

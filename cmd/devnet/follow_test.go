@@ -2,7 +2,6 @@ package main
 
 import (
 	"math/big"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,9 +15,6 @@ import (
 // followed wants a wallet to find the settlement of a swap of every kind through the gateway, and to recognise in it what
 // it signed.
 func (w *world) followed(t *testing.T) {
-	if !followsSwaps() {
-		t.Skip("SKIPPED, NOT TESTED: this gateway does not follow swaps")
-	}
 	for name, p := range map[string]chain.Pair{
 		"to the hub":   pairOf(t, 8453, "USDC", 369, "USDC"),
 		"native":       pairOf(t, 4663, "ETH", 369, "WETH"),
@@ -45,12 +41,6 @@ func (w *world) followed(t *testing.T) {
 		w.wantState(t, p.Src, receipt.TxHash, wallet.NotASwap)
 		w.wantState(t, p.Src, common.Hash{1}, wallet.NotFound)
 	})
-}
-
-// followsSwaps tells whether the gateway of this tree can.
-func followsSwaps() bool {
-	_, err := os.Stat("../../v3/status.go")
-	return err == nil
 }
 
 func (w *world) wantState(t *testing.T, src chain.ID, tx common.Hash, want string) *wallet.Status {

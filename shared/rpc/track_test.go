@@ -45,7 +45,6 @@ func TestTrackOnEVM(t *testing.T) {
 	})
 	front := node.NewFront(t, chain)
 	g := newRig(t, front)
-	chain.Commit() // the node indexes transactions from its first block on
 	hash := chain.Submit(target, big.NewInt(5), []byte("hello"))
 
 	var (

@@ -36,6 +36,7 @@ type Tracker struct {
 	chains     *rpc.Client
 	issuer     Issuer
 	now        func() time.Time
+	patience   time.Duration // for one look-up
 
 	flights singleflight.Group
 	// Final answers have a cache of their own, so that a flood of invented hashes
@@ -68,7 +69,7 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, now fu
 	if now == nil {
 		now = time.Now
 	}
-	t := &Tracker{deployment: deployment, chains: chains, issuer: issuer, now: now, spans: make(map[chain.ID]uint64)}
+	t := &Tracker{deployment: deployment, chains: chains, issuer: issuer, now: now, patience: lookupTime, spans: make(map[chain.ID]uint64)}
 	for _, cache := range []**lru.Cache[key, entry]{&t.final, &t.recent} {
 		var err error
 		if *cache, err = lru.New[key, entry](cacheSize); err != nil {
@@ -118,7 +119,7 @@ func (t *Tracker) fetch(k key) (e entry) {
 	if e, ok := t.cached(k); ok {
 		return e
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
 	defer cancel()
 	asked := t.now()
 	l := &lookup{Tracker: t, key: k, steps: mostSteps}

@@ -270,8 +270,15 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	g.Tracker = New(editDeployment(t, edit...), client, g.issuer, g.now)
+	g.use(New(editDeployment(t, edit...), client, g.issuer, g.now))
 	return g
+}
+
+// use replaces the tracker by another, which has as much time as a slow machine
+// needs.
+func (g *rig) use(t *Tracker) {
+	t.patience = time.Minute
+	g.Tracker = t
 }
 
 var everyChain = map[chain.ID]int{hub: 1, robinhood: 1, base: 1, optimism: 1}

@@ -3,10 +3,13 @@ package node
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"math/big"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -36,8 +39,8 @@ type EVM struct {
 	client  *ethclient.Client
 }
 
-// NewEVM starts a chain that ends with the test. The operator has one ether;
-// alloc says what else is on the chain.
+// NewEVM starts a chain that ends with the test. It has one block. The operator has
+// one ether; alloc says what else is on the chain.
 func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) types.GenesisAlloc) *EVM {
 	t.Helper()
 	key, err := crypto.GenerateKey()
@@ -85,7 +88,16 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach())}
+	c := &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach())}
+	c.Commit()
+	for { // until the node has indexed its first block, it cannot say that a transaction is unknown
+		if _, err := c.client.TransactionReceipt(t.Context(), common.Hash{}); errors.Is(err, ethereum.NotFound) {
+			return c
+		} else if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Send has the operator call a contract, and waits until it is done.

@@ -84,6 +84,7 @@ function showAnswer(swap) {
   answer.replaceChildren(
     el('p', { class: 'hint' }, `Arrives on ${chainName(request.dstChain)}`),
     el('p', { class: 'big' }, money(details.arrival.amount, destToken)),
+    el('p', { class: 'good' }, `✓ ${report.checked.length} of ${Object.keys(CHECKS).length} checks passed, made in your browser`),
     facts([
       ['For', mono(request.recipient)],
       ['You send', `${money(request.amount, srcToken)} on ${chainName(request.srcChain)}`],
@@ -93,11 +94,11 @@ function showAnswer(swap) {
       ['Valid', countdown(Date.parse(details.validUntil))],
       warning && ['Warning', text(warning)],
     ]),
-    el('h3', {}, 'What you would sign'), transactions(swap),
-    el('h3', {}, 'Checked here'),
+    el('h2', {}, 'What you would sign'), transactions(swap),
+    el('h2', {}, 'Checked here'),
     el('p', { class: 'hint' }, `Worked out again in your browser, against ${known.name}.`),
     checkList(report),
-    ...(report.unchecked.length ? [el('h3', {}, 'What nobody can check from here'), list(report.unchecked)] : []),
+    ...(report.unchecked.length ? [el('h2', {}, 'What nobody can check from here'), list(report.unchecked)] : []),
     el('p', { class: 'hint' }, 'This page and its checks come from the gateway itself. They find mistakes and alterations. Against a gateway that lies, pin contracts that you have reviewed, and check with a copy of /v3/verify.js of your own.'),
     el('div', { id: 'send', class: 'send' }),
   );

@@ -45,7 +45,7 @@ func everyKind(t *testing.T, w *world) {
 		words []string
 	}{
 		"into the hub": {form("USDC@1", "USDC@369", "100", alice, ""),
-			[]string{"99.7 USDC", "0.3 USDC (0.3 %)", "DIRECT", "for 60 more seconds|for 59 more seconds|for 58 more seconds", "Allow 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d to take 100 USDC", "Pay 100 USDC into the pool 0x2AD5", "on PulseChain to " + alice}},
+			[]string{"99.7 USDC", "11 of 11 checks passed", "0.3 USDC (0.3 %)", "DIRECT", "for 60 more seconds|for 59 more seconds|for 58 more seconds", "Allow 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d to take 100 USDC", "Pay 100 USDC into the pool 0x2AD5", "on PulseChain to " + alice}},
 		"native":       {form("ETH@8453", "WETH@369", "0.5", alice, ""), []string{"0.4985 WETH", "You send\n0.5 ETH on Base"}},
 		"to native":    {form("WETH@369", "ETH@4663", "1", alice, ""), []string{"0.995 ETH", "Robinhood Chain"}},
 		"burn":         {form("USDC@59144", "USDC@369", "123.456789", alice, ""), []string{"CCTP_INBOUND", "Burn 123.456789 USDC at the issuer's contract", "up to 0.192", "which the service pays"}},

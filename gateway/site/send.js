@@ -3,7 +3,7 @@ function showSend() {
   const place = $('send');
   if (!place || place.dataset.busy) return;
   const { request } = shown;
-  place.replaceChildren(el('h3', {}, 'Send it'));
+  place.replaceChildren(el('h2', {}, 'Send it'));
   if (!wallets.size) {
     place.append(el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions above with a program.'));
     return;
@@ -89,7 +89,10 @@ async function execute(swap, provider, progress) {
 
 // Between two transactions the visitor may have changed the wallet. One that does not list its accounts refuses by itself.
 async function stillThere(provider, account, chain) {
-  const accounts = await provider.request({ method: 'eth_accounts' }).catch(() => undefined);
+  let accounts;
+  try {
+    accounts = await provider.request({ method: 'eth_accounts' });
+  } catch { /* accounts stays undefined */ }
   if (Array.isArray(accounts) && !accounts.some((other) => text(other).toLowerCase() === account.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then press Send.');
   if (await onChain(provider) !== chain) throw new Stop('The wallet has changed to another chain.', `Switch it back to ${chainName(chain)}, then press Send.`);
 }

@@ -334,7 +334,8 @@ func hostileText(t *testing.T, w *world) {
 				rw.WriteHeader(status)
 				fmt.Fprint(rw, strings.ReplaceAll(body, "H", string(quoted)))
 			})
-			got := run[result](t, w, "$('lives').replaceChildren(); await quote($1); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
+			w.reload(t)
+			got := run[result](t, w, "await until(() => $('lives').innerText); await quote($1); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
 			want(path, got)
 		}
 	}

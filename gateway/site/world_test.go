@@ -143,6 +143,14 @@ func (w *world) open(t *testing.T, query string) {
 	}
 }
 
+// reload loads the page again, with what the test has put in between.
+func (w *world) reload(t *testing.T) {
+	t.Helper()
+	if err := chromedp.Do(w.page.Context(), chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // shown is what the visitor sees after a quote.
 type shown struct {
 	Alert, Status string

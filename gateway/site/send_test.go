@@ -100,6 +100,7 @@ func sends(t *testing.T, w *world) {
 		"an error in no words":         {form: usdc, rules: `does: () => ({ eth_requestAccounts: () => { throw undefined; } })`, alert: "It does not say why."},
 	} {
 		w.open(t, "")
+		w.answer("/v3/swap/status", untracked)
 		got := run[sent](t, w, walletJS+"wallet({"+tt.rules+"}); await quote($2);"+tt.before+sendAndLook, sender, tt.form)
 		if tt.alert == "" != (got.Alert == "") || !strings.Contains(got.Alert, tt.alert) {
 			t.Errorf("%s: got alert %q, want %q", name, got.Alert, tt.alert)
@@ -131,6 +132,12 @@ func sends(t *testing.T, w *world) {
 	addsChain(t, w, usdc)
 }
 
+// untracked is the answer of a gateway that does not follow swaps.
+func untracked(rw http.ResponseWriter, _ *http.Request) {
+	rw.WriteHeader(http.StatusNotImplemented)
+	fmt.Fprint(rw, `{"error": "This deployment's swaps cannot be followed", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`)
+}
+
 // consent wants Send to be off until everything is ticked.
 const consent = `
 	if (!sendButton().disabled) throw new Error('Send is on before the tick');
@@ -140,6 +147,7 @@ const consent = `
 
 func addsChain(t *testing.T, w *world, f map[string]string) {
 	w.open(t, "")
+	w.answer("/v3/swap/status", untracked)
 	got := run[sent](t, w, walletJS+`
 		let known = false;
 		wallet({ chain: '0x38', does: ({ refuse, move }) => ({

@@ -39,6 +39,7 @@ func commands() []command {
 		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
 		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline", checkPlan},
 		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
+		{"report", "-o FILE", "writes the operator's page, from the database and the plan, as one HTML file; - is standard output", writeReport},
 		{"version", "", "shows the version of this program", showVersion},
 		{"help", "", "shows this", showHelp},
 	}

@@ -44,6 +44,8 @@ type config struct {
 	RPCFile     string `env:"RPC_FILE"`
 	Integrators integrator.Config
 	Quote       quote.Config
+
+	shown []shown // all of it, as an operator may see it
 }
 
 // readConfig reports every problem at once: names with a slip, values that
@@ -57,6 +59,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
 	}
+	cfg.shown = showSettings(env)
 	return cfg, nil
 }
 

@@ -102,20 +102,23 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Clients: s.clients, Names: recorder, Observers: observers, Log: s.log,
 		})
 	}
-	s.metrics.Watch(metrics.Sources{
+	sources := metrics.Sources{
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
 		Limiter:    limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes, UsagePlans: recorder.Plans, ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
-	})
+	}
+	s.metrics.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
 		Metrics:   s.metrics.Handler(s.log),
 		Versions:  versions,
 		Usage:     recorder,
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
+		Plan:      s.lifecycle.Snapshot,
+		Health:    s.health(cfg, sources, time.Now()),
 		Ready:     s.ready,
 		Level:     log.level,
 		Log:       s.log,

@@ -76,10 +76,11 @@ func (s setting) unreadable(text string) error {
 	return fmt.Errorf("%s: %.80q %s", s.name, text, what)
 }
 
-// printSettings writes a table of what is in force and where it came from.
-func printSettings(out io.Writer, env environment) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM")
+// shown is a setting as it may be shown to anybody: a secret is hidden.
+type shown struct{ name, value, from string }
+
+// showSettings lists what is in force and where it came from.
+func showSettings(env environment) (all []shown) {
 	for _, s := range settings() {
 		text, set := s.value(env)
 		from := "environment"
@@ -94,7 +95,17 @@ func printSettings(out io.Writer, env environment) error {
 		default:
 			text = printable(text)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.name, text, from)
+		all = append(all, shown{s.name, text, from})
+	}
+	return all
+}
+
+// printSettings writes them as a table.
+func printSettings(out io.Writer, env environment) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM")
+	for _, s := range showSettings(env) {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.name, s.value, s.from)
 	}
 	return table.Flush()
 }

@@ -1,10 +1,10 @@
 // Package admin serves the operator, on a listener separate from the public one:
-// metrics, usage, the retirement plan, the log level, profiles, and probes for
-// the system that runs the service.
+// pages to look at, metrics, usage, the retirement plan, the log level, profiles,
+// and probes for the system that runs the service.
 //
 // The listener is reachable only from this machine, unless a token is
 // configured. Then every request except a probe must have the token. All errors
-// are JSON.
+// are JSON, except those of the pages.
 package admin
 
 import (
@@ -17,6 +17,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/guard"
 )
@@ -29,6 +31,11 @@ type Options struct {
 	Lifecycle func() any   // what /admin/lifecycle shows, as JSON
 	Usage     Reporter     // what /admin/usage shows
 
+	// Plan and Health are what the pages show beside the usage. There are pages
+	// only if there is all three.
+	Plan   func() lifecycle.Snapshot
+	Health func() []page.Table
+
 	// Ready returns why the service should get no new requests, or nil. Anyone
 	// who can reach the listener can read the reason.
 	Ready func() error
@@ -37,9 +44,10 @@ type Options struct {
 	Log   *slog.Logger   // slog.Default() if nil
 }
 
-// Reporter reads who calls which version.
+// Reporter reads who calls which version, and predicts what a plan would do.
 type Reporter interface {
 	Report(context.Context, usage.Query) (usage.Report, error)
+	Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error)
 }
 
 type handler struct {
@@ -57,7 +65,8 @@ func Handler(o Options) http.Handler {
 		o.Log = slog.Default()
 	}
 	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
-	h.get("/", "this list", show(func() any { return h.descriptions }))
+	h.get("/", "this list; for browsers, a page", h.root)
+	h.addPages()
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
 	if o.Metrics != nil {
@@ -137,15 +146,27 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	if h.Token == "" {
 		return h.checkHost(w, r)
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token))) // hides the length from timing, too
-	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
+	sum := sha256.Sum256([]byte(given(r))) // hides the length from timing, too
+	if subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
 		return true
 	}
 	h.Log.Warn("admin: a request without the token", "remote", r.RemoteAddr)
-	w.Header().Set("WWW-Authenticate", `Bearer realm="admin"`)
-	fail(w, http.StatusUnauthorized, "Send the configured ADMIN_TOKEN as Authorization: Bearer …")
+	w.Header().Add("WWW-Authenticate", `Basic realm="quotegate admin: any name, and the token as password", charset="UTF-8"`)
+	w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
+	fail(w, http.StatusUnauthorized, "Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password")
 	return false
+}
+
+// given is the token in a request: a Bearer token or, since browsers can ask for
+// one, the password of Basic. It is empty if there is none.
+func given(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(token)
+	}
+	return ""
 }
 
 // checkHost refuses requests whose Host is not this machine. It protects against

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
@@ -27,6 +28,10 @@ type reporter struct {
 }
 
 func (r reporter) Report(context.Context, usage.Query) (usage.Report, error) { return r.report, r.err }
+
+func (r reporter) Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error) {
+	return usage.Simulation{}, r.err
+}
 
 // rig is an admin listener with something at every path.
 type rig struct {

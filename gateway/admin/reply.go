@@ -17,7 +17,10 @@ func reply(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(body, '\n')) // an error here means that the client has left
 }
 
-const jsonType = "application/json"
+const (
+	jsonType = "application/json"
+	htmlType = "text/html; charset=utf-8" // only pages have it
+)
 
 func fail(w http.ResponseWriter, status int, text string) {
 	reply(w, status, map[string]string{"error": text})
@@ -52,7 +55,7 @@ type errorTranslator struct {
 }
 
 func (t *errorTranslator) WriteHeader(status int) {
-	if status >= 400 && t.Header().Get("Content-Type") != jsonType {
+	if kind := t.Header().Get("Content-Type"); status >= 400 && kind != jsonType && kind != htmlType {
 		t.status = status
 		return
 	}

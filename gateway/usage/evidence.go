@@ -22,7 +22,7 @@ const (
 // Evidence adds up the calls of the last days that were served or that a brownout
 // refused. Days are whole clock hours counted back from now, so that the span
 // begins up to an hour earlier than asked.
-func (r *Recorder) Evidence(version string, days int) lifecycle.Evidence {
+func (r *Reader) Evidence(version string, days int) lifecycle.Evidence {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	found, err := r.evidence(ctx, version, days)
@@ -32,10 +32,15 @@ func (r *Recorder) Evidence(version string, days int) lifecycle.Evidence {
 	return found
 }
 
-func (r *Recorder) evidence(ctx context.Context, version string, days int) (e lifecycle.Evidence, err error) {
+// Evidence is incomplete while counts cannot be written.
+func (r *Recorder) Evidence(version string, days int) lifecycle.Evidence {
 	if f := r.failing.Load(); f != nil {
-		return e, fmt.Errorf("the database is away since %s: %w", stamp(f.since.Unix()), f.err)
+		return lifecycle.Evidence{Missing: fmt.Sprintf("the counts cannot be read: the database is away since %s: %v", stamp(f.since.Unix()), f.err)}
 	}
+	return r.Reader.Evidence(version, days)
+}
+
+func (r *Reader) evidence(ctx context.Context, version string, days int) (e lifecycle.Evidence, err error) {
 	now := r.now()
 	from := windowStart(now, time.Duration(days)*24*time.Hour)
 	err = r.db.QueryRowContext(ctx, `select
@@ -86,7 +91,7 @@ func (r *Reader) counting(ctx context.Context) (began int64, err error) {
 }
 
 // Released returns when the gate of a version let a sunset pass.
-func (r *Recorder) Released(version string, sunset time.Time) (time.Time, error) {
+func (r *Reader) Released(version string, sunset time.Time) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	var at int64

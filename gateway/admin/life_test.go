@@ -1,0 +1,178 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+// life is an admin listener with pages, over a real recorder and a real plan, at a
+// time that the test chooses.
+type life struct {
+	*httptest.Server
+	recorder *usage.Recorder
+	keeper   *lifecycle.Keeper
+	now      time.Time
+	tables   []page.Table
+}
+
+// today is after the second window of halfYear and before the third.
+var today = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
+
+var served = []string{"v3", "v3legacy", "v1"}
+
+// halfYear retires v1, and announces the end of v3legacy.
+const halfYear = `{"versions": {
+	"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1",
+		"brownouts": [
+			{"from": "2027-01-12T14:00:00Z", "to": "2027-01-12T14:15:00Z", "share": 0.25},
+			{"from": "2027-02-02T14:00:00Z", "to": "2027-02-02T15:00:00Z", "share": 0.5},
+			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 1}],
+		"exempt": ["origin:https://harbour.example"],
+		"gate": {"maxClients": 5, "maxCallsPerDay": 100}},
+	"v3legacy": {"deprecated": "2027-06-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v3"}}}`
+
+// begin starts a listener without calls. The plan may be empty.
+func begin(t testing.TB, now time.Time, plan, token string) *life {
+	t.Helper()
+	l := &life{now: now.Add(-90 * 24 * time.Hour), tables: []page.Table{
+		{Title: "Process", Head: []string{"What", "Now"}, Rows: []page.Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
+	}}
+	quiet := slog.New(slog.DiscardHandler)
+	clock := func() time.Time { return l.now }
+	contacts := func(name string) (usage.Contact, bool) {
+		return usage.Contact{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
+	}
+	var err error
+	l.recorder, err = usage.New(t.Context(), usage.Config{}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.recorder.Close(context.Background()) })
+	l.now = now
+	file := ""
+	if plan != "" {
+		file = filepath.Join(t.TempDir(), "plan.json")
+		if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: served, Usage: l.recorder, Now: clock, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Server = httptest.NewServer(Handler(Options{
+		Token: token, Versions: served, Usage: l.recorder, Plan: l.keeper.Snapshot, Log: quiet,
+		Lifecycle: func() any { return l.keeper.Snapshot() }, Health: func() []page.Table { return l.tables },
+	}))
+	t.Cleanup(l.Server.Close)
+	return l
+}
+
+// client is a client of the generated past.
+type client struct {
+	name, origin, agent string
+	version             string
+	moves               int // on this day to v3; 0: it stays
+	calls               int // a day, about
+	finding             gateway.Finding
+}
+
+var omits = gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}
+
+// live has clients call for 90 days, as the plan of v1 lets them.
+func (l *life) live(t testing.TB, clients []client) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	schedule := l.keeper.Snapshot().Plan.Versions["v1"]
+	end := l.now
+	for d := range 90 {
+		midnight := end.Truncate(24*time.Hour).AddDate(0, 0, d-89)
+		for i, c := range clients {
+			version := c.version
+			if c.moves > 0 && d >= c.moves {
+				version = "v3"
+			}
+			who := caller.Caller{Origin: c.origin, Agent: c.agent, Addr: netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1})}
+			quiet := 1.0
+			if weekday := midnight.Weekday(); weekday == time.Saturday || weekday == time.Sunday {
+				quiet = 0.4
+			}
+			n := int(float64(c.calls) * quiet * (0.6 + 0.8*random.Float64()))
+			for k := range n {
+				at := midnight.Add(time.Duration(8+(k*10)/max(1, n))*time.Hour + time.Duration(k%60)*time.Minute)
+				if at.After(end) {
+					break
+				}
+				e := &gateway.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
+				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits("v1", b.Share, who) {
+					e.Code, e.Pair = fault.VersionBrownout, nil
+				}
+				l.recorder.Observe(e)
+			}
+		}
+		if d%7 == 0 || d == 89 {
+			l.now = earlier(midnight.Add(24*time.Hour), end)
+			if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.now = end
+	l.keeper.Poll()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// town is some clients of each kind.
+func town() []client {
+	same := gateway.Finding{Outcome: gateway.SameMoney}
+	all := []client{
+		{"client Harbour Wallet", "https://harbour.example", "mozilla", "v1", 0, 240, omits},
+		{"client Lighthouse Pay", "https://pay.lighthouse.example", "mozilla", "v1", 62, 420, same},
+		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 130, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
+		{"client Meridian", "https://meridian.example", "mozilla", "v3legacy", 0, 90, same},
+		{"integrator 0x0000000000000000000000009d7877ec33cf3397d79a3e06d4a5cb373b7961f1", "", "axios", "v1", 0, 36, same},
+	}
+	for i := range 34 {
+		c := client{origin: fmt.Sprintf("https://app-%d.example", i), agent: "mozilla", version: "v1", calls: 3 + i*i%61, finding: same}
+		c.name = "origin " + c.origin
+		if i%5 == 0 {
+			c.name, c.origin, c.agent = fmt.Sprintf("agent okhttp #5bdf%012x", i*7919), "", "okhttp"
+		}
+		switch i % 4 {
+		case 0:
+			c.moves = 63 + i%8
+		case 1:
+			c.moves = 20 + 2*i
+		case 2:
+			c.version = "v3"
+			c.calls *= 4
+		}
+		if i%9 == 4 {
+			c.finding = omits
+		}
+		all = append(all, c)
+	}
+	return all
+}

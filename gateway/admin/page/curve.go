@@ -1,0 +1,165 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+)
+
+// comparison is an old version beside its successor, day by day.
+type comparison struct {
+	Old, New string
+	Charts   []chart
+	Windows  []string // that lie within these days
+	Days     []dayRow // the numbers behind the charts, the last day first
+}
+
+// dayRow is the numbers of one day.
+type dayRow struct {
+	Day      usage.Day
+	Old, New usage.VersionDay
+	Window   string
+}
+
+// chart is one number over the days of a report. The picture is 100 high and has
+// one unit of width for each day.
+type chart struct {
+	Title   string
+	Label   string
+	Width   int
+	Top     string // the number at the upper edge
+	Middle  string
+	Line    string // path
+	Area    string // path below the line
+	Refused string // path of the calls that were refused; empty if there are none
+	Shades  []shade
+	Sunset  string // position of the sunset; empty if it is not on the picture
+	Ticks   []mark
+	Last    string // the number of the last day
+}
+
+type shade struct{ X, Width string }
+
+// comparisons shows every old version that is in the plan or in use.
+func (f *Facts) comparisons() (all []comparison) {
+	current := f.usage(f.current())
+	for _, v := range f.Report.Versions {
+		s := f.schedule(v.Version)
+		if v.Version == f.current() || s == nil && !inUse(v) || len(v.Days) == 0 || len(current.Days) != len(v.Days) {
+			continue
+		}
+		c := comparison{Old: v.Version, New: f.current()}
+		for _, one := range []usage.Version{v, current} {
+			calls, refused, clients := series(one.Days)
+			c.Charts = append(c.Charts,
+				newChart(one.Version+": calls a day", v.Days, s, calls, refused),
+				newChart(one.Version+": clients a day", v.Days, s, clients, nil))
+		}
+		for i := len(v.Days) - 1; i >= 0; i-- {
+			window := windowOn(s, v.Days[i].Day)
+			c.Days = append(c.Days, dayRow{v.Days[i].Day, v.Days[i], current.Days[i], window})
+			if window != "" {
+				c.Windows = append(c.Windows, v.Days[i].Day.String()+", "+window)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func inUse(v usage.Version) bool {
+	for _, d := range v.Days {
+		if d.Clients > 0 || d.Served > 0 || d.Refused > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func series(days []usage.VersionDay) (calls, refused, clients []uint64) {
+	for _, d := range days {
+		calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
+	}
+	return calls, refused, clients
+}
+
+// newChart draws values, one for each day. A schedule may be nil.
+func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, values, refused []uint64) chart {
+	most, sum := uint64(0), uint64(0)
+	for _, v := range values {
+		most, sum = max(most, v), sum+v
+	}
+	top := niceAbove(most)
+	c := chart{Title: title, Width: len(days), Top: number(top), Last: number(values[len(values)-1])}
+	if top%2 == 0 {
+		c.Middle = number(top / 2)
+	}
+	c.Line = path(values, top)
+	c.Area = fmt.Sprintf("%sV100H.5z", c.Line)
+	total := uint64(0)
+	for _, v := range refused {
+		total += v
+	}
+	c.Label = fmt.Sprintf("%s over %d days: highest %s, last %s, in all %s.", title, len(days), number(most), c.Last, number(sum))
+	if total > 0 {
+		c.Refused = path(refused, top) + "V100H.5z"
+		c.Label += " Refused: " + number(total) + "."
+	}
+	first := time.Unix(int64(days[0].Day), 0).UTC()
+	end := first.Add(time.Duration(len(days)) * day)
+	for i, d := range days {
+		if windowOn(s, d.Day) != "" {
+			c.Shades = append(c.Shades, shade{strconv.Itoa(i), "1"})
+		}
+	}
+	at := func(t time.Time) float64 { return t.Sub(first).Hours() / 24 }
+	if s != nil && !s.Sunset.IsZero() && s.Sunset.After(first) && s.Sunset.Before(end) {
+		c.Sunset = coord(at(s.Sunset))
+	}
+	c.Ticks = months(first, end, func(t time.Time) float64 { return 100 * at(t) / float64(len(days)) })
+	return c
+}
+
+// path draws a line through the middle of every day.
+func path(values []uint64, top uint64) string {
+	var b strings.Builder
+	for i, v := range values {
+		letter := "L"
+		if i == 0 {
+			letter = "M"
+		}
+		fmt.Fprintf(&b, "%s%s %s", letter, coord(float64(i)+0.5), coord(100-100*float64(v)/float64(top)))
+	}
+	return b.String()
+}
+
+// niceAbove is a round number that is not below n.
+func niceAbove(n uint64) uint64 {
+	for unit := uint64(1); unit < 1<<60; unit *= 10 {
+		for _, m := range []uint64{1, 2, 4, 6, 8} {
+			if nice := m * unit; nice >= max(n, 2) {
+				return nice
+			}
+		}
+	}
+	return max(n, 2)
+}
+
+// windowOn names the windows of a day: "window 2 (50 %)".
+func windowOn(s *lifecycle.Schedule, d usage.Day) string {
+	if s == nil {
+		return ""
+	}
+	var names []string
+	begin := time.Unix(int64(d), 0)
+	for i, b := range s.Brownouts {
+		if b.From.Before(begin.Add(day)) && b.To.After(begin) {
+			names = append(names, fmt.Sprintf("window %d (%s)", i+1, percent(b.Share)))
+		}
+	}
+	return strings.Join(names, ", ")
+}

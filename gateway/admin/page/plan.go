@@ -1,0 +1,328 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+)
+
+// versionView is one version as the overview shows it.
+type versionView struct {
+	Name, Stage string
+	Means       string // what the stage means for clients, now
+	Line        *timeline
+	Steps       []step
+	Next        string
+	Gate        *gateView
+	Week        usage.Count
+	Outlook     string // what the current version would answer
+	Tally       []tallied
+}
+
+// step is a moment in the life of a version.
+type step struct {
+	At   time.Time
+	When string // past, coming
+	What string
+	Ago  string
+}
+
+type gateView struct {
+	Holds    bool
+	Why      string
+	Limits   string
+	Numbers  string
+	Released time.Time
+}
+
+// tallied is how many clients are in a group, and where they are listed.
+type tallied struct {
+	N    int
+	What string
+	Path string
+}
+
+// planView is the plan as a whole.
+type planView struct {
+	lifecycle.Snapshot
+	Instances []instanceView
+	Differ    bool
+}
+
+type instanceView struct {
+	usage.Instance
+	Differs bool
+}
+
+func (f *Facts) planView() planView {
+	v := planView{Snapshot: f.Plan}
+	for _, i := range f.Report.Instances {
+		differs := i.Plan != f.Plan.Hash
+		v.Instances = append(v.Instances, instanceView{i, differs})
+		v.Differ = v.Differ || differs
+	}
+	return v
+}
+
+// current is the version that others are compared with.
+func (f *Facts) current() string {
+	if len(f.Plan.Versions) == 0 {
+		return ""
+	}
+	return f.Plan.Versions[0].Version
+}
+
+// schedule is nil for a version that is not in the plan.
+func (f *Facts) schedule(version string) *lifecycle.Schedule {
+	if f.Plan.Plan == nil {
+		return nil
+	}
+	return f.Plan.Plan.Versions[version]
+}
+
+func (f *Facts) usage(version string) (v usage.Version) {
+	if i := slices.IndexFunc(f.Report.Versions, func(v usage.Version) bool { return v.Version == version }); i >= 0 {
+		return f.Report.Versions[i]
+	}
+	return v
+}
+
+// versions shows those in the plan first: they are what the page is about.
+func (f *Facts) versions() (all []versionView) {
+	for _, status := range f.Plan.Versions {
+		s, u := f.schedule(status.Version), f.usage(status.Version)
+		v := versionView{Name: status.Version, Stage: string(status.Stage), Week: u.Week, Tally: f.tally(status.Version)}
+		v.Means = f.means(status, s)
+		if u.Findings != nil {
+			v.Outlook = u.Findings.Summary
+		}
+		if s != nil {
+			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
+			v.Next = next(v.Steps)
+		}
+		if status.Gate != nil {
+			v.Gate = newGateView(status.Gate, s, f.Now)
+		}
+		all = append(all, v)
+	}
+	slices.SortStableFunc(all, func(a, b versionView) int {
+		switch {
+		case (a.Line == nil) == (b.Line == nil):
+			return 0
+		case a.Line != nil:
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
+	switch status.Stage {
+	case lifecycle.Deprecated:
+		return "Every client is served. The headers of each answer announce the end."
+	case lifecycle.BrowningOut:
+		b, _ := s.NextBrownout(f.Now)
+		return fmt.Sprintf("%s of clients get 410 until %s. The others are served.", percent(b.Share), moment(b.To))
+	case lifecycle.Held:
+		return "The sunset has passed, and every client is still served, because the gate holds."
+	case lifecycle.Retired:
+		return "Every call gets 410."
+	}
+	if s != nil {
+		return fmt.Sprintf("Every client is served. The version is deprecated from %s on.", moment(s.Deprecated))
+	}
+	return "Every client is served. The version is not in the plan."
+}
+
+// tally groups the clients of an old version.
+func (f *Facts) tally(version string) []tallied {
+	if version == f.current() {
+		return nil
+	}
+	var all, moved, share int
+	found := map[gateway.Outcome]int{}
+	next, coming := f.schedule(version).NextBrownout(f.Now)
+	for i := range f.Report.Clients {
+		c := &f.Report.Clients[i]
+		if c.Version != version {
+			continue
+		}
+		all++
+		if !c.Moved.IsZero() {
+			moved++
+			continue // what stopped it no longer does
+		}
+		found[c.Finding()]++
+		if coming && inShare(c, next) {
+			share++
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	path := "/clients?version=" + version
+	groups := []tallied{{all, "called within 90 days", path}, {moved, "of them moved to " + f.current(), ""}}
+	for _, o := range []struct {
+		outcome gateway.Outcome
+		what    string
+	}{{gateway.Refused, "would be refused by " + f.current()}, {gateway.DifferentMoney, "would get different money"}, {gateway.SameMoney, "need only a new URL and shape"}} {
+		groups = append(groups, tallied{found[o.outcome], o.what, path + "&finding=" + string(o.outcome)})
+	}
+	if coming {
+		groups = append(groups, tallied{share, "are in the share of the next window", path + "&sort=position"})
+	}
+	return groups
+}
+
+// inShare reports whether a window refuses a client.
+func inShare(c *usage.Client, b lifecycle.Brownout) bool { return !c.Exempt && c.Position < b.Share }
+
+// steps lists what happens to a version, in order.
+func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
+	add := func(at time.Time, what string) {
+		when := "coming"
+		if !at.After(now) {
+			when = "past"
+		}
+		all = append(all, step{at, when, what, ago(at, now)})
+	}
+	add(s.Deprecated, "deprecated")
+	for i, b := range s.Brownouts {
+		add(b.From, fmt.Sprintf("window %d begins: %s of clients get 410 for %s", i+1, percent(b.Share), length(b.To.Sub(b.From))))
+		add(b.To, fmt.Sprintf("window %d ends", i+1))
+	}
+	if !s.Sunset.IsZero() {
+		what := "sunset: every client gets 410 from here on"
+		if s.Gate != nil {
+			what += ", once the gate lets it"
+		}
+		add(s.Sunset, what)
+	}
+	return all
+}
+
+// next is the first step to come, as a sentence.
+func next(all []step) string {
+	for _, s := range all {
+		if s.When == "coming" {
+			return fmt.Sprintf("%s, %s: %s.", s.Ago, moment(s.At), s.What)
+		}
+	}
+	return ""
+}
+
+func newGateView(g *lifecycle.GateReading, s *lifecycle.Schedule, now time.Time) *gateView {
+	v := &gateView{Holds: g.Holds, Why: g.Why, Released: g.Released}
+	v.Limits = fmt.Sprintf("It lets the sunset pass at %s and %s on the busiest day or fewer, within %s.",
+		plural(g.MaxClients, "client", "clients"), plural(g.MaxCallsPerDay, "call", "calls"), plural(g.Days, "day", "days"))
+	if !g.Holds && g.Released.IsZero() {
+		v.Numbers = fmt.Sprintf("%s called, with %s on the busiest day.", plural(g.Clients, "client", "clients"), plural(g.Calls, "call", "calls"))
+		if s != nil && now.Before(s.Sunset) {
+			v.Numbers += " If the sunset were now, it would pass."
+		}
+	}
+	return v
+}
+
+// timeline places the steps of a version on a line. Positions are percentages, so
+// that the text keeps its size when the picture grows or shrinks.
+type timeline struct {
+	Label      string
+	Now        mark
+	Deprecated mark
+	Sunset     *mark
+	Windows    []windowMark
+	Months     []mark
+}
+
+// mark is a place on a line and its text. Anchor keeps the text inside the picture.
+type mark struct {
+	X, Text, Anchor string
+}
+
+type windowMark struct {
+	X, Width string
+	Y, Tall  int // by its share
+	Past     bool
+	Text     string
+}
+
+// The height of a window whose share is 1, and where windows stand.
+const windowTall, windowBase = 26, 44
+
+func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
+	from, to := earlier(s.Deprecated, now), later(s.Deprecated, now)
+	if !s.Sunset.IsZero() {
+		to = later(to, s.Sunset)
+	}
+	edge := max(day, to.Sub(from)/20)
+	from, to = from.Add(-edge), to.Add(edge)
+	at := func(t time.Time) float64 { return 100 * t.Sub(from).Hours() / to.Sub(from).Hours() }
+	place := func(t time.Time, text string) mark {
+		x := at(t)
+		anchor := "middle"
+		if x < 15 {
+			anchor = "start"
+		} else if x > 85 {
+			anchor = "end"
+		}
+		return mark{coord(x) + "%", text, anchor}
+	}
+	line := &timeline{
+		Label: "Time line: deprecated " + date(s.Deprecated),
+		Now:   place(now, "now"), Deprecated: place(s.Deprecated, "deprecated "+date(s.Deprecated)),
+	}
+	for i, b := range s.Brownouts {
+		width := at(b.To) - at(b.From)
+		w := windowMark{X: coord(at(b.From)) + "%", Width: "4", Past: !b.To.After(now), Tall: max(6, int(b.Share*windowTall)),
+			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, moment(b.From), length(b.To.Sub(b.From)), percent(b.Share))}
+		if width > 1 {
+			w.Width = coord(width) + "%"
+		}
+		w.Y = windowBase - w.Tall
+		line.Windows = append(line.Windows, w)
+	}
+	line.Label += fmt.Sprintf(", %s", plural(len(s.Brownouts), "window", "windows"))
+	if !s.Sunset.IsZero() {
+		sunset := place(s.Sunset, "sunset "+date(s.Sunset))
+		line.Sunset = &sunset
+		line.Label += ", sunset " + date(s.Sunset)
+	}
+	line.Label += ", now " + date(now) + ". The list below has all dates."
+	line.Months = months(from, to, at)
+	return line
+}
+
+// months marks the first day of up to twelve months or years.
+func months(from, to time.Time, at func(time.Time) float64) (marks []mark) {
+	every := 1
+	for to.Sub(from) > time.Duration(every)*12*31*day {
+		every *= 2
+	}
+	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for ; t.Before(to); t = t.AddDate(0, every, 0) {
+		if t.After(from) {
+			marks = append(marks, mark{X: coord(at(t)) + "%", Text: t.Format("Jan")})
+		}
+	}
+	return marks
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -62,20 +62,21 @@ func (f *Facts) clientRows(clients []*usage.Client) (rows []clientRow) {
 	return rows
 }
 
-// left are the clients of old versions: those that have to move. If there are none,
-// they are all clients.
-func (f *Facts) left() (clients []*usage.Client) {
+// left are the clients of old versions, those that have to move; if there are none,
+// all clients.
+func (f *Facts) left() (clients []*usage.Client, old bool) {
 	for i := range f.Report.Clients {
 		if c := &f.Report.Clients[i]; c.Version != f.current() {
 			clients = append(clients, c)
 		}
 	}
-	if clients == nil {
-		for i := range f.Report.Clients {
-			clients = append(clients, &f.Report.Clients[i])
-		}
+	if clients != nil {
+		return clients, true
 	}
-	return clients
+	for i := range f.Report.Clients {
+		clients = append(clients, &f.Report.Clients[i])
+	}
+	return clients, false
 }
 
 // overview is the first page, and the file.
@@ -89,18 +90,23 @@ type overview struct {
 	Heat        []heatRow
 	Clients     []clientRow
 	Columns     []column
-	Left        int // clients of old versions, of which Heat and Clients show the first
-	All         int
-	Behind      string // the version that they should move to
+	Left        int    // rows of clients, of which Heat and Clients show the first
+	Callers     int    // how many clients they are: one may call several versions
+	Old         bool   // they call old versions
+	Current     string // the version that they should move to
 }
 
 func newOverview(f *Facts, heat, clients int) overview {
-	left := f.left()
+	left, old := f.left()
+	callers := map[string]bool{}
+	for _, c := range left {
+		callers[c.Client] = true
+	}
 	return overview{
 		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
 		Plan: f.planView(), Versions: f.versions(), Comparisons: f.comparisons(), Axis: heatAxis(f.Now),
 		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
-		Columns: columns(usage.Query{}, true), Left: len(left), All: len(f.Report.Clients), Behind: f.current(),
+		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
 	}
 }
 
@@ -130,11 +136,11 @@ type column struct {
 }
 
 // columns are the heads of the table of clients. If plain, they do not sort.
-func columns(q usage.Query, plain bool) []column {
+func (f *Facts) columns(q usage.Query, plain bool) []column {
 	all := []struct{ text, sort, about string }{
 		{"Client", "name", ""}, {"Version", "", ""}, {"Software", "", ""}, {"Last seen", "last", ""},
 		{"7 days", "calls7", "Calls of the last 7 days"}, {"30 days", "calls30", "Calls of the last 30 days"}, {"90 days", "calls", "Calls of the last 90 days"},
-		{"Next window?", "position", "Whether the open or next window refuses it"}, {"On the current version", "", "What it would answer to this client's calls"},
+		{"Next window?", "position", "Whether the open or next window refuses it"}, {"On " + f.current(), "", "What the current version would answer to this client's calls"},
 		{"Last 410", "", "When it was last refused"}, {"Rehearsed", "", "When it last rehearsed a later stage"}, {"Moved", "", "When the current version last served it, if after its last call here"},
 	}
 	var heads []column
@@ -234,7 +240,7 @@ func Clients(f Facts, q usage.Query) ([]byte, error) {
 	data := values.Encode()
 	return render("clients.html", clientsPage{
 		frame: frame{Title: "Clients", Here: "/clients", At: f.Now.UTC()}, Facts: &f, Query: q,
-		Filters: f.filters(q), Columns: columns(q, false), Axis: heatAxis(f.Now), Heat: f.heatRows(clients), Clients: f.clientRows(clients),
+		Filters: f.filters(q), Columns: f.columns(q, false), Axis: heatAxis(f.Now), Heat: f.heatRows(clients), Clients: f.clientRows(clients),
 		Previous: turn(f.Report.Page - 1), Next: turn(f.Report.Page + 1), CSV: "/admin/usage.csv?" + data, JSON: "/admin/usage?" + data,
 		NoSoftware: without(func(q *usage.Query) { q.Software = "" }), Usual: without(func(q *usage.Query) { q.Sort = "" }),
 	})

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 type comparison struct {
 	Old, New string
 	Charts   []chart
-	Windows  []string // that lie within these days
+	Windows  string   // that lie within these days, in words
 	Days     []dayRow // the numbers behind the charts, the last day first
 }
 
@@ -39,7 +40,7 @@ type chart struct {
 	Shades  []shade
 	Sunset  string // position of the sunset; empty if it is not on the picture
 	Ticks   []mark
-	Last    string // the number of the last day
+	Today   string // the number of the last day, which is not over
 }
 
 type shade struct{ X, Width string }
@@ -47,7 +48,9 @@ type shade struct{ X, Width string }
 // comparisons shows every old version that is in the plan or in use.
 func (f *Facts) comparisons() (all []comparison) {
 	current := f.usage(f.current())
-	for _, v := range f.Report.Versions {
+	versions := slices.Clone(f.Report.Versions)
+	slices.SortStableFunc(versions, func(a, b usage.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	for _, v := range versions {
 		s := f.schedule(v.Version)
 		if v.Version == f.current() || s == nil && !inUse(v) || len(v.Days) == 0 || len(current.Days) != len(v.Days) {
 			continue
@@ -59,13 +62,16 @@ func (f *Facts) comparisons() (all []comparison) {
 				newChart(one.Version+": calls a day", v.Days, s, calls, refused),
 				newChart(one.Version+": clients a day", v.Days, s, clients, nil))
 		}
+		var windows []string
 		for i := len(v.Days) - 1; i >= 0; i-- {
 			window := windowOn(s, v.Days[i].Day)
 			c.Days = append(c.Days, dayRow{v.Days[i].Day, v.Days[i], current.Days[i], window})
 			if window != "" {
-				c.Windows = append(c.Windows, v.Days[i].Day.String()+", "+window)
+				windows = append(windows, dayMonth(time.Unix(int64(v.Days[i].Day), 0))+", "+window)
 			}
 		}
+		slices.Reverse(windows)
+		c.Windows = strings.Join(windows, "; ")
 		all = append(all, c)
 	}
 	return all
@@ -94,7 +100,7 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 		most, sum = max(most, v), sum+v
 	}
 	top := niceAbove(most)
-	c := chart{Title: title, Width: len(days), Top: number(top), Last: number(values[len(values)-1])}
+	c := chart{Title: title, Width: len(days), Top: number(top), Today: number(values[len(values)-1])}
 	if top%2 == 0 {
 		c.Middle = number(top / 2)
 	}
@@ -104,7 +110,7 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 	for _, v := range refused {
 		total += v
 	}
-	c.Label = fmt.Sprintf("%s over %d days: highest %s, last %s, in all %s.", title, len(days), number(most), c.Last, number(sum))
+	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, len(days), number(most), c.Today, number(sum))
 	if total > 0 {
 		c.Refused = path(refused, top) + "V100H.5z"
 		c.Label += " Refused: " + number(total) + "."

@@ -28,7 +28,11 @@ var moves = map[string][]string{
 func (f *Facts) letter(c *usage.Client) string {
 	s, to := f.schedule(c.Version), f.current()
 	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line := func(format string, args ...any) {
+		for text := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+			b.WriteString(clean(text) + "\n")
+		}
+	}
 	subject := fmt.Sprintf("Please move from version %s to %s", c.Version, to)
 	if s != nil && s.Sunset.After(f.Now) {
 		subject += " by " + date(s.Sunset)
@@ -36,9 +40,9 @@ func (f *Facts) letter(c *usage.Client) string {
 	line("Subject: %s\n\nHello,\n", subject)
 	line("your client still calls version %s of our quote service: %s within the last 90 days, %s of them within the last 7, the last one on %s.",
 		c.Version, plural(c.Calls90, "call", "calls"), number(c.Calls7), date(c.LastSeen))
-	who := clean(c.Name())
+	who := c.Name()
 	if c.Software != "" {
-		who += ", software " + clean(c.Software)
+		who += ", software " + c.Software
 	}
 	line("We know it as: %s.\n", who)
 	f.dates(line, c, s)
@@ -101,7 +105,7 @@ func (f *Facts) changes(c *usage.Client, to string) (all []string) {
 // change is what a finding asks of a client.
 func (f *Facts) change(found usage.FindingCount, c *usage.Client, to string) string {
 	calls := fmt.Sprintf("%s on %s", plural(found.Calls, "call", "calls"), lastDay(c, f.Now))
-	param := clean(found.Param)
+	param := found.Param
 	switch {
 	case found.Outcome == gateway.SameMoney || found.Outcome == "":
 		return ""

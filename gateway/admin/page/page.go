@@ -40,7 +40,7 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": number[uint64], "count": number[int], "date": date, "moment": moment, "short": short, "clean": clean, "ago": ago,
+		"number": number[uint64], "count": number[int], "dayMonth": dayMonth, "moment": moment, "short": short, "clean": clean,
 	}).ParseFS(files, "templates/*.html"))
 )
 

@@ -2,7 +2,10 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
@@ -18,7 +21,7 @@ type versionView struct {
 	Steps       []step
 	Next        string
 	Gate        *gateView
-	Week        usage.Count
+	Week        string // served calls, and clients
 	Outlook     string // what the current version would answer
 	Tally       []tallied
 }
@@ -91,12 +94,13 @@ func (f *Facts) usage(version string) (v usage.Version) {
 	return v
 }
 
-// versions shows those in the plan first: they are what the page is about.
+// versions shows those that end first: they are what the page is about.
 func (f *Facts) versions() (all []versionView) {
 	for _, status := range f.Plan.Versions {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Name: status.Version, Stage: string(status.Stage), Week: u.Week, Tally: f.tally(status.Version)}
+		v := versionView{Name: status.Version, Stage: string(status.Stage), Tally: f.tally(status.Version)}
 		v.Means = f.means(status, s)
+		v.Week = plural(u.Week.Calls, "call", "calls") + " served, " + plural(u.Week.Clients, "client", "clients")
 		if u.Findings != nil {
 			v.Outlook = u.Findings.Summary
 		}
@@ -109,16 +113,21 @@ func (f *Facts) versions() (all []versionView) {
 		}
 		all = append(all, v)
 	}
-	slices.SortStableFunc(all, func(a, b versionView) int {
-		switch {
-		case (a.Line == nil) == (b.Line == nil):
-			return 0
-		case a.Line != nil:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Name).Compare(f.end(b.Name)) })
 	return all
+}
+
+// end is when a version goes. One without a sunset goes later than all others, and
+// one without a plan last.
+func (f *Facts) end(version string) time.Time {
+	switch s := f.schedule(version); {
+	case s == nil:
+		return time.Unix(1<<40, 0)
+	case s.Sunset.IsZero():
+		return time.Unix(1<<39, 0)
+	default:
+		return s.Sunset
+	}
 }
 
 func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
@@ -166,15 +175,16 @@ func (f *Facts) tally(version string) []tallied {
 		return nil
 	}
 	path := "/clients?version=" + version
-	groups := []tallied{{all, "called within 90 days", path}, {moved, "of them moved to " + f.current(), ""}}
-	for _, o := range []struct {
-		outcome gateway.Outcome
-		what    string
-	}{{gateway.Refused, "would be refused by " + f.current()}, {gateway.DifferentMoney, "would get different money"}, {gateway.SameMoney, "need only a new URL and shape"}} {
-		groups = append(groups, tallied{found[o.outcome], o.what, path + "&finding=" + string(o.outcome)})
+	groups := []tallied{
+		{all, "called within 90 days", path},
+		{moved, "moved to " + f.current(), ""},
+		{all - moved, "still to move", ""},
+		{found[gateway.Refused], "that " + f.current() + " would refuse", path + "&finding=" + string(gateway.Refused)},
+		{found[gateway.DifferentMoney], "with different money", path + "&finding=" + string(gateway.DifferentMoney)},
+		{found[gateway.SameMoney], "with only a new shape", path + "&finding=" + string(gateway.SameMoney)},
 	}
 	if coming {
-		groups = append(groups, tallied{share, "are in the share of the next window", path + "&sort=position"})
+		groups = append(groups, tallied{share, "in the share of the next window", path + "&sort=position"})
 	}
 	return groups
 }
@@ -294,8 +304,17 @@ func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
 		line.Label += ", sunset " + date(s.Sunset)
 	}
 	line.Label += ", now " + date(now) + ". The list below has all dates."
-	line.Months = months(from, to, at)
+	line.Months = slices.DeleteFunc(months(from, to, at), func(m mark) bool {
+		return near(m.X, line.Deprecated.X) || line.Sunset != nil && near(m.X, line.Sunset.X)
+	})
 	return line
+}
+
+// near reports whether the texts of two places would overlap.
+func near(a, b string) bool {
+	x, _ := strconv.ParseFloat(strings.TrimSuffix(a, "%"), 64)
+	y, _ := strconv.ParseFloat(strings.TrimSuffix(b, "%"), 64)
+	return math.Abs(x-y) < 5
 }
 
 // months marks the first day of up to twelve months or years.

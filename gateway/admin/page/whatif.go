@@ -46,20 +46,20 @@ func (f Form) Window() (b lifecycle.Brownout, err error) {
 	}
 	b.From, err = time.Parse(formTime, text)
 	if err != nil || b.From.Year() < 1970 {
-		faults = append(faults, errors.New("Begin: give a date and a time in UTC, like 2027-03-01T14:00"))
+		faults = append(faults, errors.New("begin: give a date and a time in UTC, like 2027-03-01T14:00"))
 	}
 	minutes, err := strconv.Atoi(f.Minutes)
 	if err != nil || minutes < 1 || minutes > maxMinutes {
-		faults = append(faults, fmt.Errorf("Length: give a number of minutes from 1 to %d", maxMinutes))
+		faults = append(faults, fmt.Errorf("length: give a number of minutes from 1 to %d", maxMinutes))
 	}
 	share, err := strconv.ParseFloat(f.Percent, 64)
 	if err != nil || !(share > 0 && share <= 100) {
-		faults = append(faults, errors.New("Share: give a percentage above 0 and up to 100"))
+		faults = append(faults, errors.New("share: give a percentage above 0 and up to 100"))
 	}
 	b.To = b.From.Add(time.Duration(minutes) * time.Minute)
 	b.Share, _ = strconv.ParseFloat(strconv.FormatFloat(share/100, 'f', 3, 64), 64) // as many decimals as a plan may have
 	if len(faults) == 0 && b.Share == 0 {
-		faults = append(faults, errors.New("Share: give at least 0.1 %"))
+		faults = append(faults, errors.New("share: give at least 0.1 %"))
 	}
 	return b, errors.Join(faults...)
 }

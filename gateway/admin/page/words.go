@@ -38,6 +38,14 @@ func date(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006")
 }
 
+// dayMonth is empty for no time. It is for times within 90 days, which need no year.
+func dayMonth(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2 Jan")
+}
+
 // moment is empty for no time.
 func moment(t time.Time) string {
 	if t.IsZero() {
@@ -105,7 +113,7 @@ func short(text string) string {
 func finding(f usage.FindingCount) string {
 	switch {
 	case f.Outcome == gateway.SameMoney:
-		return "same money, new shape"
+		return "new shape only"
 	case f.Outcome == gateway.DifferentMoney && f.Param != "":
 		return "different money: sends " + f.Param
 	case f.Outcome == gateway.DifferentMoney:

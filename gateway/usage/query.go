@@ -111,19 +111,27 @@ func (q Query) matches(c *Client) bool {
 
 // page puts one page of the matching clients into a report.
 func (q Query) page(r *Report, clients []Client) {
-	clients = slices.DeleteFunc(clients, func(c Client) bool { return !q.matches(&c) })
-	order := orders[q.Sort]
-	slices.SortStableFunc(clients, func(a, b Client) int {
-		if order != nil {
-			return cmp.Or(order(&a, &b), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Version, b.Version))
+	matching := make([]*Client, 0, len(clients)) // a Client is large, and sorting moves it often
+	for i := range clients {
+		if q.matches(&clients[i]) {
+			matching = append(matching, &clients[i])
 		}
-		return cmp.Or(knownFirst(&a, &b), orders["calls"](&a, &b), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Version, b.Version))
+	}
+	order := orders[q.Sort]
+	slices.SortStableFunc(matching, func(a, b *Client) int {
+		if order != nil {
+			return cmp.Or(order(a, b), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Version, b.Version))
+		}
+		return cmp.Or(knownFirst(a, b), orders["calls"](a, b), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Version, b.Version))
 	})
 	per := cmp.Or(q.Per, defaultPer)
-	r.Matching, r.Pages = len(clients), max(1, (len(clients)+per-1)/per)
+	r.Matching, r.Pages = len(matching), max(1, (len(matching)+per-1)/per)
 	r.Page = min(max(1, q.Page), r.Pages)
 	from := (r.Page - 1) * per
-	r.Clients = append([]Client{}, clients[from:min(from+per, len(clients))]...)
+	r.Clients = []Client{}
+	for _, c := range matching[from:min(from+per, len(matching))] {
+		r.Clients = append(r.Clients, *c)
+	}
 }
 
 func knownFirst(a, b *Client) int {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Report says who calls which version, and what the current version would answer.
@@ -51,6 +53,10 @@ func (r *Reader) Report(ctx context.Context, q Query) (Report, error) {
 func (r *Reader) report(ctx context.Context, q Query, s *stats) (Report, error) {
 	now := r.now()
 	report := Report{At: now.UTC(), Since: s.since.UTC(), Instances: s.instances, Notes: append([]string{}, s.notes...), Versions: []Version{}}
+	var findings map[string]*Findings
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { findings, err = r.findings(reading, now, s.since); return err })
+	defer func() { _ = group.Wait() }() // an error that matters is returned below
 	activities, err := r.activities(ctx)
 	if err != nil {
 		return Report{}, err
@@ -59,12 +65,11 @@ func (r *Reader) report(ctx context.Context, q Query, s *stats) (Report, error) 
 	if err != nil {
 		return Report{}, err
 	}
-	findings, err := r.findings(ctx, now, s.since)
+	days, err := r.days(ctx, now, activities)
 	if err != nil {
 		return Report{}, err
 	}
-	days, err := r.days(ctx, now, activities)
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
 	for _, version := range r.versions {

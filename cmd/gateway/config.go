@@ -59,7 +59,6 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
 	}
-	cfg.shown = showSettings(env)
 	return cfg, nil
 }
 

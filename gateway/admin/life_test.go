@@ -64,7 +64,6 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.recorder.Close(context.Background()) })
-	l.now = now
 	file := ""
 	if plan != "" {
 		file = filepath.Join(t.TempDir(), "plan.json")
@@ -76,12 +75,33 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.now = now // the plan was in force long before
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Usage: l.recorder, Plan: l.keeper.Snapshot, Log: quiet,
-		Lifecycle: func() any { return l.keeper.Snapshot() }, Health: func() []page.Table { return l.tables },
+		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
+		Lifecycle: func() any { return l.plan() }, Health: func() []page.Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l
+}
+
+// plan is the plan in force, with a file name that is the same on every machine.
+func (l *life) plan() lifecycle.Snapshot {
+	s := l.keeper.Snapshot()
+	if s.File != "" {
+		s.File = "/etc/quotegate/plan.json"
+	}
+	return s
+}
+
+// renamed is a recorder whose instance has the same name on every machine.
+type renamed struct{ *usage.Recorder }
+
+func (r renamed) Report(ctx context.Context, q usage.Query) (usage.Report, error) {
+	report, err := r.Recorder.Report(ctx, q)
+	for i := range report.Instances {
+		report.Instances[i].Name = fmt.Sprintf("instance gateway-%d", i+1)
+	}
+	return report, err
 }
 
 // client is a client of the generated past.

@@ -186,16 +186,14 @@ func (p *whatIfPage) plan(f Facts, simulation usage.Simulation) {
 	}
 }
 
-// defaults fills an empty form with a short window tomorrow, and the oldest version
-// of the plan.
+// defaults fills an empty form with a short window tomorrow, on the version that ends
+// first.
 func (p *whatIfPage) defaults(f Facts) {
 	if p.Form.Empty() {
 		p.Form = Form{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
 	}
-	for _, v := range f.Plan.Versions {
-		if p.Form.Version == "" && f.schedule(v.Version) != nil {
-			p.Form.Version = v.Version
-		}
+	if all := f.versions(); p.Form.Version == "" && len(all) > 0 {
+		p.Form.Version = all[0].Name
 	}
 	for _, v := range slices.Backward(f.Plan.Versions) {
 		p.Versions = append(p.Versions, choice{Text: v.Version, Chosen: v.Version == p.Form.Version})

@@ -1,0 +1,309 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/quotegate/quotegate/testdata/browser"
+)
+
+// window is a browser and the server that it looks at.
+type window struct {
+	*browser.Page
+	address string
+	handler atomic.Pointer[http.Handler]
+}
+
+func openWindow(t *testing.T, first http.Handler) *window {
+	t.Helper()
+	w := &window{}
+	w.serve(first)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*w.handler.Load()).ServeHTTP(rw, r) }))
+	t.Cleanup(server.Close)
+	w.address = server.URL
+	w.Page = browser.Open(t, w.address+"/")
+	return w
+}
+
+func (w *window) serve(h http.Handler) { w.handler.Store(&h) }
+
+// look is how a page is looked at.
+type look struct {
+	name, media, scheme string
+	width, height       int64
+}
+
+var (
+	light = look{"light", "", "light", 1280, 900}
+	dark  = look{"dark", "", "dark", 1280, 900}
+	phone = look{"phone", "", "light", 360, 740}
+	paper = look{"paper", "print", "light", 760, 1000}
+)
+
+func (w *window) as(t *testing.T, l look) {
+	t.Helper()
+	err := chromedp.Do(w.Context(), chromedp.EmulateViewport(l.width, l.height), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media: l.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
+		})
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *window) open(t *testing.T, path string) {
+	t.Helper()
+	if err := chromedp.Do(w.Context(), chromedp.Navigate(w.address+path)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func evaluate[V any](t *testing.T, w *window, script string) V {
+	t.Helper()
+	v, err := chromedp.Run(w.Context(), chromedp.Evaluate[V](script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// inspect lists what a person could not see, read or reach.
+const inspect = `(() => {
+	const problems = []
+	const root = document.documentElement
+	if (root.scrollWidth > root.clientWidth) problems.push('the page scrolls sideways: ' + root.scrollWidth + ' of ' + root.clientWidth)
+	if (document.querySelectorAll('h1').length !== 1) problems.push('there is not one h1')
+	if (document.scripts.length) problems.push('there is a script')
+	for (const e of document.querySelectorAll('svg'))
+		if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') === 'img' && e.getAttribute('aria-label'))) problems.push('a picture without text: ' + e.outerHTML.slice(0, 80))
+	for (const e of document.querySelectorAll('input, select, textarea')) if (!e.labels.length) problems.push('no label: ' + e.outerHTML.slice(0, 80))
+	for (const e of document.querySelectorAll('a')) if (!e.textContent.trim()) problems.push('an empty link: ' + e.outerHTML.slice(0, 80))
+	for (const e of document.querySelectorAll('.scroll')) if (e.tabIndex !== 0 || !e.getAttribute('aria-label')) problems.push('a box that the keyboard cannot scroll')
+	const ids = [...document.querySelectorAll('[id]')].map((e) => e.id)
+	if (new Set(ids).size !== ids.length) problems.push('an id is there twice: ' + ids)
+	const parse = (c) => { const [r, g, b, a = 1] = c.match(/[\d.]+/g).map(Number); return { r, g, b, a } }
+	const channel = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4 }
+	const luminance = (c) => 0.2126 * channel(c.r) + 0.7152 * channel(c.g) + 0.0722 * channel(c.b)
+	const seen = new Set()
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+	while (walker.nextNode()) {
+		const e = walker.currentNode.parentElement
+		if (!walker.currentNode.data.trim() || seen.has(e) || e.closest('tr:nth-child(n+6), title') || !e.checkVisibility()) continue
+		seen.add(e)
+		const style = getComputedStyle(e)
+		const text = parse(e.closest('svg') ? style.fill : style.color)
+		let back = e
+		while (back && parse(getComputedStyle(back).backgroundColor).a === 0) back = back.parentElement
+		const ground = back ? parse(getComputedStyle(back).backgroundColor) : { r: 255, g: 255, b: 255 }
+		const [low, high] = [luminance(text), luminance(ground)].sort((a, b) => a - b)
+		const ratio = (high + 0.05) / (low + 0.05)
+		if (ratio < 4.5) problems.push('contrast ' + ratio.toFixed(2) + ': ' + e.outerHTML.slice(0, 80))
+	}
+	if (seen.size < 5) problems.push('there is hardly any text')
+	return problems
+})()`
+
+// inspect opens a page and looks at it.
+func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
+	t.Helper()
+	w.open(t, path)
+	for _, l := range looks {
+		w.as(t, l)
+		for _, problem := range evaluate[[]string](t, w, inspect) {
+			t.Errorf("%s, %s, %s: %s", name, path, l.name, problem)
+		}
+	}
+}
+
+const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50"
+
+// A gateway without calls, with one client, in every stage of a plan, and with many
+// clients: no error, no foreign request, and nothing that cannot be seen.
+func TestPagesInBrowser(t *testing.T) {
+	gateless := strings.Replace(halfYear, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, `"gate": {"maxClients": 0, "maxCallsPerDay": 0}`, 1)
+	one := []client{{"origin https://a.example", "https://a.example", "mozilla", "v1", 0, 20, omits}}
+	at := func(text string) time.Time {
+		when, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	var w *window
+	for _, test := range []struct {
+		name, plan string
+		now        time.Time
+		clients    []client
+		want       []string // on the overview
+	}{
+		{"no data", "", today, nil, []string{"No client has called within 90 days", "none: every version is active"}},
+		{"before it is deprecated", halfYear, at("2026-08-01T12:00:00Z"), one, []string{"The version is deprecated from 1 Sep 2026, 00:00 UTC on.", "1 client called an old version"}},
+		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: window 3 begins", "The gate does not hold. 1 client called"}},
+		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "in 3 hours, 16 Feb 2027, 18:00 UTC: window 3 ends."}},
+		{"held", gateless, at("2027-03-03T12:00:00Z"), one, []string{"still served, because the gate holds", "The gate holds: 1 client called within 7 days"}},
+		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "The gate let the sunset pass on 3 Mar 2027, 12:00 UTC. That is final."}},
+		{"a town", halfYear, today, town(), []string{"31 clients called an old version", "The gate holds: 12 clients called within 7 days"}},
+	} {
+		l := begin(t, test.now, test.plan, "")
+		if test.clients != nil {
+			l.live(t, test.clients)
+		}
+		l.keeper.Poll()
+		if w == nil {
+			w = openWindow(t, l.Config.Handler)
+		}
+		w.serve(l.Config.Handler)
+		w.inspect(t, test.name, "/", light, phone)
+		text := strings.Join(strings.Fields(evaluate[string](t, w, "document.querySelector('main').textContent")), " ")
+		for _, want := range test.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page lacks %q:\n%.1500s", test.name, want, text)
+			}
+		}
+	}
+	for _, path := range []string{"/", "/clients?version=v1", "/client?client=client+Harbour+Wallet", prediction, "/health"} {
+		w.inspect(t, "a town", path, light, dark, phone, paper)
+	}
+	w.serve(crowd(t, false).Config.Handler)
+	w.inspect(t, "a crowd", "/", light, phone)
+}
+
+// Everything can be reached by keyboard and by links, and printed without them.
+func TestWalkInBrowser(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	l.live(t, town()[:6])
+	w := openWindow(t, l.Config.Handler)
+	w.as(t, light)
+	where := func() string { return evaluate[string](t, w, "location.pathname + location.search + location.hash") }
+	do := func(want string, step chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		if err := chromedp.Do(w.Context(), step); err != nil {
+			t.Fatalf("to %s: %v", want, err)
+		}
+		if got := where(); got != want {
+			t.Fatalf("got to %s, want %s", got, want)
+		}
+	}
+	follow := func(text, want string) {
+		t.Helper()
+		found := evaluate[bool](t, w, `(() => { const a = [...document.querySelectorAll('a')].find((a) => a.textContent.trim() === `+"`"+text+"`"+`); if (a) a.focus(); return !!a })()`)
+		if !found {
+			t.Fatalf("there is no link %q on %s", text, where())
+		}
+		if _, err := chromedp.RunResponse(w.Context(), chromedp.KeyEvent("\r")); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := where(); got != want {
+			t.Fatalf("%s: got to %s, want %s", text, got, want)
+		}
+	}
+	do("/", chromedp.KeyEvent("\t"))
+	do("/#main", chromedp.KeyEvent("\r"))
+	follow("Clients", "/clients")
+	follow("7 days", "/clients?sort=calls7")
+	follow("v1", "/clients?sort=calls7&version=v1")
+	follow("Harbour Wallet", "/client?client=client+Harbour+Wallet")
+	if letter := evaluate[string](t, w, "document.querySelector('textarea').value"); !strings.Contains(letter, "Always send recipient") || !strings.HasPrefix(letter, "Subject: ") {
+		t.Errorf("got the letter %q", letter)
+	}
+	follow("What if", "/what-if")
+	evaluate[bool](t, w, "document.querySelector('button').focus(), true")
+	if _, err := chromedp.RunResponse(w.Context(), chromedp.KeyEvent("\r")); err != nil {
+		t.Fatal(err)
+	}
+	if got := where(); !strings.HasPrefix(got, "/what-if?version=v1&from=2027-02-11T10%3A00&minutes=60&percent=25") {
+		t.Errorf("the form leads to %s", got)
+	}
+	if text := evaluate[string](t, w, "document.body.innerText"); !strings.Contains(text, "A window on v1 from 11 Feb 2027, 10:00 UTC, 1h long, for 25 % of clients") {
+		t.Errorf("got no prediction:\n%s", text)
+	}
+	follow("Overview", "/")
+	w.as(t, paper)
+	if got := evaluate[[]string](t, w, `['nav', '.skip', 'svg.timeline', '.plot', '.strip'].map((s) => getComputedStyle(document.querySelector(s)).display)`); !slices.Equal(got, []string{"none", "none", "block", "block", "block"}) {
+		t.Errorf("on paper, navigation and pictures are %v", got)
+	}
+}
+
+// Text that attacks the page does nothing there.
+func TestHostileTextInBrowser(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	var clients []client
+	for i, text := range hostile {
+		clients = append(clients, client{"client " + text[:min(len(text), 200)], "", text[:min(len(text), 30)], "v1", 0, 3 + i, omits})
+	}
+	l.live(t, clients)
+	w := openWindow(t, l.Config.Handler)
+	w.inspect(t, "hostile", "/", phone)
+	links := evaluate[[]string](t, w, `[...document.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((h) => h.startsWith('/client?'))`)
+	if len(links) < len(hostile) {
+		t.Errorf("got links to %d clients, want %d", len(links), len(hostile))
+	}
+	slices.Sort(links)
+	for _, link := range slices.Compact(links) {
+		w.inspect(t, "hostile", link, phone)
+		if evaluate[bool](t, w, `document.querySelector('h1').textContent === 'Not seen'`) {
+			t.Errorf("%s leads to no client", link)
+		}
+	}
+}
+
+func TestLoginInBrowser(t *testing.T) {
+	l := begin(t, today, halfYear, token)
+	page := browser.Open(t, strings.Replace(l.URL, "://", "://operator:"+token+"@", 1)+"/")
+	w := &window{Page: page, address: l.URL}
+	if err := chromedp.Do(page.Context(), chromedp.Navigate(l.URL+"/clients")); err != nil { // as a link does
+		t.Fatal(err)
+	}
+	if heading := evaluate[string](t, w, "document.querySelector('h1').textContent"); heading != "Clients" {
+		t.Errorf("got %q behind the login", heading)
+	}
+}
+
+// picture is what the README shows. UPDATE_PICTURES=1 makes it again.
+const picture = "../../docs/operator.png"
+
+func TestPicture(t *testing.T) {
+	if os.Getenv("UPDATE_PICTURES") != "" {
+		l := begin(t, today, halfYear, "")
+		l.live(t, town())
+		w := openWindow(t, l.Config.Handler)
+		w.as(t, look{"picture", "", "light", 1120, 1440})
+		shot, err := chromedp.Run(w.Context(), chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := png.Decode(bytes.NewReader(shot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var small bytes.Buffer
+		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, decoded); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(picture, small.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shot, err := os.ReadFile(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size, err := png.DecodeConfig(bytes.NewReader(shot)); err != nil || size.Width < 800 || len(shot) > 200_000 {
+		t.Errorf("got %v, %+v and %d bytes, want a PNG below 200 KB", err, size, len(shot))
+	}
+}

@@ -117,10 +117,12 @@ func (f *Facts) versions() (all []versionView) {
 	return all
 }
 
-// end is when a version goes. One without a sunset goes later than all others, and
-// one without a plan last.
+// end is when a version goes. One without a sunset goes later than all others, then
+// come those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
 	switch s := f.schedule(version); {
+	case version == f.current():
+		return time.Unix(1<<41, 0)
 	case s == nil:
 		return time.Unix(1<<40, 0)
 	case s.Sunset.IsZero():

@@ -132,7 +132,7 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 
 const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50"
 
-// A gateway without calls, with one client, in every stage of a plan, and with many
+// A gateway without calls, with one client, in every stage of a plan, and with some
 // clients: no error, no foreign request, and nothing that cannot be seen.
 func TestPagesInBrowser(t *testing.T) {
 	gateless := strings.Replace(halfYear, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, `"gate": {"maxClients": 0, "maxCallsPerDay": 0}`, 1)
@@ -179,8 +179,6 @@ func TestPagesInBrowser(t *testing.T) {
 	for _, path := range []string{"/", "/clients?version=v1", "/client?client=client+Harbour+Wallet", prediction, "/health"} {
 		w.inspect(t, "a town", path, light, dark, phone, paper)
 	}
-	w.serve(crowd(t, false).Config.Handler)
-	w.inspect(t, "a crowd", "/", light, phone)
 }
 
 // Everything can be reached by keyboard and by links, and printed without them.

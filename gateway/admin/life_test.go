@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ type life struct {
 	*httptest.Server
 	recorder *usage.Recorder
 	keeper   *lifecycle.Keeper
-	now      time.Time
+	unix     atomic.Int64 // the time
 	tables   []page.Table
 }
 
@@ -50,11 +51,11 @@ const halfYear = `{"versions": {
 // begin starts a listener without calls. The plan may be empty.
 func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Helper()
-	l := &life{now: now.Add(-90 * 24 * time.Hour), tables: []page.Table{
+	l := &life{tables: []page.Table{
 		{Title: "Process", Head: []string{"What", "Now"}, Rows: []page.Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
 	}}
-	quiet := slog.New(slog.DiscardHandler)
-	clock := func() time.Time { return l.now }
+	l.setTime(now.AddDate(0, 0, -90))
+	quiet, clock := slog.New(slog.DiscardHandler), l.time
 	contacts := func(name string) (usage.Contact, bool) {
 		return usage.Contact{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
 	}
@@ -75,7 +76,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.now = now // the plan was in force long before
+	l.setTime(now) // the plan was in force long before
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
 		Lifecycle: func() any { return l.plan() }, Health: func() []page.Table { return l.tables },
@@ -83,6 +84,9 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Cleanup(l.Server.Close)
 	return l
 }
+
+func (l *life) time() time.Time     { return time.Unix(l.unix.Load(), 0).UTC() }
+func (l *life) setTime(t time.Time) { l.unix.Store(t.Unix()) }
 
 // plan is the plan in force, with a file name that is the same on every machine.
 func (l *life) plan() lifecycle.Snapshot {
@@ -120,7 +124,7 @@ func (l *life) live(t testing.TB, clients []client) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	schedule := l.keeper.Snapshot().Plan.Versions["v1"]
-	end := l.now
+	end := l.time()
 	for d := range 90 {
 		midnight := end.Truncate(24*time.Hour).AddDate(0, 0, d-89)
 		for i, c := range clients {
@@ -147,13 +151,13 @@ func (l *life) live(t testing.TB, clients []client) {
 			}
 		}
 		if d%7 == 0 || d == 89 {
-			l.now = earlier(midnight.Add(24*time.Hour), end)
+			l.setTime(earlier(midnight.Add(24*time.Hour), end))
 			if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	l.now = end
+	l.setTime(end)
 	l.keeper.Poll()
 }
 
@@ -168,14 +172,14 @@ func earlier(a, b time.Time) time.Time {
 func town() []client {
 	same := gateway.Finding{Outcome: gateway.SameMoney}
 	all := []client{
-		{"client Harbour Wallet", "https://harbour.example", "mozilla", "v1", 0, 240, omits},
-		{"client Lighthouse Pay", "https://pay.lighthouse.example", "mozilla", "v1", 62, 420, same},
-		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 130, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
-		{"client Meridian", "https://meridian.example", "mozilla", "v3legacy", 0, 90, same},
-		{"integrator 0x0000000000000000000000009d7877ec33cf3397d79a3e06d4a5cb373b7961f1", "", "axios", "v1", 0, 36, same},
+		{"client Harbour Wallet", "https://harbour.example", "mozilla", "v1", 0, 120, omits},
+		{"client Lighthouse Pay", "https://pay.lighthouse.example", "mozilla", "v1", 62, 140, same},
+		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 60, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
+		{"client Meridian", "https://meridian.example", "mozilla", "v3legacy", 0, 30, same},
+		{"integrator 0x0000000000000000000000009d7877ec33cf3397d79a3e06d4a5cb373b7961f1", "", "axios", "v1", 0, 12, same},
 	}
 	for i := range 34 {
-		c := client{origin: fmt.Sprintf("https://app-%d.example", i), agent: "mozilla", version: "v1", calls: 3 + i*i%61, finding: same}
+		c := client{origin: fmt.Sprintf("https://app-%d.example", i), agent: "mozilla", version: "v1", calls: 3 + i*i%23, finding: same}
 		c.name = "origin " + c.origin
 		if i%5 == 0 {
 			c.name, c.origin, c.agent = fmt.Sprintf("agent okhttp #5bdf%012x", i*7919), "", "okhttp"
@@ -187,7 +191,7 @@ func town() []client {
 			c.moves = 20 + 2*i
 		case 2:
 			c.version = "v3"
-			c.calls *= 4
+			c.calls *= 2
 		}
 		if i%9 == 4 {
 			c.finding = omits

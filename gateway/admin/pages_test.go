@@ -285,7 +285,7 @@ func crowd(t testing.TB, busy bool) *httptest.Server {
 // maxPage is what a page may weigh, whatever it shows.
 const maxPage = 500_000
 
-func TestPagesOfACrowdAreSmall(t *testing.T) {
+func TestPagesOfACrowd(t *testing.T) {
 	server := crowd(t, false)
 	for _, path := range []string{"/", "/clients", "/clients?per=100&page=100", "/client?client=client+Partner+50", "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50"} {
 		status, body, _ := get(t, server.URL+path)
@@ -301,6 +301,7 @@ func TestPagesOfACrowdAreSmall(t *testing.T) {
 	if i, j := strings.Index(body, "Partner "), strings.Index(body, "wallet-"); i < 0 || j >= 0 && j < i {
 		t.Error("known clients are not first")
 	}
+	t.Run("in a browser", func(t *testing.T) { openWindow(t, server.Config.Handler).inspect(t, "a crowd", "/", light, phone) })
 }
 
 // The overview of 10,000 clients: the first one after ten minutes reads 90 days.

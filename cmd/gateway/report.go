@@ -6,16 +6,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/chain"
 )
 
 const reportUsage = "usage: gateway report -o FILE"
@@ -51,8 +51,12 @@ func writeReport(ctx context.Context, in invocation) error {
 }
 
 func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte, error) {
-	versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
-	reader, err := usage.Open(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Now: now})
+	clients, err := caller.NewClients(cfg.Caller.ClientsFile, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+	}
+	versions := servedVersions()
+	reader, err := usage.Open(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Now: now, Contacts: contacts(clients)})
 	if err != nil {
 		return nil, err
 	}

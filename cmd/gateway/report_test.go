@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // A service that runs is shown by its pages, and its database by a report beside it.
@@ -24,12 +21,14 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
+	versions := servedVersions()
 	oldest := versions[len(versions)-1] // so that any version can be deleted
 	route := map[string]string{"v1": "/v1/", "v3legacy": "/v3legacy/swap/"}[oldest]
 	sunset := time.Now().UTC().AddDate(1, 0, 0).Format("2006-01-02") + "T00:00:00Z"
 	write(plan, `{"versions": {"`+oldest+`": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "`+sunset+`", "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "gate": {"maxClients": 0, "maxCallsPerDay": 0}}}}`)
-	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan, "ADMIN_TOKEN": "a-token-of-some-length"}
+	known := filepath.Join(dir, "clients.json")
+	write(known, `{"clients": [{"name": "Acme", "contact": "dev@acme.example", "match": ["agent:go-http-client"]}]}`)
+	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan, "CLIENTS_FILE": known, "ADMIN_TOKEN": "a-token-of-some-length"}
 	report := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		err := execute(t.Context(), invocation{args: append([]string{"report"}, args...), env: env, stdout: &out, stderr: &out})
@@ -74,7 +73,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"file": string(written), "output": printed} {
-		for _, want := range []string{"<!DOCTYPE html>", "1 client called an old version", "The gate holds:", "The health of running processes is not in it", "Content-Security-Policy", "<style>"} {
+		for _, want := range []string{"<!DOCTYPE html>", "1 client called an old version", "The gate holds:", "The health of running processes is not in it", "Acme", "dev@acme.example", "Content-Security-Policy", "<style>"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the %s lacks %q", name, want)
 			}

@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"gateway/usage":     {"gateway", "gateway/caller", "gateway/lifecycle", "shared/fault", "shared/guard"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc"},
 	"gateway/metrics":   {"gateway", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
-	"gateway/admin":     {"gateway/admin/page", "gateway/lifecycle", "gateway/usage", "shared/guard"},
+	"gateway/admin":     {"gateway/admin/page", "gateway/lifecycle", "gateway/usage", "shared/guard", "shared/web"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "gateway/admin/*"},

@@ -4,11 +4,11 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // everyone is a query for all clients on one page.
@@ -30,7 +30,7 @@ func (h *handler) hasPages() bool { return h.Usage != nil && h.Plan != nil && h.
 // root is the overview for browsers, and a list of the paths for everyone else.
 func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	if !h.hasPages() || !prefersHTML(r.Header.Get("Accept")) {
+	if !h.hasPages() || !web.PrefersHTML(r.Header) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
@@ -40,23 +40,6 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusServiceUnavailable
 	}
 	h.send(w, status)(page.Overview(facts))
-}
-
-// prefersHTML reports whether an Accept header names HTML, and does not prefer
-// JSON. A wildcard is what programs send.
-func prefersHTML(accept string) bool {
-	quality := map[string]float64{}
-	for part := range strings.SplitSeq(accept, ",") {
-		kind, parameters, _ := strings.Cut(part, ";")
-		q := 1.0
-		for parameter := range strings.SplitSeq(parameters, ";") {
-			if text, ok := strings.CutPrefix(strings.TrimSpace(parameter), "q="); ok {
-				q, _ = strconv.ParseFloat(text, 64) // what is no number counts as 0
-			}
-		}
-		quality[strings.ToLower(strings.TrimSpace(kind))] = q
-	}
-	return quality["text/html"] > 0 && quality["text/html"] >= quality[jsonType]
 }
 
 // facts reads the plan, and the clients of a query.

@@ -39,7 +39,7 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Add("Vary", "Accept")
-		if !prefersHTML(r.Header.Values("Accept")) {
+		if !web.PrefersHTML(r.Header) {
 			return index(w, r)
 		}
 		h.Set("Content-Security-Policy", policy)
@@ -100,29 +100,6 @@ var tight = strings.NewReplacer(" {\n", "{", "{ ", "{", "; }", "}", ";\n}", "}",
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-// prefersHTML tells whether an Accept header asks for HTML by name, and not more for JSON. A star alone asks for neither.
-func prefersHTML(headers []string) bool {
-	var html, json float64
-	for _, header := range headers {
-		for item := range strings.SplitSeq(header, ",") {
-			kind, params, _ := strings.Cut(item, ";")
-			quality := 1.0
-			for param := range strings.SplitSeq(params, ";") {
-				if text, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(param)), "q="); ok {
-					quality, _ = strconv.ParseFloat(text, 64) // 0 for what is no number
-				}
-			}
-			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "text/html":
-				html = max(html, quality)
-			case "application/json":
-				json = max(json, quality)
-			}
-		}
-	}
-	return html > 0 && html >= json
 }
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.

@@ -50,7 +50,7 @@ func (f *Facts) letter(c *usage.Client) string {
 	for i, text := range f.changes(c, to) {
 		line("  %d. %s", i+1, text)
 	}
-	line("\nFor the same request, both versions give the same transaction and the same money.")
+	line("\nApart from this, both versions give the same transaction and the same money for the same request.")
 	line("To see today what your client gets then, send the header API-Rehearse: retired with any call to %s.", c.Version)
 	if s != nil {
 		line("All changes, field by field: %s", s.Docs)

@@ -87,7 +87,7 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 func readNative(ctx context.Context, e *rpc.Endpoint, owner common.Address) (Holding, error) {
 	var balance hexutil.U256
 	reads := []rpc.Read{rpc.ReadBalance(owner, &balance)}
-	if err := ask(ctx, e, reads); err != nil {
+	if err := e.ReadAll(ctx, reads); err != nil {
 		return Holding{}, err
 	}
 	return Holding{Balance: uint256.Int(balance)}, nil
@@ -99,7 +99,7 @@ func readToken(ctx context.Context, e *rpc.Endpoint, q *question) (h Holding, er
 		rpc.ReadContract(q.token, calldata.BalanceOf(q.owner), &balance),
 		rpc.ReadContract(q.token, calldata.Allowance(q.owner, q.spender), &allowance),
 	}
-	if err := ask(ctx, e, reads); err != nil {
+	if err := e.ReadAll(ctx, reads); err != nil {
 		return h, err
 	}
 	const word = 32
@@ -109,19 +109,6 @@ func readToken(ctx context.Context, e *rpc.Endpoint, q *question) (h Holding, er
 	h.Balance.SetBytes(balance)
 	h.Allowance.SetBytes(allowance)
 	return h, nil
-}
-
-// ask makes all reads, or fails.
-func ask(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read) error {
-	if err := e.Batch(ctx, reads); err != nil {
-		return err
-	}
-	for _, read := range reads {
-		if read.Err != nil {
-			return read.Err
-		}
-	}
-	return nil
 }
 
 // reason is an error that is a sentence for the client.

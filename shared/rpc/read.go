@@ -169,3 +169,16 @@ func failureOf(reads []Read, unanswered *Failure) error {
 	}
 	return nil
 }
+
+// ReadAll makes all reads in one batch, or fails.
+func (e *Endpoint) ReadAll(ctx context.Context, reads []Read) error {
+	if err := e.Batch(ctx, reads); err != nil {
+		return err
+	}
+	for _, read := range reads {
+		if read.Err != nil {
+			return read.Err
+		}
+	}
+	return nil
+}

@@ -153,7 +153,7 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, contracts []comm
 			if depth > 0 && c.head >= depth {
 				var before hexutil.Bytes
 				read := []rpc.Read{rpc.ReadContractAt(contracts[i], question, c.head-depth, &before)}
-				if readAll(ctx, e, read) == nil { // nodes need not keep earlier states
+				if e.ReadAll(ctx, read) == nil { // nodes need not keep earlier states
 					c.deep, _ = truth(before)
 				}
 			}

@@ -125,7 +125,7 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) (seen bool, err 
 		head        hexutil.Uint64
 	)
 	reads := []rpc.Read{rpc.ReadReceipt(l.hash, &receipt), rpc.ReadTransaction(l.hash, &transaction), rpc.ReadHead(&head)}
-	if err := readAll(ctx, e, reads); err != nil {
+	if err := e.ReadAll(ctx, reads); err != nil {
 		return false, err
 	}
 	switch {
@@ -150,23 +150,10 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) (seen bool, err 
 	return true, nil
 }
 
-// readAll makes all reads, or fails.
-func readAll(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read) error {
-	if err := e.Batch(ctx, reads); err != nil {
-		return err
-	}
-	for _, read := range reads {
-		if read.Err != nil {
-			return read.Err
-		}
-	}
-	return nil
-}
-
 // readBlock reads the time of a block, which must have that hash.
 func readBlock(ctx context.Context, e *rpc.Endpoint, number uint64, hash common.Hash) (time.Time, error) {
 	var block *rpc.Block
-	if err := readAll(ctx, e, []rpc.Read{rpc.ReadBlock(number, &block)}); err != nil {
+	if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(number, &block)}); err != nil {
 		return time.Time{}, err
 	}
 	if block == nil || block.Hash != hash || uint64(block.Number) != number {

@@ -119,6 +119,9 @@ type client struct {
 
 var omits = gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}
 
+// hours of the day in which clients call: few, so that few counts are written.
+var hours = []time.Duration{9 * time.Hour, 14 * time.Hour}
+
 // live has clients call for 90 days, as the plan of v1 lets them.
 func (l *life) live(t testing.TB, clients []client) {
 	t.Helper()
@@ -139,7 +142,7 @@ func (l *life) live(t testing.TB, clients []client) {
 			}
 			n := int(float64(c.calls) * quiet * (0.6 + 0.8*random.Float64()))
 			for k := range n {
-				at := midnight.Add(time.Duration(8+(k*10)/max(1, n))*time.Hour + time.Duration(k%60)*time.Minute)
+				at := midnight.Add(hours[k*len(hours)/n] + time.Duration(k%60)*time.Minute)
 				if at.After(end) {
 					break
 				}
@@ -150,7 +153,7 @@ func (l *life) live(t testing.TB, clients []client) {
 				l.recorder.Observe(e)
 			}
 		}
-		if d%7 == 0 || d == 89 {
+		if d%15 == 14 {
 			l.setTime(earlier(midnight.Add(24*time.Hour), end))
 			if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil {
 				t.Fatal(err)

@@ -196,11 +196,12 @@ func (p *prediction) sunset() Hit {
 	return hit
 }
 
-// hits reports whether a share takes a client.
+// hits reports whether a share takes a client. Where its name does not tell whether
+// an exemption is its own, it counts what the plan in force did when it last called.
 func (p *prediction) hits(client int64, share float64) bool {
 	m := p.members[client]
 	for _, pattern := range p.schedule.Exempt {
-		if pattern.IsNetwork() && m.exempt || pattern.Names(m.name) {
+		if pattern.Names(m.name) || m.exempt && !pattern.Decides(m.name) {
 			return false
 		}
 	}

@@ -34,8 +34,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", e.Clients, e.Calls, r.Notes())
 		}
 	}
-	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")}) })
-	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+	onDisk(t, test)
 }
 
 func TestCheckFindsWhatIsWrong(t *testing.T) {

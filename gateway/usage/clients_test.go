@@ -180,14 +180,14 @@ func TestCSV(t *testing.T) {
 
 // Reports in the course of days are the same as one that reads everything anew.
 func TestPastIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
+	onDisk(t, func(t *testing.T, cfg Config) {
 		r := begin(t, cfg, &clock{t: noon})
-		for step := range 40 {
+		for step := range 16 {
 			r.call("origin https://a.example", 1)
 			if step%3 == 0 {
 				r.call(fmt.Sprintf("origin https://b-%d.example", step%4), step)
 			}
-			if step == 20 { // counts that are written late
+			if step == 10 { // counts that are written late
 				r.Observe(&gateway.Event{Time: r.clock.now().Add(-50 * time.Hour), Version: "v1", Client: "origin https://late.example", Pair: pair})
 			}
 			kept := r.report(t)

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +187,5 @@ func TestMigration(t *testing.T) {
 			t.Errorf("got %+v, want both clients and all calls", got)
 		}
 	}
-	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage.db")}) })
-	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
+	onDisk(t, test)
 }

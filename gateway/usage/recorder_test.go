@@ -116,6 +116,11 @@ func agent(addr string) caller.Identity {
 // onEach runs a test on an empty database of every kind.
 func onEach(t *testing.T, test func(*testing.T, Config)) {
 	t.Run("memory", func(t *testing.T) { test(t, Config{}) })
+	onDisk(t, test)
+}
+
+// onDisk runs a test on an empty database of every kind that outlives a process.
+func onDisk(t *testing.T, test func(*testing.T, Config)) {
 	t.Run("file", func(t *testing.T) { test(t, Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")}) })
 	t.Run("postgres", func(t *testing.T) { test(t, Config{DB: postgres(t).fresh(t)}) })
 }

@@ -21,7 +21,7 @@ func heap() int64 {
 // Many more clients than there is room for, with the longest of names, take no
 // more memory than the bound says, and every call counts.
 func TestManyClients(t *testing.T) {
-	const many = 200_000
+	const many = 100_000
 	long := "origin https://" + strings.Repeat("x", caller.MaxText-20)
 	before := heap()
 	b := newBuffer(shardEntries, otherEntries)

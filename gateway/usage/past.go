@@ -1,9 +1,12 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
@@ -49,8 +52,25 @@ func (a *activity) add(at Day, calls uint64) {
 	a.days = append(a.days, DayCount{at, calls})
 }
 
+// sort puts the days in order, each once.
+func (a *activity) sort() {
+	slices.SortFunc(a.days, func(x, y DayCount) int { return cmp.Compare(x.Day, y.Day) })
+	days := a.days[:0]
+	for _, d := range a.days {
+		if last := len(days) - 1; last >= 0 && days[last].Day == d.Day {
+			days[last].Calls += d.Calls
+		} else {
+			days = append(days, d)
+		}
+	}
+	a.days = days
+}
+
 func (a *activity) find(at int64, found FindingCount) {
-	if a.found != at {
+	if at < a.found {
+		return
+	}
+	if at > a.found {
 		a.found, a.findings = at, nil
 	}
 	for i := range a.findings {
@@ -84,8 +104,14 @@ func (r *Reader) activities(ctx context.Context) (map[versionClient]activity, er
 	r.mu.Unlock()
 	if kept == nil || kept.until != today || now.Sub(kept.read) > pastFor {
 		kept = &past{today, now, map[versionClient]activity{}}
-		if err := r.scan(ctx, today-(reportDays-1)*day, today, kept.clients); err != nil {
+		// Most of the table is read, which is quicker without an index: the + keeps
+		// it from being used.
+		if err := r.scan(ctx, "+began >= $1 and +began < $2", today-(reportDays-1)*day, today, kept.clients); err != nil {
 			return nil, err
+		}
+		for who, a := range kept.clients {
+			a.sort()
+			kept.clients[who] = a
 		}
 		r.mu.Lock()
 		r.past = kept
@@ -96,7 +122,7 @@ func (r *Reader) activities(ctx context.Context) (map[versionClient]activity, er
 		a.days = a.days[:len(a.days):len(a.days)] // so that today's calls do not touch what is kept
 		all[who] = a
 	}
-	return all, r.scan(ctx, today, now.Unix()+1, all)
+	return all, r.scan(ctx, "began >= $1 and began < $2", today, now.Unix()+1, all)
 }
 
 // forgetPast is called when counts of a past day are written, and from time to
@@ -109,35 +135,39 @@ func (r *Reader) forgetPast(all bool) {
 	}
 }
 
-// scan adds the calls of some days to the clients' activities.
-func (r *Reader) scan(ctx context.Context, from, to int64, into map[versionClient]activity) error {
-	rows, err := r.db.QueryContext(ctx, `select began, version, client, finding, code, param, calls from usage_calls
-		where began >= $1 and began < $2 and outcome in ('served', 'brownout', 'retired') order by began`, from, to)
+// scan adds the calls of some days to the clients' activities, in any order.
+func (r *Reader) scan(ctx context.Context, span string, from, to int64, into map[versionClient]activity) error {
+	// Few columns, because each costs time: the texts are few and are read as one.
+	rows, err := r.db.QueryContext(ctx, `select began, client, calls, version || ' ' || finding || ' ' || code || ' ' || param from usage_calls
+		where `+span+` and outcome in ('served', 'brownout', 'retired')`, from, to)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	texts := map[string]string{} // each text once
-	intern := func(b []byte) string {
-		text, ok := texts[string(b)]
-		if !ok {
-			text = string(b)
-			texts[text] = text
-		}
-		return text
+	type subject struct {
+		version string
+		FindingCount
 	}
+	subjects := map[string]subject{}
 	for rows.Next() {
 		var began, client int64
 		var calls uint64
-		var version, finding, code, param sql.RawBytes
-		if err := rows.Scan(&began, &version, &client, &finding, &code, &param, &calls); err != nil {
+		var text sql.RawBytes
+		if err := rows.Scan(&began, &client, &calls, &text); err != nil {
 			return err
 		}
-		who := versionClient{intern(version), client}
+		about, known := subjects[string(text)]
+		if !known {
+			parts := strings.SplitN(string(text), " ", 4) // only the last may have spaces
+			about = subject{parts[0], FindingCount{Outcome: gateway.Outcome(parts[1]), Code: fault.Code(parts[2]), Param: parts[3]}}
+			subjects[string(text)] = about
+		}
+		who := versionClient{about.version, client}
 		a := into[who]
 		a.add(Day(began-began%day), calls)
-		if len(finding) > 0 {
-			a.find(began-began%day, FindingCount{gateway.Outcome(intern(finding)), fault.Code(intern(code)), intern(param), calls})
+		if about.Outcome != "" {
+			about.Calls = calls
+			a.find(began-began%day, about.FindingCount)
 		}
 		into[who] = a
 	}

@@ -100,7 +100,7 @@ func (r *rig) live(t testing.TB, clients []habit, weeks int, p *lifecycle.Plan) 
 func TestPredictionIsTheSet(t *testing.T) {
 	onDisk(t, func(t *testing.T, cfg Config) {
 		start := noon.Truncate(time.Hour)
-		clients := habits(40)
+		clients := habits(24)
 		exempt := `"origin:https://wallet-4.example", "10.8.0.0/16", "10.9.0.0/16"`
 		from := start.Add(4*7*24*time.Hour + 30*time.Hour)
 		p := plan(t, from, from.Add(5*time.Hour), 0.4, exempt)

@@ -57,16 +57,7 @@ func (c *Clients) Run(ctx context.Context) {
 	if c.file == "" {
 		return
 	}
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			guard.Do(c.log, "polling the clients file", c.Poll)
-		}
-	}
+	guard.Every(ctx, pollEvery, c.log, "polling the clients file", c.Poll)
 }
 
 // Poll reads the file if it has changed.

@@ -99,16 +99,7 @@ func read(path string, versions []string) (*Plan, string, error) {
 
 // Run polls every few seconds until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			guard.Do(k.options.Log, "polling the plan", k.Poll)
-		}
-	}
+	guard.Every(ctx, pollEvery, k.options.Log, "polling the plan", k.Poll)
 }
 
 // Poll reads the file if it has changed, reads the gates, and logs the versions

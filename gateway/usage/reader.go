@@ -51,21 +51,22 @@ func Open(ctx context.Context, cfg Config, o Options) (*Reader, error) {
 	if err := errors.Join(cfg.Validate(), Check(ctx, cfg)); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
+	files, err := schema.ReadDir("schema")
+	if err != nil {
+		return nil, err
+	}
 	db, err := open(cfg)
 	if err != nil {
 		return nil, err
 	}
 	r := newReader(db, o)
-	var number int
-	if err := db.QueryRowContext(ctx, "select coalesce(max(number), 0) from usage_migrations").Scan(&number); err != nil || number < lastMigration {
+	var number int // of the last migration
+	if err := db.QueryRowContext(ctx, "select coalesce(max(number), 0) from usage_migrations").Scan(&number); err != nil || number < len(files) {
 		r.Close()
 		return nil, errors.New("USAGE_DB: no service of this release has written to the database yet")
 	}
 	return r, nil
 }
-
-// lastMigration is the number of the newest file in schema.
-const lastMigration = 3
 
 // Close closes the database.
 func (r *Reader) Close() { _ = r.db.Close() } // nothing is written

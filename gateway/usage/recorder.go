@@ -196,20 +196,11 @@ func (r *Recorder) Report(ctx context.Context, q Query) (Report, error) {
 // run writes until the context ends.
 func (r *Recorder) run(ctx context.Context) {
 	defer close(r.done)
-	ticker := time.NewTicker(writeInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		guard.Do(r.log, "writing the counts", func() {
-			attempt, cancel := context.WithTimeout(ctx, writeTimeout)
-			defer cancel()
-			_ = r.write(attempt) // write has logged the error
-		})
-	}
+	guard.Every(ctx, writeInterval, r.log, "writing the counts", func() {
+		attempt, cancel := context.WithTimeout(ctx, writeTimeout)
+		defer cancel()
+		_ = r.write(attempt) // write has logged the error
+	})
 }
 
 // Close writes the remaining counts, unless ctx ends first. Calls observed later

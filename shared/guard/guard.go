@@ -4,10 +4,12 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 )
 
 // total counts the panics of the whole process.
@@ -25,6 +27,20 @@ func Do(log *slog.Logger, what string, work func()) {
 		}
 	}()
 	work()
+}
+
+// Every runs work again and again, with a pause before each time, until ctx ends.
+func Every(ctx context.Context, pause time.Duration, log *slog.Logger, what string, work func()) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			Do(log, what, work)
+		}
+	}
 }
 
 // Caught counts a panic that the caller has recovered from, and describes it with

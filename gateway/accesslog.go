@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/quotegate/quotegate/gateway/event"
 )
 
 // AccessLog writes one line for every answered request, at level info. It writes
@@ -32,15 +34,15 @@ func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bo
 	return l
 }
 
-// Observe implements Observer.
-func (l *AccessLog) Observe(e *Event) {
+// Observe implements event.Observer.
+func (l *AccessLog) Observe(e *event.Event) {
 	switch {
 	case l.level.Level() > slog.LevelInfo:
 	case l.text != nil:
-		_ = l.text.Handle(context.Background(), e.record(l.addresses)) // nowhere left to report a failed log write
+		_ = l.text.Handle(context.Background(), record(e, l.addresses)) // nowhere left to report a failed log write
 	default:
 		line := lines.Get().(*[]byte)
-		*line = e.appendJSON((*line)[:0], l.addresses)
+		*line = appendJSON((*line)[:0], e, l.addresses)
 		_, _ = l.out.Write(*line) // as above
 		lines.Put(line)
 	}
@@ -52,12 +54,12 @@ var lines = sync.Pool{New: func() any {
 }}
 
 // record is the line for slog.
-func (e *Event) record(addresses bool) slog.Record {
+func record(e *event.Event, addresses bool) slog.Record {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
 		slog.String("method", e.Method), slog.Int("status", e.Status), slog.String("code", string(e.Code)),
-		slog.Float64("durationMs", e.millis()), slog.String("client", e.Client))
+		slog.Float64("durationMs", millis(e)), slog.String("client", e.Client))
 	if addresses && e.Caller.Addr.IsValid() {
 		record.AddAttrs(slog.String("address", e.Caller.Addr.String()))
 	}
@@ -71,9 +73,9 @@ func (e *Event) record(addresses bool) slog.Record {
 }
 
 // millis is the duration to a thousandth of a millisecond.
-func (e *Event) millis() float64 { return float64(e.Took.Microseconds()) / 1000 }
+func millis(e *event.Event) float64 { return float64(e.Took.Microseconds()) / 1000 }
 
-func (e *Event) appendJSON(b []byte, addresses bool) []byte {
+func appendJSON(b []byte, e *event.Event, addresses bool) []byte {
 	b = append(b, `{"time":"`...)
 	b = e.Time.AppendFormat(b, time.RFC3339Nano)
 	b = append(b, `","level":"INFO","msg":"request","requestId":`...)
@@ -89,7 +91,7 @@ func (e *Event) appendJSON(b []byte, addresses bool) []byte {
 	b = append(b, `,"code":`...)
 	b = appendQuoted(b, string(e.Code))
 	b = append(b, `,"durationMs":`...)
-	b = strconv.AppendFloat(b, e.millis(), 'f', -1, 64)
+	b = strconv.AppendFloat(b, millis(e), 'f', -1, 64)
 	b = append(b, `,"client":`...)
 	b = appendQuoted(b, e.Client)
 	if addresses && e.Caller.Addr.IsValid() {

@@ -13,11 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // slogged is the line as slog writes it.
-func slogged(t interface{ Fatal(...any) }, handler slog.Handler, e *gateway.Event) {
+func slogged(t interface{ Fatal(...any) }, handler slog.Handler, e *event.Event) {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
@@ -40,7 +41,7 @@ func slogged(t interface{ Fatal(...any) }, handler slog.Handler, e *gateway.Even
 func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 	printable := rapid.StringMatching(`[ -~]{0,40}`)
 	rapid.Check(t, func(t *rapid.T) {
-		line := &gateway.Event{
+		line := &event.Event{
 			Time: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).
 				In(time.FixedZone("", rapid.IntRange(-12, 14).Draw(t, "zone")*3600)),
 			RequestID: printable.Draw(t, "id"),
@@ -72,7 +73,7 @@ func TestAccessLogIsWhatSlogWrites(t *testing.T) {
 func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 	for format, want := range map[string]string{"json": `"client":"a\nb\ufffd"}`, "text": `client="a\nb\xff"`} {
 		var out bytes.Buffer
-		gateway.NewAccessLog(&out, format, slog.LevelInfo, false).Observe(&gateway.Event{Client: "a\nb\xff"})
+		gateway.NewAccessLog(&out, format, slog.LevelInfo, false).Observe(&event.Event{Client: "a\nb\xff"})
 		if got := out.String(); !strings.HasSuffix(got, want+"\n") || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want it to end in %s", format, got, want)
 		}
@@ -96,7 +97,7 @@ func TestAccessLogShowsAddressesOnlyIfToldTo(t *testing.T) {
 		{"text", "", true, ``},
 	} {
 		var out bytes.Buffer
-		e := &gateway.Event{Client: "me"}
+		e := &event.Event{Client: "me"}
 		e.Caller.Addr, _ = netip.ParseAddr(tt.addr)
 		gateway.NewAccessLog(&out, tt.format, slog.LevelInfo, tt.shown).Observe(e)
 		_, after, _ := strings.Cut(strings.ReplaceAll(out.String(), `"me"`, "me"), "me")
@@ -118,7 +119,7 @@ func TestAccessLogLevel(t *testing.T) {
 		lines int
 	}{{slog.LevelInfo, 1}, {slog.LevelWarn, 1}, {slog.LevelDebug, 2}} {
 		level.Set(tt.level)
-		log.Observe(&gateway.Event{})
+		log.Observe(&event.Event{})
 		if got := strings.Count(out.String(), "\n"); got != tt.lines {
 			t.Errorf("at %s: got %d lines in all, want %d", tt.level, got, tt.lines)
 		}
@@ -127,7 +128,7 @@ func TestAccessLogLevel(t *testing.T) {
 
 // BenchmarkAccessLog compares our line with the same by slog.
 func BenchmarkAccessLog(b *testing.B) {
-	line := &gateway.Event{
+	line := &event.Event{
 		Time: time.Now(), RequestID: "1f2e3d4c5b6a7988-123456", Version: "v3", Route: "/v3/swap/quote", Method: "GET",
 		Status: 200, Took: 123456, Client: "agent wallet #0123456789abcdef",
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -36,7 +37,7 @@ func BenchmarkGateway(b *testing.B) {
 	}
 	gw := gateway.New(gateway.Config{}, gateway.Parts{
 		Modules: all, Lifecycle: life, Limiter: limiter, Names: recorder, Log: log,
-		Observers: []gateway.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
+		Observers: []event.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
 	})
 
 	kinds := []struct{ name, query string }{

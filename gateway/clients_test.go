@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/testdata/golden"
 	"github.com/quotegate/quotegate/testdata/journal"
@@ -132,7 +133,7 @@ func TestKnownClientsAreCountedByName(t *testing.T) {
 	var logs journal.Journal
 	var last recorded
 	gw := mount(t, setup{
-		Config: gateway.Config{LifecycleFile: plan}, clients: clients, logs: &logs, observers: []gateway.Observer{&last},
+		Config: gateway.Config{LifecycleFile: plan}, clients: clients, logs: &logs, observers: []event.Observer{&last},
 		now: func() time.Time { return time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC) },
 	})
 	if got := logs.Count(`the plan exempts clients that CLIENTS_FILE does not have`); got != 1 || !strings.Contains(logs.String(), `"clients":["Nobody"]`) {
@@ -156,9 +157,9 @@ func TestKnownClientsAreCountedByName(t *testing.T) {
 }
 
 // recorded is the last Event.
-type recorded struct{ gateway.Event }
+type recorded struct{ event.Event }
 
-func (r *recorded) Observe(e *gateway.Event) { r.Event = *e }
+func (r *recorded) Observe(e *event.Event) { r.Event = *e }
 
 // TestKeysAreNeverLogged sends known and unknown keys to good and bad targets, with
 // the log at its most talkative.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -11,16 +12,16 @@ import (
 // compare decodes the query of a quote by an old version with the current
 // version. If both decode it to the same Request, both give the same quote, as
 // one core quotes for all versions.
-func (g *Gateway) compare(old *quote.Request, rawQuery string) Finding {
+func (g *Gateway) compare(old *quote.Request, rawQuery string) event.Finding {
 	current, err := g.modules[0].Decode(rawQuery)
 	if err != nil {
 		e := fault.From(err)
-		return Finding{Outcome: Refused, Code: e.Code, Param: wire.Param(e)}
+		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: wire.Param(e)}
 	}
 	if same, differs := current.Same(old); !same {
-		return Finding{Outcome: DifferentMoney, Param: wire.Name(differs)}
+		return event.Finding{Outcome: event.DifferentMoney, Param: wire.Name(differs)}
 	}
-	return Finding{Outcome: SameMoney}
+	return event.Finding{Outcome: event.SameMoney}
 }
 
 // recordingQuoter is a Quoter that records the quote in the request's trace.

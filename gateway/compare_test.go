@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
@@ -40,21 +40,21 @@ func oldVersions(t testing.TB) []web.Module {
 // the same queries.
 func TestFindings(t *testing.T) {
 	seen := &events{}
-	gw := mount(t, setup{observers: []gateway.Observer{seen}})
+	gw := mount(t, setup{observers: []event.Observer{seen}})
 	const asked = someQuote + "&recipient=" + somebody
 	tests := []struct {
 		name, version, query string
-		want                 gateway.Finding
+		want                 event.Finding
 	}{
-		{"the same request", "v1", asked, gateway.Finding{Outcome: gateway.SameMoney}},
-		{"the same request", "v3legacy", asked, gateway.Finding{Outcome: gateway.SameMoney}},
-		{"no recipient", "v1", someQuote, gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}},
+		{"the same request", "v1", asked, event.Finding{Outcome: event.SameMoney}},
+		{"the same request", "v3legacy", asked, event.Finding{Outcome: event.SameMoney}},
+		{"no recipient", "v1", someQuote, event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}},
 		{"a zero recipient", "v1", someQuote + "&recipient=0x" + strings.Repeat("0", 40),
-			gateway.Finding{Outcome: gateway.Refused, Code: fault.InvalidRecipient, Param: "recipient"}},
-		{"an integrator that is ignored", "v1", asked + "&integratorId=" + partner, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
-		{"an integrator that is ignored", "v3legacy", asked + "&integratorId=" + partner, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
-		{"an integrator that cannot be read", "v1", asked + "&integratorId=partner", gateway.Finding{Outcome: gateway.Refused, Code: fault.InvalidIntegrator, Param: "integratorId"}},
-		{"an error is not compared", "v1", asked + "&amount=1", gateway.Finding{}},
+			event.Finding{Outcome: event.Refused, Code: fault.InvalidRecipient, Param: "recipient"}},
+		{"an integrator that is ignored", "v1", asked + "&integratorId=" + partner, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
+		{"an integrator that is ignored", "v3legacy", asked + "&integratorId=" + partner, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
+		{"an integrator that cannot be read", "v1", asked + "&integratorId=partner", event.Finding{Outcome: event.Refused, Code: fault.InvalidIntegrator, Param: "integratorId"}},
+		{"an error is not compared", "v1", asked + "&amount=1", event.Finding{}},
 	}
 	for _, m := range modules() {
 		for _, tt := range tests {
@@ -70,7 +70,7 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	ask(gw, "/v3/swap/quote"+asked)
-	if got := seen.last(); got.Finding != (gateway.Finding{}) || got.Pair == nil {
+	if got := seen.last(); got.Finding != (event.Finding{}) || got.Pair == nil {
 		t.Errorf("the current version is compared with itself: %+v", got)
 	}
 }
@@ -82,9 +82,9 @@ func TestFindings(t *testing.T) {
 func TestFindingsAreTrue(t *testing.T) {
 	old := oldVersions(t)
 	seen := &events{}
-	gw := mount(t, setup{observers: []gateway.Observer{seen}})
+	gw := mount(t, setup{observers: []event.Observer{seen}})
 	pairs := chain.Pairs()
-	found := map[gateway.Outcome]int{}
+	found := map[event.Outcome]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(old).Draw(t, "version")
 		query := drawQuery(t, &pairs[rapid.IntRange(0, len(pairs)-1).Draw(t, "pair")])
@@ -97,15 +97,15 @@ func TestFindingsAreTrue(t *testing.T) {
 		status, after := answerOf(t, gw, "/v3/swap/quote", query)
 		same := status == http.StatusOK && after.To == before.To && after.MethodParameters == before.MethodParameters && after.DestAmount == before.DestAmount
 		switch finding.Outcome {
-		case gateway.SameMoney:
+		case event.SameMoney:
 			if !same {
 				t.Fatalf("%s?%s is called the same, and v3 answers %d %+v instead of %+v", quotePath(m), query, status, after, before)
 			}
-		case gateway.DifferentMoney:
+		case event.DifferentMoney:
 			if same {
 				t.Fatalf("%s?%s is called different, and v3 answers the same", quotePath(m), query)
 			}
-		case gateway.Refused:
+		case event.Refused:
 			if status != http.StatusBadRequest || after.Code != finding.Code || after.Param != finding.Param {
 				t.Fatalf("%s?%s should be refused as %+v, and v3 answers %d %s %s", quotePath(m), query, finding, status, after.Code, after.Param)
 			}
@@ -116,7 +116,7 @@ func TestFindingsAreTrue(t *testing.T) {
 	if testing.Short() {
 		return // too few requests to come across every outcome
 	}
-	for _, outcome := range []gateway.Outcome{gateway.SameMoney, gateway.DifferentMoney, gateway.Refused} {
+	for _, outcome := range []event.Outcome{event.SameMoney, event.DifferentMoney, event.Refused} {
 		if found[outcome] == 0 {
 			t.Errorf("no request was found %s: %v", outcome, found)
 		}

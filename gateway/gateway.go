@@ -12,6 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -36,7 +37,7 @@ type Parts struct {
 	Proxies   caller.Proxies  // whose X-Forwarded-For is trusted
 	Clients   *caller.Clients // those with a name or a key; nil: none
 	Names     Namer
-	Observers []Observer // called for every answered request, in this order
+	Observers []event.Observer // called for every answered request, in this order
 	Log       *slog.Logger
 }
 
@@ -55,7 +56,7 @@ type Gateway struct {
 	proxies     caller.Proxies
 	clients     *caller.Clients
 	names       Namer
-	observers   []Observer
+	observers   []event.Observer
 	log         *slog.Logger
 	legacyHosts map[string]bool
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/web"
@@ -33,7 +34,7 @@ type setup struct {
 	now       func() time.Time
 	logs      io.Writer
 	level     slog.Level
-	observers []gateway.Observer
+	observers []event.Observer
 }
 
 // mount puts a gateway together.
@@ -73,7 +74,7 @@ type counter struct {
 	released map[string]time.Time
 }
 
-func (c *counter) Observe(e *gateway.Event) {
+func (c *counter) Observe(e *event.Event) {
 	if e.Pair == nil {
 		return
 	}
@@ -128,17 +129,17 @@ func (c *counter) Follow(string) {}
 // events keeps what a gateway tells its observers.
 type events struct {
 	mu  sync.Mutex
-	all []gateway.Event
+	all []event.Event
 }
 
-func (e *events) Observe(event *gateway.Event) {
+func (e *events) Observe(event *event.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, *event)
 }
 
 // last gives the latest event.
-func (e *events) last() gateway.Event {
+func (e *events) last() event.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.all[len(e.all)-1]

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -33,7 +34,7 @@ type trace struct {
 	start  time.Time
 	query  wire.Query
 	quoted *quote.Request // what was quoted, as the version decoded it; nil without a quote
-	event  Event
+	event  event.Event
 
 	unknownKey bool // the request has an API key that is not known
 }

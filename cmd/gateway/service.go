@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
@@ -96,7 +97,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	if err != nil {
 		return err
 	}
-	observers := []gateway.Observer{s.metrics.Requests(first.modules), recorder, log.access}
+	observers := []event.Observer{s.metrics.Requests(first.modules), recorder, log.access}
 	s.mount = func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{
 			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Clients: s.clients, Names: recorder, Observers: observers, Log: s.log,

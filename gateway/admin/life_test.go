@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -114,10 +114,10 @@ type client struct {
 	version             string
 	moves               int // on this day to v3; 0: it stays
 	calls               int // a day, about
-	finding             gateway.Finding
+	finding             event.Finding
 }
 
-var omits = gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}
+var omits = event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}
 
 // hours of the day in which clients call: few, so that few counts are written.
 var hours = []time.Duration{9 * time.Hour, 14 * time.Hour}
@@ -146,7 +146,7 @@ func (l *life) live(t testing.TB, clients []client) {
 				if at.After(end) {
 					break
 				}
-				e := &gateway.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
+				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
 				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits("v1", b.Share, who) {
 					e.Code, e.Pair = fault.VersionBrownout, nil
 				}
@@ -173,11 +173,11 @@ func earlier(a, b time.Time) time.Time {
 
 // town is some clients of each kind.
 func town() []client {
-	same := gateway.Finding{Outcome: gateway.SameMoney}
+	same := event.Finding{Outcome: event.SameMoney}
 	all := []client{
 		{"client Harbour Wallet", "https://harbour.example", "mozilla", "v1", 0, 120, omits},
 		{"client Lighthouse Pay", "https://pay.lighthouse.example", "mozilla", "v1", 62, 140, same},
-		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 60, gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}},
+		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 60, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
 		{"client Meridian", "https://meridian.example", "mozilla", "v3legacy", 0, 30, same},
 		{"integrator 0x0000000000000000000000009d7877ec33cf3397d79a3e06d4a5cb373b7961f1", "", "axios", "v1", 0, 12, same},
 	}

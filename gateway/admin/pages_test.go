@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -166,7 +166,7 @@ func TestHostileText(t *testing.T) {
 	for _, text := range hostile {
 		report.Clients = append(report.Clients, usage.Client{
 			Version: "v1", Client: "origin " + text, Known: true, Contact: usage.Contact{Contact: text, Notes: text}, Software: text, LastSeen: today,
-			Findings: []usage.FindingCount{{Outcome: gateway.Refused, Code: fault.Code(text), Param: text}},
+			Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.Code(text), Param: text}},
 		})
 	}
 	report.Matching = len(report.Clients)
@@ -329,7 +329,7 @@ func newMultitude() multitude {
 	for i := range 10_000 {
 		c := usage.Client{
 			Version: "v1", Client: fmt.Sprintf("origin https://wallet-%d.example", i), Software: "mozilla", LastSeen: today, Calls90: uint64(i), Last410: today, Rehearsed: today,
-			Findings: []usage.FindingCount{{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
+			Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
 		}
 		if c.Known = i < 200; c.Known {
 			c.Client, c.Contact.Contact = fmt.Sprintf("client Partner %d", i), "ops@partner.example"

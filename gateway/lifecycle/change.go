@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // hashOf names a plan by the text of its file, so that instances can be seen to
@@ -31,10 +33,10 @@ func (k *Keeper) abrupt(before, after *Plan) error {
 		if will == was || will != Retired && will != BrowningOut || schedule.Immediate {
 			continue
 		}
-		what := fmt.Sprintf("retire the version at once: its sunset, %s, has passed", stamp(schedule.Sunset))
+		what := fmt.Sprintf("retire the version at once: its sunset, %s, has passed", words.Stamp(schedule.Sunset))
 		if will == BrowningOut {
 			window, _ := schedule.NextBrownout(now)
-			what = fmt.Sprintf("refuse clients at once: the window from %s to %s is under way", stamp(window.From), stamp(window.To))
+			what = fmt.Sprintf("refuse clients at once: the window from %s to %s is under way", words.Stamp(window.From), words.Stamp(window.To))
 		}
 		faults = append(faults, fmt.Errorf(`versions.%s: this would %s; correct the date, or add "immediate": true if it is meant`, name, what))
 	}
@@ -42,37 +44,37 @@ func (k *Keeper) abrupt(before, after *Plan) error {
 }
 
 // differences says in words what changes from one plan to another.
-func differences(before, after *Plan, versions []string) (words []string) {
+func differences(before, after *Plan, versions []string) (changed []string) {
 	for _, name := range versions {
 		old, new := before.Versions[name], after.Versions[name]
 		switch {
 		case old == nil && new == nil:
 		case old == nil:
-			words = append(words, name+" is in the plan")
+			changed = append(changed, name+" is in the plan")
 		case new == nil:
-			words = append(words, name+" is no longer in the plan")
+			changed = append(changed, name+" is no longer in the plan")
 		default:
-			words = append(words, old.differences(name, new)...)
+			changed = append(changed, old.differences(name, new)...)
 		}
 	}
-	return words
+	return changed
 }
 
-func (s *Schedule) differences(version string, new *Schedule) (words []string) {
+func (s *Schedule) differences(version string, new *Schedule) (changed []string) {
 	add := func(differs bool, what string) {
 		if differs {
-			words = append(words, version+": "+what)
+			changed = append(changed, version+": "+what)
 		}
 	}
-	add(!s.Deprecated.Equal(new.Deprecated), "deprecated "+stamp(s.Deprecated)+" becomes "+stamp(new.Deprecated))
+	add(!s.Deprecated.Equal(new.Deprecated), "deprecated "+words.Stamp(s.Deprecated)+" becomes "+words.Stamp(new.Deprecated))
 	switch {
 	case s.Sunset.Equal(new.Sunset):
 	case s.Sunset.IsZero():
-		add(true, "sunset "+stamp(new.Sunset))
+		add(true, "sunset "+words.Stamp(new.Sunset))
 	case new.Sunset.IsZero():
 		add(true, "no sunset any more")
 	default:
-		add(true, "sunset "+stamp(s.Sunset)+" becomes "+stamp(new.Sunset))
+		add(true, "sunset "+words.Stamp(s.Sunset)+" becomes "+words.Stamp(new.Sunset))
 	}
 	add(s.Successor != new.Successor, "another successor")
 	add(s.Docs != new.Docs, "other docs")
@@ -80,5 +82,5 @@ func (s *Schedule) differences(version string, new *Schedule) (words []string) {
 	add(!reflect.DeepEqual(s.Exempt, new.Exempt), fmt.Sprintf("%d exempt clients become %d, or others", len(s.Exempt), len(new.Exempt)))
 	add(!reflect.DeepEqual(s.Gate, new.Gate), "another gate")
 	add(s.Immediate != new.Immediate, fmt.Sprintf("immediate becomes %t", new.Immediate))
-	return words
+	return changed
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 const checkUsage = "usage: gateway plan check FILE [-at TIME] [-json]"
@@ -36,7 +38,7 @@ type checkedVersion struct {
 // describes it, or returns all its faults.
 func CheckCommand(args, versions []string, out io.Writer, now time.Time) error {
 	flags := flag.NewFlagSet("gateway plan check", flag.ContinueOnError)
-	moment := flags.String("at", stamp(now.UTC()), "the time to describe, in RFC 3339")
+	moment := flags.String("at", words.Stamp(now.UTC()), "the time to describe, in RFC 3339")
 	asJSON := flags.Bool("json", false, "print JSON")
 	file, err := ParseFlags(flags, args, checkUsage)
 	if errors.Is(err, flag.ErrHelp) {
@@ -96,7 +98,7 @@ func clockWarnings(file string, now time.Time) []string {
 		return []string{}
 	}
 	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, and stages change by the clock of each gateway",
-		stamp(info.ModTime().UTC().Truncate(time.Second)), stamp(now.UTC().Truncate(time.Second)))}
+		words.Stamp(info.ModTime().UTC().Truncate(time.Second)), words.Stamp(now.UTC().Truncate(time.Second)))}
 }
 
 // ParseFlags reads the arguments of a command that takes one file. Flags may come

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Describe writes a plan as text: the timeline of every version, its stage at a
@@ -28,7 +30,7 @@ func (v *version) describe(w io.Writer, at time.Time) {
 		fmt.Fprintf(w, "%s: active, not in the plan\n\n", v.name)
 		return
 	}
-	now := stamp(at)
+	now := words.Stamp(at)
 	stage := string(v.stage(at))
 	if v.stage(at) == Retired && s.Gate != nil {
 		stage = "retired, unless its gate holds,"
@@ -41,7 +43,7 @@ func (v *version) describe(w io.Writer, at time.Time) {
 		if i == position {
 			mark = ">"
 		}
-		fmt.Fprintf(w, "  %s %s  %s\n", mark, stamp(c.At), c.What)
+		fmt.Fprintf(w, "  %s %s  %s\n", mark, words.Stamp(c.At), c.What)
 	}
 	for _, warning := range s.warnings(at) {
 		fmt.Fprintf(w, "    warning: %s\n", warning)
@@ -73,7 +75,7 @@ func (v *version) groups(at time.Time, line func(who, sees string)) {
 		line("everyone, exempt or not", retired)
 	case stage == BrowningOut:
 		b, _ := s.NextBrownout(at)
-		line("clients in the share of "+percent(b.Share), "410 VERSION_BROWNOUT until "+stamp(b.To)+", successor "+s.Successor)
+		line("clients in the share of "+words.Percent(b.Share), "410 VERSION_BROWNOUT until "+words.Stamp(b.To)+", successor "+s.Successor)
 		if len(s.Exempt) > 0 {
 			line(fmt.Sprintf("exempt clients (%d in the plan)", len(s.Exempt)), served)
 		}

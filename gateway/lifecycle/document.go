@@ -3,9 +3,9 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Document is the public description of every version.
@@ -104,7 +104,7 @@ func (v *version) changes() []Change {
 	changes := []Change{{s.Deprecated, v.name, "deprecated"}}
 	for _, b := range s.Brownouts {
 		changes = append(changes,
-			Change{b.From, v.name, "brownout begins: " + percent(b.Share) + " of clients get 410 for " + length(b)},
+			Change{b.From, v.name, "brownout begins: " + words.Percent(b.Share) + " of clients get 410 for " + words.Length(b.To.Sub(b.From))},
 			Change{b.To, v.name, "brownout ends"})
 	}
 	if !s.Sunset.IsZero() {
@@ -118,13 +118,5 @@ func (v *version) changes() []Change {
 }
 
 func (g *Gate) limits() string {
-	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, count(g.Days, "day"), g.MaxCallsPerDay)
-}
-
-// percent writes a share, which has three decimals at most.
-func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
-
-// length writes how long a window is, without the zeros time.Duration adds.
-func length(b Brownout) string {
-	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(b.To.Sub(b.From).String())
+	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, words.Count(g.Days, "day", "days"), g.MaxCallsPerDay)
 }

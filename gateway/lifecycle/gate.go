@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Usage knows how much a version is used, and remembers what was decided by it.
@@ -59,9 +61,9 @@ func readGate(version string, s *Schedule, usage Usage) *GateReading {
 	switch {
 	case s.Gate.Exceeded(r.Clients, r.Calls):
 		r.hold("%s called within %s, with %s on the busiest day; the gate lets the sunset pass at %d clients and %d calls or fewer",
-			count(r.Clients, "client"), count(s.Gate.Days, "day"), count(r.Calls, "call"), s.Gate.MaxClients, s.Gate.MaxCallsPerDay)
+			words.Count(r.Clients, "client", "clients"), words.Count(s.Gate.Days, "day", "days"), words.Count(r.Calls, "call", "calls"), s.Gate.MaxClients, s.Gate.MaxCallsPerDay)
 	case found.Missing != "":
-		r.hold("the evidence of %s is incomplete: %s", count(s.Gate.Days, "day"), found.Missing)
+		r.hold("the evidence of %s is incomplete: %s", words.Count(s.Gate.Days, "day", "days"), found.Missing)
 	}
 	return r
 }
@@ -82,12 +84,4 @@ func (r *GateReading) release(version string, s *Schedule, usage Usage, now time
 
 func (r *GateReading) hold(why string, args ...any) {
 	r.Holds, r.Why = true, fmt.Sprintf(why, args...)
-}
-
-// count is a number with its noun.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

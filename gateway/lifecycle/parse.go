@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/jsonfile"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // planFile is a plan as an operator writes it. Its values are parsed one by one,
@@ -89,7 +90,7 @@ func (p *parser) schedule(at, name string, raw *scheduleFile) *Schedule {
 	if present(raw.Sunset) {
 		s.Sunset = value(p, at+".sunset", raw.Sunset, quoted(parseTime))
 		if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
-			p.fault("%s.sunset: %s is before the version is deprecated, %s", at, stamp(s.Sunset), stamp(s.Deprecated))
+			p.fault("%s.sunset: %s is before the version is deprecated, %s", at, words.Stamp(s.Sunset), words.Stamp(s.Deprecated))
 		}
 	} else {
 		if len(raw.Brownouts) > 0 {
@@ -137,11 +138,11 @@ func (p *parser) brownout(at string, s *Schedule, raw brownoutFile) Brownout {
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
 	case !b.From.Before(b.To):
-		p.fault("%s: ends at %s, which is not after it begins, %s", at, stamp(b.To), stamp(b.From))
+		p.fault("%s: ends at %s, which is not after it begins, %s", at, words.Stamp(b.To), words.Stamp(b.From))
 	case !s.Deprecated.IsZero() && b.From.Before(s.Deprecated):
-		p.fault("%s.from: %s is before the version is deprecated, %s", at, stamp(b.From), stamp(s.Deprecated))
+		p.fault("%s.from: %s is before the version is deprecated, %s", at, words.Stamp(b.From), words.Stamp(s.Deprecated))
 	case !s.Sunset.IsZero() && b.To.After(s.Sunset):
-		p.fault("%s.to: %s is after the sunset, %s", at, stamp(b.To), stamp(s.Sunset))
+		p.fault("%s.to: %s is after the sunset, %s", at, words.Stamp(b.To), words.Stamp(s.Sunset))
 	}
 	return b
 }
@@ -179,7 +180,7 @@ func (p *parser) successors(plan *Plan) {
 		s, at := plan.Versions[name], "versions."+name+".successor"
 		after := next(s)
 		if after != nil && !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)) {
-			p.fault("%s: %s has its own sunset, %s, which is not after that of %s", at, p.versionOf(s.Successor), stamp(after.Sunset), name)
+			p.fault("%s: %s has its own sunset, %s, which is not after that of %s", at, p.versionOf(s.Successor), words.Stamp(after.Sunset), name)
 			continue
 		}
 		for range plan.Versions {

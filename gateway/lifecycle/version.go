@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 const (
@@ -71,7 +72,7 @@ func (v *version) retired(now time.Time) *fault.Error {
 
 // brownout is the answer to the clients in the share of a window.
 func (v *version) brownout(now, until time.Time) *fault.Error {
-	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+stamp(until)+
+	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+words.Stamp(until)+
 		v.onSunset(now, ", and for good on ", ", and for good once few enough clients are left"))
 	e.Until = until
 	return e
@@ -86,7 +87,7 @@ func (v *version) onSunset(now time.Time, before, held string) string {
 	case v.stage(now) == Held:
 		return held
 	default:
-		return before + stamp(s.Sunset)
+		return before + words.Stamp(s.Sunset)
 	}
 }
 
@@ -100,5 +101,3 @@ func (v *version) refusal(code fault.Code, what string) *fault.Error {
 	}
 	return e
 }
-
-func stamp(t time.Time) string { return t.Format(time.RFC3339) }

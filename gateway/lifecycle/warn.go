@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 const (
@@ -24,10 +26,10 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	case left <= 0:
 		warn("the sunset has passed: a gateway that starts with this plan retires the version at once")
 	case left < soon:
-		warn("the sunset is only %s away", span(left))
+		warn("the sunset is only %s away", words.Span(left))
 	}
 	if notice := s.Sunset.Sub(s.Deprecated); notice < shortNotice {
-		warn("clients have %s between the announcement and the sunset; give them at least %s", span(notice), span(shortNotice))
+		warn("clients have %s between the announcement and the sunset; give them at least %s", words.Span(notice), words.Span(shortNotice))
 	}
 	most := 0.0
 	for _, b := range s.Brownouts {
@@ -37,12 +39,12 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	case most == 0:
 		warn("no brownout comes before the sunset: clients that read no headers get no warning")
 	case most < 1:
-		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410", percent(most))
+		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410", words.Percent(most))
 	}
 	if s.Gate != nil {
 		from := s.Sunset.Add(-time.Duration(s.Gate.Days) * day)
 		if covered := s.covered(from); covered*2 > s.Sunset.Sub(from) {
-			warn("brownouts take up %s of the %s that the gate looks at: a client that gives up during them looks like one that has moved", span(covered), span(s.Sunset.Sub(from)))
+			warn("brownouts take up %s of the %s that the gate looks at: a client that gives up during them looks like one that has moved", words.Span(covered), words.Span(s.Sunset.Sub(from)))
 		}
 	}
 	return warnings
@@ -58,15 +60,4 @@ func (s *Schedule) covered(from time.Time) (sum time.Duration) {
 		sum += max(0, b.To.Sub(begin))
 	}
 	return sum
-}
-
-// span writes a length of time in days or hours.
-func span(d time.Duration) string {
-	switch {
-	case d >= 2*day:
-		return count(int(d/day), "day")
-	case d >= time.Hour:
-		return count(int(d/time.Hour), "hour")
-	}
-	return count(int(d/time.Minute), "minute")
 }

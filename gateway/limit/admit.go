@@ -3,13 +3,13 @@ package limit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/go-chi/httprate"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // The headers in canonical form, so that requests need not convert them.
@@ -72,16 +72,9 @@ func (q question) fault(wait int) *fault.Error {
 	case q.polled:
 		sentence = "The limit is %s a minute for this path from one address; the next one passes in %s"
 	}
-	e := fault.New(fault.RateLimited, sentence, count(q.most(), "request"), count(wait, "second"))
+	e := fault.New(fault.RateLimited, sentence, words.Count(q.most(), "request", "requests"), words.Count(wait, "second", "seconds"))
 	e.RetryAfter = time.Duration(wait) * time.Second
 	return e
-}
-
-func count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // budgetCounter is an httprate limiter together with its counter. It serves one

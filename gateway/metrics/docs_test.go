@@ -22,7 +22,7 @@ func families(t *testing.T) map[string]family {
 	m, requests, _ := whole(t)
 	for _, s := range append(slices.Clone(statuses), 999) {
 		for _, c := range append(fault.Codes(), "", "unheard of") {
-			requests.Observe(event("v1", "/v1/quote", s, c, 0))
+			requests.Observe(answered("v1", "/v1/quote", s, c, 0))
 		}
 	}
 	gathered, err := m.registry.Gather()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
@@ -105,23 +105,23 @@ func whole(t testing.TB) (*Metrics, *Requests, integrator.Hooks) {
 	return m, requests, m.IntegratorHooks()
 }
 
-func event(version, route string, status int, code fault.Code, took time.Duration) *gateway.Event {
-	return &gateway.Event{Version: version, Route: route, Status: status, Code: code, Took: took}
+func answered(version, route string, status int, code fault.Code, took time.Duration) *event.Event {
+	return &event.Event{Version: version, Route: route, Status: status, Code: code, Took: took}
 }
 
 func TestExposition(t *testing.T) {
 	m, requests, hooks := whole(t)
-	requests.Observe(event("v1", "/v1/quote", 200, "", 80*time.Microsecond))
-	requests.Observe(event("v1", "/v1/quote", 0, "", 80*time.Microsecond)) // nothing written is a 200
-	requests.Observe(event("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second))
-	requests.Observe(event("", "", 404, fault.NotFound, time.Millisecond))
-	requests.Observe(&gateway.Event{Version: "v1", Route: "/v1/quote", Status: 410, Code: fault.VersionRetired, Rehearsal: true})
+	requests.Observe(answered("v1", "/v1/quote", 200, "", 80*time.Microsecond))
+	requests.Observe(answered("v1", "/v1/quote", 0, "", 80*time.Microsecond)) // nothing written is a 200
+	requests.Observe(answered("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second))
+	requests.Observe(answered("", "", 404, fault.NotFound, time.Millisecond))
+	requests.Observe(&event.Event{Version: "v1", Route: "/v1/quote", Status: 410, Code: fault.VersionRetired, Rehearsal: true})
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
 	hooks.Failure(369, rpc.Timeout)
 	hooks.Latency(369, 30*time.Millisecond)
-	requests.Observe(&gateway.Event{Version: "v3", Route: "/v3/swap/quote", Status: 200, Pair: &chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct}})
+	requests.Observe(&event.Event{Version: "v3", Route: "/v3/swap/quote", Status: 200, Pair: &chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct}})
 
 	got := scrape(t, m)
 	for _, want := range []string{
@@ -220,11 +220,11 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, uint64(n)))
 		for range n {
 			text := fmt.Sprintf("\x00%x\n\"}", random.Uint64())
-			requests.Observe(event(text, text, random.IntN(1000), fault.Code(text), time.Duration(random.Int64())))
-			requests.Observe(event("v1", text, int(random.Int64()), fault.Code(text), -1))
-			requests.Observe(event("v1", "/v1/quote", int(random.Int32()), fault.Code(text), 0))
-			requests.Observe(event("v1", "/v1/quote", statuses[random.IntN(len(statuses))], fault.Codes()[random.IntN(len(fault.Codes()))], 0))
-			requests.Observe(&gateway.Event{Pair: &chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())}})
+			requests.Observe(answered(text, text, random.IntN(1000), fault.Code(text), time.Duration(random.Int64())))
+			requests.Observe(answered("v1", text, int(random.Int64()), fault.Code(text), -1))
+			requests.Observe(answered("v1", "/v1/quote", int(random.Int32()), fault.Code(text), 0))
+			requests.Observe(answered("v1", "/v1/quote", statuses[random.IntN(len(statuses))], fault.Codes()[random.IntN(len(fault.Codes()))], 0))
+			requests.Observe(&event.Event{Pair: &chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())}})
 		}
 	}
 	garbage(20_000) // enough for every lawful combination to come up
@@ -247,7 +247,7 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 
 func TestObservingASuccessDoesNotAllocate(t *testing.T) {
 	_, requests, _ := whole(t)
-	quoted := event("v3", "/v3/swap/quote", 200, "", time.Millisecond)
+	quoted := answered("v3", "/v3/swap/quote", 200, "", time.Millisecond)
 	quoted.Pair = &chain.Pairs()[0]
 	if got := testing.AllocsPerRun(100, func() { requests.Observe(quoted) }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
@@ -261,7 +261,7 @@ func TestConcurrentUse(t *testing.T) {
 	for range callers {
 		wg.Go(func() {
 			for i := range calls {
-				requests.Observe(event("v1", "/v1/quote", statuses[i%len(statuses)], fault.Codes()[i%len(fault.Codes())], time.Millisecond))
+				requests.Observe(answered("v1", "/v1/quote", statuses[i%len(statuses)], fault.Codes()[i%len(fault.Codes())], time.Millisecond))
 				if i%100 == 0 {
 					scrape(t, m)
 				}
@@ -328,7 +328,7 @@ func TestLint(t *testing.T) {
 
 func BenchmarkObserve(b *testing.B) {
 	_, requests, _ := whole(b)
-	e := event("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+	e := answered("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
 	b.ReportAllocs()
 	for b.Loop() {
 		requests.Observe(e)
@@ -337,7 +337,7 @@ func BenchmarkObserve(b *testing.B) {
 
 func BenchmarkObserveInParallel(b *testing.B) {
 	_, requests, _ := whole(b)
-	e := event("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
+	e := answered("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
@@ -24,7 +24,7 @@ var buckets = []float64{
 var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 410, 429, 500, 501, 503}
 
 // Requests counts and times answered requests, and the quotes among them. It
-// is a gateway.Observer.
+// is a event.Observer.
 type Requests struct {
 	counters *prometheus.CounterVec
 	routes   map[routeKey]*routeMetrics
@@ -81,8 +81,8 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	return r
 }
 
-// Observe implements gateway.Observer.
-func (r *Requests) Observe(e *gateway.Event) {
+// Observe implements event.Observer.
+func (r *Requests) Observe(e *event.Event) {
 	at, ok := r.routes[routeKey{e.Version, e.Route}]
 	if !ok {
 		at = r.unrouted

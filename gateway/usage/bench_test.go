@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 )
 
 func BenchmarkObserve(b *testing.B) {
 	r := begin(b, Config{}, &clock{t: noon})
-	e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://wallet.example", Pair: pair, Finding: same}
+	e := &event.Event{Time: noon, Version: "v1", Client: "origin https://wallet.example", Pair: pair, Finding: same}
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Observe(e)
@@ -25,7 +25,7 @@ func BenchmarkObserveInParallel(b *testing.B) {
 	r := begin(b, Config{}, &clock{t: noon})
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
-		e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://" + b.Name() + ".example", Pair: pair}
+		e := &event.Event{Time: noon, Version: "v1", Client: "origin https://" + b.Name() + ".example", Pair: pair}
 		for p.Next() {
 			r.Observe(e)
 		}
@@ -101,13 +101,13 @@ func BenchmarkSize(b *testing.B) {
 		file := filepath.Join(b.TempDir(), "usage.db")
 		at := &clock{t: noon.Truncate(24 * time.Hour)}
 		r := begin(b, Config{DB: file}, at)
-		events := make([]gateway.Event, clients)
+		events := make([]event.Event, clients)
 		for i := range events {
 			c := caller.Caller{Agent: "okhttp", Addr: netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1})}
 			if i%2 == 0 {
 				c.Origin = fmt.Sprintf("https://wallet-%d.example", i)
 			}
-			events[i] = gateway.Event{Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: pair, Finding: same}
+			events[i] = event.Event{Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: pair, Finding: same}
 		}
 		r.writing.Lock() // the recorder's own writes would get in the way
 		b.StartTimer()

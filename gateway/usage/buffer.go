@@ -6,8 +6,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -42,7 +42,7 @@ type entry struct {
 	version string
 	client  string
 	outcome string
-	finding gateway.Finding
+	finding event.Finding
 }
 
 // tally is how many calls there were since the last take, and the times of the
@@ -118,7 +118,7 @@ func newBuffer(perShard, others int) *buffer {
 
 // observe counts a call under its client's name, or else under its network's, or
 // else under that of all other clients.
-func (b *buffer) observe(e entry, at int64, event *gateway.Event, key *hashKey) {
+func (b *buffer) observe(e entry, at int64, event *event.Event, key *hashKey) {
 	hash := maphash.String(b.seed, e.client)
 	s := &b.shards[hash%shards]
 	if s.again(e, at) {
@@ -249,7 +249,7 @@ func (s *shard) take(rows []row, now int64) []row {
 
 // outcome is empty for an answer that is not counted: one that is neither a
 // quote nor an error of a route that quotes.
-func outcome(e *gateway.Event) string {
+func outcome(e *event.Event) string {
 	switch {
 	case e.Code == "" && e.Pair != nil:
 		return served

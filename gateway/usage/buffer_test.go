@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 func heap() int64 {
@@ -26,7 +27,7 @@ func TestManyClients(t *testing.T) {
 	before := heap()
 	b := newBuffer(shardEntries, otherEntries)
 	for i := range many {
-		b.observe(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour), &gateway.Event{}, &hashKey{})
+		b.observe(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour), &event.Event{}, &hashKey{})
 	}
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for as many clients as like, want at most 24 MiB", grown)
@@ -89,7 +90,7 @@ func TestNoRoomLeft(t *testing.T) {
 		if got := report.Versions[1].Day.Calls; int64(got)+lost != 5000 {
 			t.Errorf("got %d calls and %d lost, want 5000 together", got, lost)
 		}
-		want := fmt.Sprintf("%d calls between 2027-03-10T14:32:10Z and 2027-03-10T16:32:10Z are missing: the database was away", lost)
+		want := fmt.Sprintf("%s calls between 2027-03-10T14:32:10Z and 2027-03-10T16:32:10Z are missing: the database was away", words.Number(lost))
 		if len(report.Notes) != 2 || !strings.HasPrefix(report.Notes[1], want) {
 			t.Errorf("got notes %q, want %q", report.Notes, want)
 		}
@@ -167,7 +168,7 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 		r := begin(t, cfg, &clock{t: noon})
 		for _, bad := range []string{"a\x00b", "\xff\xfe", "line\nline", strings.Repeat("x", maxClientText+1)} {
 			r.call(bad, 1)
-			r.found("origin https://a.example", 1, gateway.Finding{Outcome: gateway.Refused, Code: "MISSING_PARAMETER", Param: bad})
+			r.found("origin https://a.example", 1, event.Finding{Outcome: event.Refused, Code: "MISSING_PARAMETER", Param: bad})
 		}
 		if got := r.report(t); got.Versions[1].Day != (Count{8, 1}) || got.Clients[0].Client != otherClients {
 			t.Errorf("got %+v, want 8 calls of other clients", got)
@@ -177,7 +178,7 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 
 func TestKnownClientsAllocateNothing(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
-	e := &gateway.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: gateway.Finding{Outcome: gateway.SameMoney}}
+	e := &event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: event.Finding{Outcome: event.SameMoney}}
 	r.Observe(e)
 	r.flush(t)
 	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -37,15 +37,15 @@ type Client struct {
 
 // FindingCount is a finding and how many calls have it.
 type FindingCount struct {
-	Outcome gateway.Outcome `json:"outcome"`
-	Code    fault.Code      `json:"code,omitempty"`
-	Param   string          `json:"param,omitempty"`
-	Calls   uint64          `json:"calls"`
+	Outcome event.Outcome `json:"outcome"`
+	Code    fault.Code    `json:"code,omitempty"`
+	Param   string        `json:"param,omitempty"`
+	Calls   uint64        `json:"calls"`
 }
 
 // Finding is the worst of a client's findings: refused, different, same, or empty.
-func (c *Client) Finding() gateway.Outcome {
-	for _, worst := range []gateway.Outcome{gateway.Refused, gateway.DifferentMoney, gateway.SameMoney} {
+func (c *Client) Finding() event.Outcome {
+	for _, worst := range []event.Outcome{event.Refused, event.DifferentMoney, event.SameMoney} {
 		if slices.ContainsFunc(c.Findings, func(f FindingCount) bool { return f.Outcome == worst }) {
 			return worst
 		}

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // on has a version serve a call of a client now.
 func (r *rig) on(version, client string) {
-	r.Observe(&gateway.Event{Time: r.clock.now(), Version: version, Client: client, Pair: pair})
+	r.Observe(&event.Event{Time: r.clock.now(), Version: version, Client: client, Pair: pair})
 }
 
 // A report says of each client what an operator asks.
@@ -29,7 +29,7 @@ func TestClients(t *testing.T) {
 		r.contacts = func(name string) (Contact, bool) { return Contact{Contact: name + "@example.org"}, true }
 		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
 		shop := r.Name(c.Identity())
-		r.Observe(&gateway.Event{Time: at.now(), Version: "v1", Caller: c, Client: shop, Pair: pair, Exempt: true, Finding: omits})
+		r.Observe(&event.Event{Time: at.now(), Version: "v1", Caller: c, Client: shop, Pair: pair, Exempt: true, Finding: omits})
 		at.pass(40 * 24 * time.Hour) // 20 days ago
 		r.call(shop, 2)
 		r.found(shop, 1, same)
@@ -37,7 +37,7 @@ func TestClients(t *testing.T) {
 		refused := at.now()
 		at.pass(15 * 24 * time.Hour) // 5 days ago
 		r.call("client Acme", 7)
-		r.Observe(&gateway.Event{Time: at.now(), Version: "v1", Client: "client Acme", Quotes: true, Code: fault.VersionRetired, Rehearsal: true})
+		r.Observe(&event.Event{Time: at.now(), Version: "v1", Client: "client Acme", Quotes: true, Code: fault.VersionRetired, Rehearsal: true})
 		rehearsed := at.now()
 		at.pass(5 * 24 * time.Hour)
 		r.on("v3", "client Acme")
@@ -57,7 +57,7 @@ func TestClients(t *testing.T) {
 		want := Client{
 			Version: "v1", Client: shop, Software: "okhttp", FirstSeen: noon.Add(-60 * 24 * time.Hour), LastSeen: refused, Last410: refused,
 			Calls30: 6, Calls90: 7, Days: []DayCount{{Day(noon.Add(-60*24*time.Hour).Unix() / day * day), 1}, {Day(refused.Unix() / day * day), 6}},
-			Findings: []FindingCount{{Outcome: gateway.SameMoney, Calls: 1}}, Position: got.Position,
+			Findings: []FindingCount{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
@@ -188,7 +188,7 @@ func TestPastIsKept(t *testing.T) {
 				r.call(fmt.Sprintf("origin https://b-%d.example", step%4), step)
 			}
 			if step == 10 { // counts that are written late
-				r.Observe(&gateway.Event{Time: r.clock.now().Add(-50 * time.Hour), Version: "v1", Client: "origin https://late.example", Pair: pair})
+				r.Observe(&event.Event{Time: r.clock.now().Add(-50 * time.Hour), Version: "v1", Client: "origin https://late.example", Pair: pair})
 			}
 			kept := r.report(t)
 			r.forgetPast(true)

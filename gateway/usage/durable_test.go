@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/testdata/journal"
 )
 
@@ -53,7 +53,7 @@ func TestNoAddressIsStored(t *testing.T) {
 		}
 		r := begin(t, cfg, &clock{t: noon})
 		for _, id := range []string{"203.0.113.77", "2001:db8:1:2::3"} {
-			r.Observe(&gateway.Event{Time: noon, Version: "v1", Client: r.Name(agent(id)), Pair: pair})
+			r.Observe(&event.Event{Time: noon, Version: "v1", Client: r.Name(agent(id)), Pair: pair})
 		}
 		r.flush(t)
 		var stored []byte
@@ -94,7 +94,7 @@ func countUntilKilled(file string) {
 		os.Exit(1)
 	}
 	for i := range 10 {
-		r.Observe(&gateway.Event{Time: time.Now(), Version: "v1", Client: "origin https://a.example", Pair: pair})
+		r.Observe(&event.Event{Time: time.Now(), Version: "v1", Client: "origin https://a.example", Pair: pair})
 		if i == 4 {
 			if err := r.write(context.Background()); err != nil {
 				fmt.Println(err)
@@ -227,7 +227,7 @@ func TestNoBatchIsWrittenTwice(t *testing.T) {
 		r := begin(t, cfg, &clock{t: noon})
 		r.call("origin https://a.example", 3)
 		r.flush(t)
-		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, gateway.Finding{}}, tally{3, 0, 0}, about{}}}, true
+		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, event.Finding{}}, tally{3, 0, 0}, about{}}}, true
 		r.call("origin https://a.example", 4)
 		if got := r.report(t).Versions[1].Day.Calls; got != 7 {
 			t.Errorf("got %d calls, want 7", got)

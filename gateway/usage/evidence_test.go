@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -14,7 +14,7 @@ import (
 // refuse has a brownout, or a retired version, refuse calls of a client now.
 func (r *rig) refuse(client string, times int, code fault.Code) {
 	for range times {
-		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Quotes: true, Code: code})
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: client, Quotes: true, Code: code})
 	}
 }
 

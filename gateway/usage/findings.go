@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Findings says what the current version would answer to the calls that an old
@@ -95,17 +96,17 @@ func (f *Findings) add(reason Reason, client string) {
 func (f *Findings) addUp() {
 	for _, r := range f.Reasons {
 		switch r.Outcome {
-		case gateway.SameMoney:
+		case event.SameMoney:
 			f.Same += r.Calls
-		case gateway.DifferentMoney:
+		case event.DifferentMoney:
 			f.Different += r.Calls
-		case gateway.Refused:
+		case event.Refused:
 			f.Refused += r.Calls
 		default:
 			f.Uncompared += r.Calls
 		}
 	}
-	f.Reasons = slices.DeleteFunc(f.Reasons, func(r Reason) bool { return r.Outcome != gateway.DifferentMoney && r.Outcome != gateway.Refused })
+	f.Reasons = slices.DeleteFunc(f.Reasons, func(r Reason) bool { return r.Outcome != event.DifferentMoney && r.Outcome != event.Refused })
 	slices.SortFunc(f.Reasons, func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
 	})
@@ -115,16 +116,16 @@ func (f *Findings) addUp() {
 func (f *Findings) summary(version string) string {
 	caveat := ""
 	if f.Uncompared > 0 {
-		caveat = " (" + plural(f.Uncompared, "call was not compared", "calls were not compared") + ")"
+		caveat = " (" + words.Count(f.Uncompared, "call was not compared", "calls were not compared") + ")"
 	}
 	whole := f.Same + f.Different + f.Refused
 	if whole == 0 {
 		return fmt.Sprintf("no %s call of the last two days was compared with %s%s", version, f.Successor, caveat)
 	}
-	parts := []string{fmt.Sprintf("%s of %s calls get the same money from %s in a new shape", proportion(f.Same, whole), version, f.Successor)}
+	parts := []string{fmt.Sprintf("%s of %s calls get the same money from %s in a new shape", words.Proportion(f.Same, whole), version, f.Successor)}
 	for i, reason := range f.Reasons {
 		if i == summaryReasons {
-			parts = append(parts, "besides "+plural(len(f.Reasons)-i, "other reason", "other reasons"))
+			parts = append(parts, "besides "+words.Count(len(f.Reasons)-i, "other reason", "other reasons"))
 			break
 		}
 		parts = append(parts, reason.sentence(version, f.Successor))
@@ -142,9 +143,9 @@ func (r *Reason) sentence(version, successor string) string {
 	}
 	var what string
 	switch {
-	case r.Outcome == gateway.DifferentMoney && r.Param != "":
+	case r.Outcome == event.DifferentMoney && r.Param != "":
 		what = fmt.Sprintf("%s different money because %s ignores %s %s", either("gets", "get"), version, either("its", "their"), r.Param)
-	case r.Outcome == gateway.DifferentMoney:
+	case r.Outcome == event.DifferentMoney:
 		what = either("gets", "get") + " different money"
 	case r.Code == fault.MissingParameter && r.Param != "":
 		what = either("omits ", "omit ") + r.Param
@@ -153,7 +154,7 @@ func (r *Reason) sentence(version, successor string) string {
 	default:
 		what = either("gets ", "get ") + string(r.Code)
 	}
-	who := plural(r.Clients, "client", "clients")
+	who := words.Count(r.Clients, "client", "clients")
 	if slices.Contains(r.topClients, otherClients) {
 		who = "at least " + who
 	}
@@ -162,19 +163,4 @@ func (r *Reason) sentence(version, successor string) string {
 		names += fmt.Sprintf(", and %d more", more)
 	}
 	return who + " " + what + ": " + names
-}
-
-// proportion rounds down, so that only the whole reads as 100 %.
-func proportion(part, whole uint64) string {
-	if percent := part * 100 / whole; percent > 0 || part == 0 {
-		return fmt.Sprintf("%d %%", percent)
-	}
-	return "less than 1 %"
-}
-
-func plural[N int | int64 | uint64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
 var (
-	same     = gateway.Finding{Outcome: gateway.SameMoney}
-	omits    = gateway.Finding{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}
-	ignored  = gateway.Finding{Outcome: gateway.DifferentMoney, Param: "integratorId"}
-	zero     = gateway.Finding{Outcome: gateway.Refused, Code: fault.InvalidAmount, Param: "amount"}
-	noPair   = gateway.Finding{Outcome: gateway.Refused, Code: fault.UnsupportedPair}
-	otherPay = gateway.Finding{Outcome: gateway.DifferentMoney}
+	same     = event.Finding{Outcome: event.SameMoney}
+	omits    = event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}
+	ignored  = event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}
+	zero     = event.Finding{Outcome: event.Refused, Code: fault.InvalidAmount, Param: "amount"}
+	noPair   = event.Finding{Outcome: event.Refused, Code: fault.UnsupportedPair}
+	otherPay = event.Finding{Outcome: event.DifferentMoney}
 )
 
 // The sentence an operator decides by.
@@ -85,7 +85,7 @@ func TestFindings(t *testing.T) {
 		r.found("origin https://a.example", 2, same)
 		r.found("origin https://b.example", 4, same)
 		r.found("origin https://b.example", 1, ignored)
-		r.Observe(&gateway.Event{Time: noon, Version: "v3", Client: "origin https://c.example", Pair: pair, Finding: omits}) // of the current version
+		r.Observe(&event.Event{Time: noon, Version: "v3", Client: "origin https://c.example", Pair: pair, Finding: omits}) // of the current version
 		report := r.report(t)
 		v1, clients := report.Versions[1], report.Clients
 		got, err := json.MarshalIndent(struct {
@@ -156,15 +156,4 @@ func TestFindings(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
-}
-
-func TestProportionNeverFlatters(t *testing.T) {
-	for _, test := range []struct {
-		part, whole uint64
-		want        string
-	}{{0, 5, "0 %"}, {1, 1000, "less than 1 %"}, {94, 100, "94 %"}, {9_999, 10_000, "99 %"}, {7, 7, "100 %"}} {
-		if got := proportion(test.part, test.whole); got != test.want {
-			t.Errorf("%d of %d: got %q, want %q", test.part, test.whole, got, test.want)
-		}
-	}
 }

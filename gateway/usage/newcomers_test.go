@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 )
 
 // from has v1 serve a call of an anonymous client that says it is an origin.
 func (r *rig) from(addr, origin string) {
 	c := caller.Caller{Origin: origin, Agent: "curl", Addr: netip.MustParseAddr(addr)}
-	r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: pair})
+	r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: pair})
 }
 
 // flood invents clients on one network.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -159,7 +159,7 @@ func (r *Reader) scan(ctx context.Context, span string, from, to int64, into map
 		about, known := subjects[string(text)]
 		if !known {
 			parts := strings.SplitN(string(text), " ", 4) // only the last may have spaces
-			about = subject{parts[0], FindingCount{Outcome: gateway.Outcome(parts[1]), Code: fault.Code(parts[2]), Param: parts[3]}}
+			about = subject{parts[0], FindingCount{Outcome: event.Outcome(parts[1]), Code: fault.Code(parts[2]), Param: parts[3]}}
 			subjects[string(text)] = about
 		}
 		who := versionClient{about.version, client}

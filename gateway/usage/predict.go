@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Print writes a simulation as text.
@@ -19,11 +21,11 @@ func (s *Simulation) Print(w io.Writer) error {
 	}
 	for _, hit := range s.Windows {
 		fmt.Fprintf(out, "%s from %s to %s, %g %% of clients\n", hit.Version, hit.From.Format(time.RFC3339), hit.To.Format(time.RFC3339), hit.Share*100)
-		hit.print(out, "about "+plural(hit.Calls, "call", "calls"))
+		hit.print(out, "about "+words.Count(hit.Calls, "call", "calls"))
 	}
 	for _, hit := range s.Sunsets() {
 		fmt.Fprintf(out, "%s from its sunset on, %s\n", hit.Version, hit.From.Format(time.RFC3339))
-		hit.print(out, "about "+plural(hit.Calls, "call a day", "calls a day"))
+		hit.print(out, "about "+words.Count(hit.Calls, "call a day", "calls a day"))
 	}
 	if len(s.Windows)+len(s.Sunset) == 0 {
 		fmt.Fprintln(out, "The plan has no window and no sunset: nobody would be refused.")
@@ -47,7 +49,7 @@ func (h *Hit) print(w io.Writer, calls string) {
 		fmt.Fprintf(w, "  would refuse nobody who called at that time\n\n")
 		return
 	}
-	fmt.Fprintf(w, "  would refuse %s, %d of them known, and %s\n", plural(h.Clients, "client", "clients"), h.Known, calls)
+	fmt.Fprintf(w, "  would refuse %s, %d of them known, and %s\n", words.Count(h.Clients, "client", "clients"), h.Known, calls)
 	names := h.Names[:min(most, len(h.Names))]
 	for _, name := range names {
 		fmt.Fprintf(w, "    %s\n", strings.TrimPrefix(name, "client "))

@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 )
 
 // Query chooses the clients of a report. Its zero value is the first page of all.
 type Query struct {
 	Version  string
-	Finding  gateway.Outcome
+	Finding  event.Outcome
 	Software string
 	Client   string // the exact name
 	Known    string // yes, no
@@ -54,7 +54,7 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 		}
 	}
 	q = Query{
-		Version: values.Get("version"), Finding: gateway.Outcome(values.Get("finding")), Software: strings.ToLower(values.Get("software")),
+		Version: values.Get("version"), Finding: event.Outcome(values.Get("finding")), Software: strings.ToLower(values.Get("software")),
 		Client: values.Get("client"), Known: values.Get("known"), Sort: values.Get("sort"),
 	}
 	one := func(name, value string, of []string) {
@@ -63,7 +63,7 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 		}
 	}
 	one("version", q.Version, versions)
-	one("finding", string(q.Finding), []string{string(gateway.Refused), string(gateway.DifferentMoney), string(gateway.SameMoney)})
+	one("finding", string(q.Finding), []string{string(event.Refused), string(event.DifferentMoney), string(event.SameMoney)})
 	one("known", q.Known, []string{"yes", "no"})
 	one("sort", q.Sort, slices.Sorted(maps.Keys(orders)))
 	number := func(name string, most int) (n int) {

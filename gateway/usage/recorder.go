@@ -40,8 +40,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
@@ -130,7 +130,7 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 }
 
 // Observe counts an answered request, if the response was a quote or an error.
-func (r *Recorder) Observe(e *gateway.Event) {
+func (r *Recorder) Observe(e *event.Event) {
 	what := outcome(e)
 	if what == "" || !slices.Contains(r.versions, e.Version) {
 		return

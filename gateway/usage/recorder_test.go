@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/testdata/journal"
@@ -97,14 +97,14 @@ var pair = &chain.Pair{}
 // call has v1 serve calls of a client now.
 func (r *rig) call(client string, times int) {
 	for range times {
-		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair})
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair})
 	}
 }
 
 // found has v1 serve calls of which the current version makes something.
-func (r *rig) found(client string, times int, what gateway.Finding) {
+func (r *rig) found(client string, times int, what event.Finding) {
 	for range times {
-		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair, Finding: what})
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: client, Pair: pair, Finding: what})
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCountsByWindow(t *testing.T) {
 
 func TestWhatCounts(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
-	for _, e := range []gateway.Event{
+	for _, e := range []event.Event{
 		{Version: "v1", Pair: pair},
 		{Version: "v1", Pair: pair},
 		{Version: "v3", Pair: pair},
@@ -277,7 +277,7 @@ func TestClockThatJumps(t *testing.T) {
 	r.call("origin https://b.example", 1)
 	r.clock.pass(-3 * 24 * time.Hour)
 	r.call("origin https://a.example", 1)
-	r.Observe(&gateway.Event{Time: time.Time{}, Version: "v1", Client: "origin https://a.example", Pair: pair})
+	r.Observe(&event.Event{Time: time.Time{}, Version: "v1", Client: "origin https://a.example", Pair: pair})
 	if got := r.report(t).Versions[1]; got.Hour != (Count{2, 1}) || got.Week != (Count{2, 1}) {
 		t.Errorf("got %+v, want what is not in the future, nor long ago", got)
 	}

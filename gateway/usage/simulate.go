@@ -11,6 +11,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Simulation says whom a plan would have refused, going by the calls of the last
@@ -149,7 +150,7 @@ func (p *prediction) notes(version string) (notes []string) {
 		}
 	}
 	if unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s, such as clients counted together, have no known place in the order, and count as refused by every window", version, plural(unknown, "name", "names")))
+		notes = append(notes, fmt.Sprintf("%s: %s, such as clients counted together, have no known place in the order, and count as refused by every window", version, words.Count(unknown, "name", "names")))
 	}
 	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
 		notes = append(notes, version+": addresses are not kept, so exempt networks spare the clients that the plan in force spared when they last called")

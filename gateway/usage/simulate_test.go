@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
@@ -76,7 +76,7 @@ func (r *rig) live(t testing.TB, clients []habit, weeks int, p *lifecycle.Plan) 
 			if !slices.Contains(h.hours, hour) {
 				continue
 			}
-			e := gateway.Event{Time: now, Version: "v1", Caller: h.who, Client: r.Name(h.who.Identity()), Pair: pair, Exempt: schedule.Exempts(h.who)}
+			e := event.Event{Time: now, Version: "v1", Caller: h.who, Client: r.Name(h.who.Identity()), Pair: pair, Exempt: schedule.Exempts(h.who)}
 			if planned && !now.Before(window.From) && schedule.Hits("v1", window.Share, h.who) {
 				e.Pair, e.Quotes, e.Code = nil, true, "VERSION_BROWNOUT"
 				refused[e.Client] += h.calls
@@ -141,7 +141,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 func TestSimulateKnownClients(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon.Truncate(time.Hour)})
 	for _, exempt := range []bool{true, false} {
-		r.Observe(&gateway.Event{Time: r.clock.now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: pair, Exempt: exempt})
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: pair, Exempt: exempt})
 	}
 	window := noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
 	r.clock.pass(24 * time.Hour)

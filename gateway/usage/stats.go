@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // windows are the times over which calls are added up.
@@ -131,15 +133,15 @@ func (r *Reader) gaps(ctx context.Context, after int64) ([]string, error) {
 		}
 		missing := "calls"
 		if calls > 0 {
-			missing = plural(calls, "call", "calls")
+			missing = words.Count(calls, "call", "calls")
 		}
 		*note = fmt.Sprintf("%s between %s and %s are missing: %s", missing, stamp(began), stamp(ended), reason)
 		return nil
 	}, "select began, ended, calls, reason from usage_gaps where ended >= $1 order by ended desc, began desc", after)
 	if len(notes) > most {
-		notes = append(notes[:most], fmt.Sprintf("calls are missing in %s before", plural(int64(len(notes)-most), "gap", "gaps")))
+		notes = append(notes[:most], fmt.Sprintf("calls are missing in %s before", words.Count(int64(len(notes)-most), "gap", "gaps")))
 	}
 	return notes, err
 }
 
-func stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format(time.RFC3339) }
+func stamp(unix int64) string { return words.Stamp(time.Unix(unix, 0)) }

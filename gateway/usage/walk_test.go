@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
@@ -42,7 +42,7 @@ func (w *retirement) hours(t *testing.T, n int, clients ...string) {
 		w.clock.pass(4 * time.Hour)
 		w.keeper.Poll()
 		for _, client := range clients {
-			e := gateway.Event{Time: w.clock.now(), Version: "v1", Client: client, Pair: pair}
+			e := event.Event{Time: w.clock.now(), Version: "v1", Client: client, Pair: pair}
 			switch w.stage() {
 			case lifecycle.BrowningOut: // of everybody
 				e.Pair, e.Quotes, e.Code = nil, true, "VERSION_BROWNOUT"

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
@@ -37,7 +37,7 @@ func (f *Facts) clientRow(c *usage.Client) clientRow {
 		}
 	}
 	row.More = max(0, len(c.Findings)-1)
-	row.Bad = worst == gateway.Refused || worst == gateway.DifferentMoney
+	row.Bad = worst == event.Refused || worst == event.DifferentMoney
 	return row
 }
 
@@ -192,8 +192,8 @@ func (f *Facts) filters(q usage.Query) []filter {
 	}
 	return []filter{
 		choose("Version", q.Version, func(q *usage.Query, v string) { q.Version = v }, versions...),
-		choose("Finding", string(q.Finding), func(q *usage.Query, v string) { q.Finding = gateway.Outcome(v) },
-			[2]string{string(gateway.Refused), "refused"}, [2]string{string(gateway.DifferentMoney), "different money"}, [2]string{string(gateway.SameMoney), "new shape only"}),
+		choose("Finding", string(q.Finding), func(q *usage.Query, v string) { q.Finding = event.Outcome(v) },
+			[2]string{string(event.Refused), "refused"}, [2]string{string(event.DifferentMoney), "different money"}, [2]string{string(event.SameMoney), "new shape only"}),
 		choose("Known", q.Known, func(q *usage.Query, v string) { q.Known = v }, [2]string{"yes", "yes"}, [2]string{"no", "no"}),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // comparison is an old version beside its successor, day by day.
@@ -67,7 +68,7 @@ func (f *Facts) comparisons() (all []comparison) {
 			window := windowOn(s, v.Days[i].Day)
 			c.Days = append(c.Days, dayRow{v.Days[i].Day, v.Days[i], current.Days[i], window})
 			if window != "" {
-				windows = append(windows, dayMonth(time.Unix(int64(v.Days[i].Day), 0))+", "+window)
+				windows = append(windows, words.DayMonth(time.Unix(int64(v.Days[i].Day), 0))+", "+window)
 			}
 		}
 		slices.Reverse(windows)
@@ -100,9 +101,9 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 		most, sum = max(most, v), sum+v
 	}
 	top := niceAbove(most)
-	c := chart{Title: title, Width: len(days), Top: number(top), Today: number(values[len(values)-1])}
+	c := chart{Title: title, Width: len(days), Top: words.Number(top), Today: words.Number(values[len(values)-1])}
 	if top%2 == 0 {
-		c.Middle = number(top / 2)
+		c.Middle = words.Number(top / 2)
 	}
 	c.Line = path(values, top)
 	c.Area = fmt.Sprintf("%sV100H.5z", c.Line)
@@ -110,10 +111,10 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 	for _, v := range refused {
 		total += v
 	}
-	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, len(days), number(most), c.Today, number(sum))
+	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, len(days), words.Number(most), c.Today, words.Number(sum))
 	if total > 0 {
 		c.Refused = path(refused, top) + "V100H.5z"
-		c.Label += " Refused: " + number(total) + "."
+		c.Label += " Refused: " + words.Number(total) + "."
 	}
 	first := time.Unix(int64(days[0].Day), 0).UTC()
 	end := first.Add(time.Duration(len(days)) * day)
@@ -164,7 +165,7 @@ func windowOn(s *lifecycle.Schedule, d usage.Day) string {
 	begin := time.Unix(int64(d), 0)
 	for i, b := range s.Brownouts {
 		if b.From.Before(begin.Add(day)) && b.To.After(begin) {
-			names = append(names, fmt.Sprintf("window %d (%s)", i+1, percent(b.Share)))
+			names = append(names, fmt.Sprintf("window %d (%s)", i+1, words.Percent(b.Share)))
 		}
 	}
 	return strings.Join(names, ", ")

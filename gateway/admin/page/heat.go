@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // heatDays is how many days a heat map has, as many as a report.
@@ -74,7 +75,7 @@ func newHeatRow(c *usage.Client, s *lifecycle.Schedule, now time.Time) heatRow {
 			row.Windows = append(row.Windows, shade{strconv.Itoa(from), strconv.Itoa(min(to, heatDays-1) - from + 1)})
 		}
 	}
-	row.Label = fmt.Sprintf("Calls on %s of %d", plural(len(c.Days), "day", "days"), heatDays)
+	row.Label = fmt.Sprintf("Calls on %s of %d", words.Count(len(c.Days), "day", "days"), heatDays)
 	if n := len(c.Days); n > 0 {
 		row.Label += fmt.Sprintf(", the first %s, the last %s", c.Days[0].Day, c.Days[n-1].Day)
 	}

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // moves is what every client of a version has to do, as docs/migrate.md tells it.
@@ -35,11 +36,11 @@ func (f *Facts) letter(c *usage.Client) string {
 	}
 	subject := fmt.Sprintf("Please move from version %s to %s", c.Version, to)
 	if s != nil && s.Sunset.After(f.Now) {
-		subject += " by " + date(s.Sunset)
+		subject += " by " + words.Date(s.Sunset)
 	}
 	line("Subject: %s\n\nHello,\n", subject)
 	line("your client still calls version %s of our quote service: %s within the last 90 days, %s of them within the last 7, the last one on %s.",
-		c.Version, plural(c.Calls90, "call", "calls"), number(c.Calls7), date(c.LastSeen))
+		c.Version, words.Count(c.Calls90, "call", "calls"), words.Number(c.Calls7), words.Date(c.LastSeen))
 	who := c.Name()
 	if c.Software != "" {
 		who += ", software " + c.Software
@@ -66,17 +67,17 @@ func (f *Facts) dates(line func(string, ...any), c *usage.Client, s *lifecycle.S
 		return
 	}
 	if s.Sunset.After(f.Now) {
-		line("Version %s is retired on %s. From then on every call to it is answered with HTTP status 410.", c.Version, moment(s.Sunset))
+		line("Version %s is retired on %s. From then on every call to it is answered with HTTP status 410.", c.Version, words.Moment(s.Sunset))
 	} else {
-		line("The end of version %s was announced for %s. Every call to it is, or soon will be, answered with HTTP status 410.", c.Version, moment(s.Sunset))
+		line("The end of version %s was announced for %s. Every call to it is, or soon will be, answered with HTTP status 410.", c.Version, words.Moment(s.Sunset))
 	}
 	if !c.Last410.IsZero() {
-		line("Your client has already had such an answer, last on %s.", moment(c.Last410))
+		line("Your client has already had such an answer, last on %s.", words.Moment(c.Last410))
 	}
 	var windows []string
 	for _, b := range s.Brownouts {
 		if b.To.After(f.Now) && inShare(c, b) {
-			windows = append(windows, fmt.Sprintf("  - %s, for %s", moment(b.From), length(b.To.Sub(b.From))))
+			windows = append(windows, fmt.Sprintf("  - %s, for %s", words.Moment(b.From), words.Length(b.To.Sub(b.From))))
 		}
 	}
 	if len(windows) > 0 {
@@ -104,14 +105,14 @@ func (f *Facts) changes(c *usage.Client, to string) (all []string) {
 
 // change is what a finding asks of a client.
 func (f *Facts) change(found usage.FindingCount, c *usage.Client, to string) string {
-	calls := fmt.Sprintf("%s on %s", plural(found.Calls, "call", "calls"), lastDay(c, f.Now))
+	calls := fmt.Sprintf("%s on %s", words.Count(found.Calls, "call", "calls"), lastDay(c, f.Now))
 	param := found.Param
 	switch {
-	case found.Outcome == gateway.SameMoney || found.Outcome == "":
+	case found.Outcome == event.SameMoney || found.Outcome == "":
 		return ""
-	case found.Outcome == gateway.DifferentMoney && param != "":
+	case found.Outcome == event.DifferentMoney && param != "":
 		return fmt.Sprintf("Leave %s out if you do not want what it asks for: %s ignores it, and %s does not, so that the amount differs (%s).", param, c.Version, to, calls)
-	case found.Outcome == gateway.DifferentMoney:
+	case found.Outcome == event.DifferentMoney:
 		return fmt.Sprintf("Compare the amounts: some of your calls get another quote from %s (%s).", to, calls)
 	case found.Code == fault.MissingParameter && param != "":
 		return fmt.Sprintf("Always send %s: %s answers without it, and %s refuses (%s).", param, c.Version, to, calls)

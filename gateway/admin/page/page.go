@@ -23,6 +23,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Facts are what pages are made from.
@@ -40,7 +41,7 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": number[uint64], "count": number[int], "dayMonth": dayMonth, "moment": moment, "short": short, "clean": clean,
+		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "short": short, "clean": clean,
 	}).ParseFS(files, "templates/*.html"))
 )
 

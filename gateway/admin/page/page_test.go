@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 var now = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
@@ -28,22 +29,16 @@ func facts(t testing.TB) Facts {
 
 func TestWords(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
-		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(uint64(12345678)), "12,345,678"}, {number(-1000), "-1,000"},
-		{plural(1, "call", "calls"), "1 call"}, {plural(2, "call", "calls"), "2 calls"},
-		{ago(now.Add(49*time.Hour), now), "in 2 days"}, {ago(now.Add(-90*time.Minute), now), "90 minutes ago"}, {ago(now.Add(-3*time.Hour), now), "3 hours ago"}, {ago(now, now), "in 0 seconds"},
-		{length(4 * time.Hour), "4h"}, {length(15 * time.Minute), "15m"}, {length(90 * time.Minute), "1h30m"},
-		{percent(0.125), "12.5 %"}, {percent(1), "100 %"},
-		{date(time.Time{}), ""}, {moment(time.Time{}), ""}, {dayMonth(time.Time{}), ""},
 		{clean("a\u202eb\x00c\nd"), "a\ufffdb\ufffdc d"},
 		{short("origin https://short.example"), "origin https://short.example"},
 		{short(strings.Repeat("é", 60)), strings.Repeat("é", 30) + "…" + strings.Repeat("é", 12)},
 		{coord(12), "12"}, {coord(12.34), "12.3"}, {coord(0.04), "0"},
-		{finding(usage.FindingCount{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient"}), "refused: omits recipient"},
-		{finding(usage.FindingCount{Outcome: gateway.Refused, Code: fault.InvalidAmount, Param: "amount"}), "refused: amount, INVALID_AMOUNT"},
-		{finding(usage.FindingCount{Outcome: gateway.DifferentMoney, Param: "integratorId"}), "different money: sends integratorId"},
-		{finding(usage.FindingCount{Outcome: gateway.SameMoney}), "new shape only"},
-		{sentence(usage.FindingCount{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 1}, "v1", "v3"), "1 call would be refused by v3, because recipient is missing."},
-		{sentence(usage.FindingCount{Outcome: gateway.DifferentMoney, Param: "integratorId", Calls: 1200}, "v1", "v3"), "1,200 calls would get different money from v3, because v1 ignores integratorId and v3 does not."},
+		{finding(usage.FindingCount{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}), "refused: omits recipient"},
+		{finding(usage.FindingCount{Outcome: event.Refused, Code: fault.InvalidAmount, Param: "amount"}), "refused: amount, INVALID_AMOUNT"},
+		{finding(usage.FindingCount{Outcome: event.DifferentMoney, Param: "integratorId"}), "different money: sends integratorId"},
+		{finding(usage.FindingCount{Outcome: event.SameMoney}), "new shape only"},
+		{sentence(usage.FindingCount{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 1}, "v1", "v3"), "1 call would be refused by v3, because recipient is missing."},
+		{sentence(usage.FindingCount{Outcome: event.DifferentMoney, Param: "integratorId", Calls: 1200}, "v1", "v3"), "1,200 calls would get different money from v3, because v1 ignores integratorId and v3 does not."},
 	} {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)
@@ -89,7 +84,7 @@ func TestLetter(t *testing.T) {
 	c := &usage.Client{
 		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Calls7: 70, Calls90: 1234, LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
 		Days:     []usage.DayCount{{Day: usage.Day(now.Truncate(day).Unix()), Calls: 9}},
-		Findings: []usage.FindingCount{{Outcome: gateway.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: gateway.SameMoney, Calls: 1}},
+		Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
 	}
 	letter := f.letter(c)
 	for _, want := range []string{
@@ -132,7 +127,7 @@ func TestForm(t *testing.T) {
 		{Form{"v1", "2027-02-18T14:00", "60", "0.01"}, "share"},
 	} {
 		b, err := test.form.Window()
-		got := b.From.Format(time.RFC3339) + " " + b.To.Format(time.RFC3339) + " " + percent(b.Share)
+		got := b.From.Format(time.RFC3339) + " " + b.To.Format(time.RFC3339) + " " + words.Percent(b.Share)
 		if err != nil {
 			got, _, _ = strings.Cut(err.Error(), ":")
 		}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // versionView is one version as the overview shows it.
@@ -100,7 +101,7 @@ func (f *Facts) versions() (all []versionView) {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
 		v := versionView{Name: status.Version, Stage: string(status.Stage), Tally: f.tally(status.Version)}
 		v.Means = f.means(status, s)
-		v.Week = plural(u.Week.Calls, "call", "calls") + " served, " + plural(u.Week.Clients, "client", "clients")
+		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
 		if u.Findings != nil {
 			v.Outlook = u.Findings.Summary
 		}
@@ -138,14 +139,14 @@ func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
 		return "Every client is served. The headers of each answer announce the end."
 	case lifecycle.BrowningOut:
 		b, _ := s.NextBrownout(f.Now)
-		return fmt.Sprintf("%s of clients get 410 until %s. The others are served.", percent(b.Share), moment(b.To))
+		return fmt.Sprintf("%s of clients get 410 until %s. The others are served.", words.Percent(b.Share), words.Moment(b.To))
 	case lifecycle.Held:
 		return "The sunset has passed, and every client is still served, because the gate holds."
 	case lifecycle.Retired:
 		return "Every call gets 410."
 	}
 	if s != nil {
-		return fmt.Sprintf("Every client is served. The version is deprecated from %s on.", moment(s.Deprecated))
+		return fmt.Sprintf("Every client is served. The version is deprecated from %s on.", words.Moment(s.Deprecated))
 	}
 	return "Every client is served. The version is not in the plan."
 }
@@ -156,7 +157,7 @@ func (f *Facts) tally(version string) []tallied {
 		return nil
 	}
 	var all, moved, share int
-	found := map[gateway.Outcome]int{}
+	found := map[event.Outcome]int{}
 	next, coming := f.schedule(version).NextBrownout(f.Now)
 	for i := range f.Report.Clients {
 		c := &f.Report.Clients[i]
@@ -181,9 +182,9 @@ func (f *Facts) tally(version string) []tallied {
 		{all, "called within 90 days", path},
 		{moved, "moved to " + f.current(), ""},
 		{all - moved, "still to move", ""},
-		{found[gateway.Refused], "that " + f.current() + " would refuse", path + "&finding=" + string(gateway.Refused)},
-		{found[gateway.DifferentMoney], "with different money", path + "&finding=" + string(gateway.DifferentMoney)},
-		{found[gateway.SameMoney], "with only a new shape", path + "&finding=" + string(gateway.SameMoney)},
+		{found[event.Refused], "that " + f.current() + " would refuse", path + "&finding=" + string(event.Refused)},
+		{found[event.DifferentMoney], "with different money", path + "&finding=" + string(event.DifferentMoney)},
+		{found[event.SameMoney], "with only a new shape", path + "&finding=" + string(event.SameMoney)},
 	}
 	if coming {
 		groups = append(groups, tallied{share, "in the share of the next window", path + "&sort=position"})
@@ -201,11 +202,11 @@ func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
 		if !at.After(now) {
 			when = "past"
 		}
-		all = append(all, step{at, when, what, ago(at, now)})
+		all = append(all, step{at, when, what, words.Ago(at, now)})
 	}
 	add(s.Deprecated, "deprecated")
 	for i, b := range s.Brownouts {
-		add(b.From, fmt.Sprintf("window %d begins: %s of clients get 410 for %s", i+1, percent(b.Share), length(b.To.Sub(b.From))))
+		add(b.From, fmt.Sprintf("window %d begins: %s of clients get 410 for %s", i+1, words.Percent(b.Share), words.Length(b.To.Sub(b.From))))
 		add(b.To, fmt.Sprintf("window %d ends", i+1))
 	}
 	if !s.Sunset.IsZero() {
@@ -222,7 +223,7 @@ func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
 func next(all []step) string {
 	for _, s := range all {
 		if s.When == "coming" {
-			return fmt.Sprintf("%s, %s: %s.", s.Ago, moment(s.At), s.What)
+			return fmt.Sprintf("%s, %s: %s.", s.Ago, words.Moment(s.At), s.What)
 		}
 	}
 	return ""
@@ -231,9 +232,9 @@ func next(all []step) string {
 func newGateView(g *lifecycle.GateReading, s *lifecycle.Schedule, now time.Time) *gateView {
 	v := &gateView{Holds: g.Holds, Why: g.Why, Released: g.Released}
 	v.Limits = fmt.Sprintf("It lets the sunset pass at %s and %s on the busiest day or fewer, within %s.",
-		plural(g.MaxClients, "client", "clients"), plural(g.MaxCallsPerDay, "call", "calls"), plural(g.Days, "day", "days"))
+		words.Count(g.MaxClients, "client", "clients"), words.Count(g.MaxCallsPerDay, "call", "calls"), words.Count(g.Days, "day", "days"))
 	if !g.Holds && g.Released.IsZero() {
-		v.Numbers = fmt.Sprintf("%s called, with %s on the busiest day.", plural(g.Clients, "client", "clients"), plural(g.Calls, "call", "calls"))
+		v.Numbers = fmt.Sprintf("%s called, with %s on the busiest day.", words.Count(g.Clients, "client", "clients"), words.Count(g.Calls, "call", "calls"))
 		if s != nil && now.Before(s.Sunset) {
 			v.Numbers += " If the sunset were now, it would pass."
 		}
@@ -286,26 +287,26 @@ func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
 		return mark{coord(x) + "%", text, anchor}
 	}
 	line := &timeline{
-		Label: "Time line: deprecated " + date(s.Deprecated),
-		Now:   place(now, "now"), Deprecated: place(s.Deprecated, "deprecated "+date(s.Deprecated)),
+		Label: "Time line: deprecated " + words.Date(s.Deprecated),
+		Now:   place(now, "now"), Deprecated: place(s.Deprecated, "deprecated "+words.Date(s.Deprecated)),
 	}
 	for i, b := range s.Brownouts {
 		width := at(b.To) - at(b.From)
 		w := windowMark{X: coord(at(b.From)) + "%", Width: "4", Past: !b.To.After(now), Tall: max(6, int(b.Share*windowTall)),
-			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, moment(b.From), length(b.To.Sub(b.From)), percent(b.Share))}
+			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, words.Moment(b.From), words.Length(b.To.Sub(b.From)), words.Percent(b.Share))}
 		if width > 1 {
 			w.Width = coord(width) + "%"
 		}
 		w.Y = windowBase - w.Tall
 		line.Windows = append(line.Windows, w)
 	}
-	line.Label += fmt.Sprintf(", %s", plural(len(s.Brownouts), "window", "windows"))
+	line.Label += fmt.Sprintf(", %s", words.Count(len(s.Brownouts), "window", "windows"))
 	if !s.Sunset.IsZero() {
-		sunset := place(s.Sunset, "sunset "+date(s.Sunset))
+		sunset := place(s.Sunset, "sunset "+words.Date(s.Sunset))
 		line.Sunset = &sunset
-		line.Label += ", sunset " + date(s.Sunset)
+		line.Label += ", sunset " + words.Date(s.Sunset)
 	}
-	line.Label += ", now " + date(now) + ". The list below has all dates."
+	line.Label += ", now " + words.Date(now) + ". The list below has all dates."
 	line.Months = slices.DeleteFunc(months(from, to, at), func(m mark) bool {
 		return near(m.X, line.Deprecated.X) || line.Sunset != nil && near(m.X, line.Sunset.X)
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Form is what an operator has filled in to try a window. Its zero value is an
@@ -146,7 +147,7 @@ func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usag
 		p.Wrong = strings.Split(err.Error(), "\n")
 	}
 	p.Past = !window.From.After(f.Now)
-	p.Length, p.Percent = length(window.To.Sub(window.From)), percent(window.Share)
+	p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
 	for i := range simulation.Windows {
 		if h := &simulation.Windows[i]; isWindow(h, p.Form.Version, window) {
 			p.Window = h
@@ -176,7 +177,7 @@ func (p *whatIfPage) plan(f Facts, simulation usage.Simulation) {
 			continue
 		}
 		if h.To.After(f.Now) {
-			p.Planned = append(p.Planned, planned{h, "window", length(h.To.Sub(h.From)), percent(h.Share)})
+			p.Planned = append(p.Planned, planned{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share)})
 		}
 	}
 	for _, v := range f.Plan.Versions {

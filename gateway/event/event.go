@@ -1,4 +1,7 @@
-package gateway
+// Package event is what the front door tells about each answered request. Access
+// log, metrics and usage observe it. It imports neither the front door nor any of
+// its observers.
+package event
 
 import (
 	"time"

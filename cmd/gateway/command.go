@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -36,6 +39,7 @@ func commands() []command {
 		{"", "", "serves", serve},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
+		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", askHealth},
 		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
 		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline", checkPlan},
 		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
@@ -94,6 +98,39 @@ func showConfig(ctx context.Context, in invocation) error {
 func checkPlan(_ context.Context, in invocation) error {
 	return lifecycle.CheckCommand(in.args, servedVersions(), in.stdout, time.Now())
 }
+
+// askHealth asks the service that has the same environment. It needs no shell and
+// no other program, so that it works in an image that has nothing else.
+func askHealth(ctx context.Context, in invocation) error {
+	cfg, err := readConfig(ctx, in.env)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	path := "http://" + net.JoinHostPort(host, port) + "/" + servedVersions()[0] + "/swap/healthcheck"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service answers %s", response.Status)
+	}
+	_, err = fmt.Fprintln(in.stdout, "ok")
+	return err
+}
+
+// healthTimeout is shorter than the 30 seconds that Docker waits.
+const healthTimeout = 5 * time.Second
 
 // servedVersions are the versions that this program serves, whatever the deployment.
 func servedVersions() []string {

@@ -14,6 +14,9 @@ import (
 // everyone is a query for all clients on one page.
 const everyone = math.MaxInt32
 
+// pagePaths are the pages for people.
+var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
+
 // addPages adds the pages beside the overview, which is at the root.
 func (h *handler) addPages() {
 	if !h.hasPages() {
@@ -133,7 +136,7 @@ func (h *handler) send(w http.ResponseWriter, status int) func([]byte, error) {
 		w.Header().Set("Content-Type", htmlType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Header().Set("Content-Security-Policy", page.Policy)
-		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links
 		w.Header().Set("X-Frame-Options", "DENY")
 		w.WriteHeader(status)
 		_, _ = w.Write(body) // an error here means that the client has left

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -61,14 +61,14 @@ func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte,
 		return nil, err
 	}
 	defer reader.Close()
-	facts := page.Facts{Now: now()}
+	facts := admin.Facts{Now: now()}
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, versions, reader, facts.Now); err != nil {
 		return nil, err
 	}
 	if facts.Report, err = reader.Report(ctx, usage.Query{Per: math.MaxInt32}); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
-	return page.File(facts)
+	return admin.File(facts)
 }
 
 // writeWhole replaces a file, so that a reader sees the old one or the new one.

@@ -1,10 +1,20 @@
 // Package admin serves the operator, on a listener separate from the public one:
-// pages to look at, metrics, usage, the retirement plan, the log level, profiles,
-// and probes for the system that runs the service.
+// pages to look at when retiring a version, metrics, usage, the retirement plan, the
+// log level, profiles, and probes for the system that runs the service. Each page
+// has a file with its handler and what it shows, and a template of the same name.
 //
 // The listener is reachable only from this machine, unless a token is
 // configured. Then every request except a probe must have the token. All errors
 // are JSON, except those of the pages.
+//
+// What the pages promise:
+//   - A page is one HTML file without script. It loads nothing, and pagePolicy makes
+//     the browser hold it to that.
+//   - All that clients send is text: it is escaped, shortened and kept apart from
+//     the text around it. The full text is on the client's own page.
+//   - Each picture has its numbers beside or behind it, and no meaning is carried
+//     by colour alone.
+//   - Nothing is changed by looking at a page.
 package admin
 
 import (
@@ -19,7 +29,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/guard"
@@ -37,7 +46,7 @@ type Options struct {
 	// Plan and Health are what the pages show beside the usage. There are pages
 	// only if there is all three.
 	Plan   func() lifecycle.Snapshot
-	Health func() []page.Table
+	Health func() []Table
 
 	// Ready returns why the service should get no new requests, or nil. Anyone
 	// who can reach the listener can read the reason.
@@ -76,7 +85,7 @@ func Handler(o Options) http.Handler {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version; parameters: version, finding, software, client, known, sort, page, per", h.usage)
+		h.get("/admin/usage", "who still calls which version; parameters: version, finding, software, client, known, sort, page, per", h.usageJSON)
 		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.usageCSV)
 	}
 	if o.Lifecycle != nil {

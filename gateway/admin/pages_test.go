@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -139,7 +138,7 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	server := httptest.NewServer(Handler(Options{
 		Versions: served, Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
-		Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler),
+		Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
 	}))
 	defer server.Close()
 	for path, want := range map[string]string{"/": "The plan below is in force", "/clients": "", "/client?client=x": "", "/what-if": ""} {
@@ -172,8 +171,8 @@ func TestHostileText(t *testing.T) {
 	report.Matching = len(report.Clients)
 	server := httptest.NewServer(Handler(Options{
 		Versions: served, Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
-		Health: func() []page.Table {
-			return []page.Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []page.Row{{Cells: hostile, Wrong: true}}}}
+		Health: func() []Table {
+			return []Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []Row{{Cells: hostile, Wrong: true}}}}
 		},
 	}))
 	defer server.Close()
@@ -275,7 +274,7 @@ func crowd(t testing.TB) *httptest.Server {
 	t.Cleanup(func() { recorder.Close(context.Background()) })
 	plan := begin(t, today, halfYear, "").keeper
 	recorder.Follow(plan.Snapshot().Hash)
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: recorder, Plan: plan.Snapshot, Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Usage: recorder, Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -285,7 +284,7 @@ const maxPage = 500_000
 
 func TestPagesOfACrowd(t *testing.T) {
 	plan := begin(t, today, halfYear, "").keeper
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/", "/clients"} {
 		status, body, _ := get(t, server.URL+path)
@@ -354,7 +353,7 @@ func BenchmarkRender(b *testing.B) {
 	report := newMultitude().report
 	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
 	for b.Loop() {
-		if _, err := page.Overview(page.Facts{Plan: snapshot, Report: report, Now: today}); err != nil {
+		if _, err := showOverview(Facts{Plan: snapshot, Report: report, Now: today}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package page
+package admin
 
 import (
 	"strings"
@@ -112,19 +112,19 @@ func TestLetter(t *testing.T) {
 
 func TestForm(t *testing.T) {
 	for _, test := range []struct {
-		form Form
+		form whatIfForm
 		want string // the fault, or the window
 	}{
-		{Form{"v1", "2027-02-18T14:00", "60", "25"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 25 %"},
-		{Form{"v1", "2027-02-18T14:00:30", "1", "0.1"}, "2027-02-18T14:00:00Z 2027-02-18T14:01:00Z 0.1 %"},
-		{Form{"v1", "2027-02-18T14:00", "60", "33.3333"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 33.3 %"},
-		{Form{"v1", "", "60", "25"}, "begin"},
-		{Form{"v1", "tomorrow, at noon, please", "60", "25"}, "begin"},
-		{Form{"v1", "2027-02-18T14:00", "0", "25"}, "length"},
-		{Form{"v1", "2027-02-18T14:00", "99999999999999999999", "25"}, "length"},
-		{Form{"v1", "2027-02-18T14:00", "60", "NaN"}, "share"},
-		{Form{"v1", "2027-02-18T14:00", "60", "101"}, "share"},
-		{Form{"v1", "2027-02-18T14:00", "60", "0.01"}, "share"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "25"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 25 %"},
+		{whatIfForm{"v1", "2027-02-18T14:00:30", "1", "0.1"}, "2027-02-18T14:00:00Z 2027-02-18T14:01:00Z 0.1 %"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "33.3333"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 33.3 %"},
+		{whatIfForm{"v1", "", "60", "25"}, "begin"},
+		{whatIfForm{"v1", "tomorrow, at noon, please", "60", "25"}, "begin"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "0", "25"}, "length"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "99999999999999999999", "25"}, "length"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "NaN"}, "share"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "101"}, "share"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "0.01"}, "share"},
 	} {
 		b, err := test.form.Window()
 		got := b.From.Format(time.RFC3339) + " " + b.To.Format(time.RFC3339) + " " + words.Percent(b.Share)
@@ -179,12 +179,11 @@ func must[V any](v V, err error) V {
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
 	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return Overview(Facts{Now: now}) },
+		"overview": func() ([]byte, error) { return showOverview(Facts{Now: now}) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
-		"clients":  func() ([]byte, error) { return Clients(Facts{Now: now}, usage.Query{}) },
-		"what if":  func() ([]byte, error) { return WhatIf(Facts{Now: now}, Form{}, usage.Simulation{}) },
-		"health":   func() ([]byte, error) { return Health(nil, now) },
-		"problem":  func() ([]byte, error) { return Problem("Not seen", "Nothing", now) },
+		"clients":  func() ([]byte, error) { return showClients(Facts{Now: now}, usage.Query{}) },
+		"what if":  func() ([]byte, error) { return showWhatIf(Facts{Now: now}, whatIfForm{}, usage.Simulation{}) },
+		"health":   func() ([]byte, error) { return showHealth(nil, now) },
 	} {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
 			t.Errorf("%s: got %v and\n%s", name, err, body)

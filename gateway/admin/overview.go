@@ -1,8 +1,9 @@
-package page
+package admin
 
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,8 +12,101 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
+
+// everyone is a query for all clients on one page.
+const everyone = math.MaxInt32
+
+// root is the overview for browsers, and a list of the paths for everyone else.
+func (h *handler) root(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	if !h.hasPages() || !web.PrefersHTML(r.Header) {
+		reply(w, http.StatusOK, h.descriptions)
+		return
+	}
+	facts := h.facts(r, usage.Query{Per: everyone})
+	status := http.StatusOK
+	if facts.Missing != "" {
+		status = http.StatusServiceUnavailable
+	}
+	h.send(w, status)(showOverview(facts))
+}
+
+const (
+	overviewHeat    = 30 // rows of the heat map on the overview
+	overviewClients = 20
+	fileHeat        = 200
+	fileClients     = 1000
+)
+
+// left are the clients of old versions, those that have to move; if there are none,
+// all clients.
+func (f *Facts) left() (clients []*usage.Client, old bool) {
+	for i := range f.Report.Clients {
+		if c := &f.Report.Clients[i]; c.Version != f.current() {
+			clients = append(clients, c)
+		}
+	}
+	if clients != nil {
+		return clients, true
+	}
+	for i := range f.Report.Clients {
+		clients = append(clients, &f.Report.Clients[i])
+	}
+	return clients, false
+}
+
+// overview is the first page, and the file.
+type overview struct {
+	frame
+	Facts       *Facts
+	Plan        planView
+	Versions    []versionView
+	Comparisons []comparison
+	Axis        []mark
+	Heat        []heatRow
+	Clients     []clientRow
+	Columns     []column
+	Left        int    // rows of clients, of which Heat and Clients show the first
+	Callers     int    // how many clients they are: one may call several versions
+	Old         bool   // they call old versions
+	Current     string // the version that they should move to
+}
+
+func newOverview(f *Facts, heat, clients int) overview {
+	left, old := f.left()
+	callers := map[string]bool{}
+	for _, c := range left {
+		callers[c.Client] = true
+	}
+	return overview{
+		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
+		Plan: f.planView(), Versions: f.versions(), Comparisons: f.comparisons(), Axis: heatAxis(f.Now),
+		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
+		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
+	}
+}
+
+// showOverview shows the versions, and the clients that have to move. The report must
+// have all clients.
+func showOverview(f Facts) ([]byte, error) {
+	return render("overview.html", newOverview(&f, overviewHeat, overviewClients))
+}
+
+// File is the overview as a file of its own, with more clients.
+func File(f Facts) ([]byte, error) {
+	o := newOverview(&f, fileHeat, fileClients)
+	o.File = true
+	for i := range o.Heat {
+		o.Heat[i].Path = ""
+	}
+	for i := range o.Clients {
+		o.Clients[i].Path = ""
+	}
+	return render("overview.html", o)
+}
 
 // versionView is one version as the overview shows it.
 type versionView struct {

@@ -1,8 +1,27 @@
-package page
+package admin
 
 import (
+	"net/http"
+
 	"github.com/quotegate/quotegate/gateway/usage"
 )
+
+func (h *handler) client(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("client")
+	if name == "" {
+		h.problem(w, http.StatusBadRequest, "Which client?", "The address of this page ends in ?client= and the client's name.")
+		return
+	}
+	facts := h.facts(r, usage.Query{Client: name, Per: everyone})
+	switch {
+	case facts.Missing != "":
+		h.unavailable(w, facts)
+	case len(facts.Report.Clients) == 0:
+		h.problem(w, http.StatusNotFound, "Not seen", "No client of this name has called within 90 days.")
+	default:
+		h.send(w, http.StatusOK)(showClient(facts))
+	}
+}
 
 // clientPage is one client on all versions that it called.
 type clientPage struct {
@@ -22,9 +41,9 @@ type clientVersion struct {
 	Letter   string           // what to write to it; empty on the current version
 }
 
-// Client shows one client. The report must have its clients and no others, and at
+// showClient shows one client. The report must have its clients and no others, and at
 // least one.
-func Client(f Facts) ([]byte, error) {
+func showClient(f Facts) ([]byte, error) {
 	first := &f.Report.Clients[0]
 	p := clientPage{frame: frame{Title: short(first.Name()), Here: "/client", At: f.Now.UTC()}, Name: first.Client, First: first, Notes: f.Report.Notes}
 	for i := range f.Report.Clients {

@@ -1,4 +1,4 @@
-package page
+package admin
 
 import (
 	"fmt"
@@ -41,8 +41,8 @@ func heatStart(now time.Time) time.Time {
 	return now.UTC().Truncate(day).Add(-(heatDays - 1) * day)
 }
 
-// level is 1 below 10 calls, 2 below 100, 3 below 1,000, else 4.
-func level(calls uint64) int {
+// heatOf is 1 below 10 calls, 2 below 100, 3 below 1,000, else 4.
+func heatOf(calls uint64) int {
 	switch {
 	case calls == 0:
 		return 0
@@ -62,7 +62,7 @@ func newHeatRow(c *usage.Client, s *lifecycle.Schedule, now time.Time) heatRow {
 	var levels [heatDays]int
 	for _, d := range c.Days {
 		if i := (int64(d.Day) - first.Unix()) / int64(day/time.Second); i >= 0 && i < heatDays {
-			levels[i] = level(d.Calls)
+			levels[i] = heatOf(d.Calls)
 		}
 	}
 	row.Levels = heatLevels(levels)

@@ -1,9 +1,10 @@
-package page
+package admin
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,9 +16,32 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Form is what an operator has filled in to try a window. Its zero value is an
+// whatIf simulates the plan in force, with one more window if the form has one.
+func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
+	facts := Facts{Plan: h.Plan(), Now: time.Now()}
+	form, plan := readForm(r.URL.Query()), facts.Plan.Plan
+	if !form.Empty() && !facts.Knows(form.Version) {
+		h.problem(w, http.StatusBadRequest, "This cannot be shown", "There is no such version.")
+		return
+	}
+	if window, err := form.Window(); err == nil {
+		plan, _ = facts.With(form.Version, window) // the page says why it is not valid
+	}
+	simulation, err := h.Usage.Simulate(r.Context(), plan)
+	if err != nil {
+		facts.Missing = err.Error()
+		h.unavailable(w, facts)
+		return
+	}
+	if !simulation.At.IsZero() {
+		facts.Now = simulation.At
+	}
+	h.send(w, http.StatusOK)(showWhatIf(facts, form, simulation))
+}
+
+// whatIfForm is what an operator has filled in to try a window. Its zero value is an
 // empty form.
-type Form struct {
+type whatIfForm struct {
 	Version string
 	From    string // in UTC, as a browser sends it: 2027-03-01T14:00
 	Minutes string
@@ -30,16 +54,16 @@ const formTime = "2006-01-02T15:04"
 // maxMinutes bounds a window to two weeks.
 const maxMinutes = 14 * 24 * 60
 
-// ReadForm reads the form from the parameters of a URL.
-func ReadForm(values url.Values) Form {
-	return Form{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
+// readForm reads the form from the parameters of a URL.
+func readForm(values url.Values) whatIfForm {
+	return whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
 }
 
 // Empty reports whether nothing was asked.
-func (f Form) Empty() bool { return f == Form{} }
+func (f whatIfForm) Empty() bool { return f == whatIfForm{} }
 
 // Window is the window that the form describes. The error says what to correct.
-func (f Form) Window() (b lifecycle.Brownout, err error) {
+func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
 	var faults []error
 	text := f.From
 	if len(text) > len(formTime) {
@@ -96,7 +120,7 @@ func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, erro
 // whatIfPage shows whom a window would hit.
 type whatIfPage struct {
 	frame
-	Form     Form
+	Form     whatIfForm
 	Versions []choice
 	Faults   []string // of the form
 	Asked    bool
@@ -125,9 +149,9 @@ type planned struct {
 // maxNamed is how many clients of a window are named.
 const maxNamed = 200
 
-// WhatIf shows the form and, if it is filled in, a simulation of the plan in force
+// showWhatIf shows the form and, if it is filled in, a simulation of the plan in force
 // with that window. Without one, the simulation is that of the plan in force.
-func WhatIf(f Facts, form Form, simulation usage.Simulation) ([]byte, error) {
+func showWhatIf(f Facts, form whatIfForm, simulation usage.Simulation) ([]byte, error) {
 	p := whatIfPage{frame: frame{Title: "What if", Here: "/what-if", At: f.Now.UTC()}, Form: form, Notes: simulation.Notes}
 	window, err := form.Window()
 	p.Asked = !form.Empty()
@@ -191,7 +215,7 @@ func (p *whatIfPage) plan(f Facts, simulation usage.Simulation) {
 // first.
 func (p *whatIfPage) defaults(f Facts) {
 	if p.Form.Empty() {
-		p.Form = Form{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
+		p.Form = whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
 	}
 	if all := f.versions(); p.Form.Version == "" && len(all) > 0 {
 		p.Form.Version = all[0].Name

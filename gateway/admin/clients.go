@@ -1,6 +1,8 @@
-package page
+package admin
 
 import (
+	"math"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -8,12 +10,51 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
-const (
-	overviewHeat    = 30 // rows of the heat map on the overview
-	overviewClients = 20
-	fileHeat        = 200
-	fileClients     = 1000
-)
+func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
+	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	if err != nil {
+		h.problem(w, http.StatusBadRequest, "This cannot be shown", err.Error())
+		return
+	}
+	if facts := h.facts(r, query); facts.Missing != "" {
+		h.unavailable(w, facts)
+	} else {
+		h.send(w, http.StatusOK)(showClients(facts, query))
+	}
+}
+
+// report reads a report. It answers 400 to a wrong query, and 503 while the counts
+// cannot be read.
+func (h *handler) report(w http.ResponseWriter, r *http.Request, change func(*usage.Query)) (report usage.Report, ok bool) {
+	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return report, false
+	}
+	change(&query)
+	if report, err = h.Usage.Report(r.Context(), query); err != nil {
+		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+		return report, false
+	}
+	return report, true
+}
+
+func (h *handler) usageJSON(w http.ResponseWriter, r *http.Request) {
+	if report, ok := h.report(w, r, func(*usage.Query) {}); ok {
+		reply(w, http.StatusOK, report)
+	}
+}
+
+// usageCSV puts all clients on one page.
+func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
+	report, ok := h.report(w, r, func(q *usage.Query) { q.Page, q.Per = 1, math.MaxInt32 })
+	if !ok {
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+	w.Header().Set("Content-Disposition", `attachment; filename="usage-`+report.At.Format("2006-01-02")+`.csv"`)
+	_ = report.WriteCSV(w) // an error here means that the client has left
+}
 
 // clientRow is a row of the table of clients.
 type clientRow struct {
@@ -60,73 +101,6 @@ func (f *Facts) clientRows(clients []*usage.Client) (rows []clientRow) {
 		rows = append(rows, f.clientRow(c))
 	}
 	return rows
-}
-
-// left are the clients of old versions, those that have to move; if there are none,
-// all clients.
-func (f *Facts) left() (clients []*usage.Client, old bool) {
-	for i := range f.Report.Clients {
-		if c := &f.Report.Clients[i]; c.Version != f.current() {
-			clients = append(clients, c)
-		}
-	}
-	if clients != nil {
-		return clients, true
-	}
-	for i := range f.Report.Clients {
-		clients = append(clients, &f.Report.Clients[i])
-	}
-	return clients, false
-}
-
-// overview is the first page, and the file.
-type overview struct {
-	frame
-	Facts       *Facts
-	Plan        planView
-	Versions    []versionView
-	Comparisons []comparison
-	Axis        []mark
-	Heat        []heatRow
-	Clients     []clientRow
-	Columns     []column
-	Left        int    // rows of clients, of which Heat and Clients show the first
-	Callers     int    // how many clients they are: one may call several versions
-	Old         bool   // they call old versions
-	Current     string // the version that they should move to
-}
-
-func newOverview(f *Facts, heat, clients int) overview {
-	left, old := f.left()
-	callers := map[string]bool{}
-	for _, c := range left {
-		callers[c.Client] = true
-	}
-	return overview{
-		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
-		Plan: f.planView(), Versions: f.versions(), Comparisons: f.comparisons(), Axis: heatAxis(f.Now),
-		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
-		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
-	}
-}
-
-// Overview shows the versions, and the clients that have to move. The report must
-// have all clients.
-func Overview(f Facts) ([]byte, error) {
-	return render("overview.html", newOverview(&f, overviewHeat, overviewClients))
-}
-
-// File is the overview as a file of its own, with more clients.
-func File(f Facts) ([]byte, error) {
-	o := newOverview(&f, fileHeat, fileClients)
-	o.File = true
-	for i := range o.Heat {
-		o.Heat[i].Path = ""
-	}
-	for i := range o.Clients {
-		o.Clients[i].Path = ""
-	}
-	return render("overview.html", o)
 }
 
 // column is the head of a column. Path sorts by it; empty if it cannot.
@@ -214,8 +188,8 @@ type clientsPage struct {
 	Usual          string // the same in the usual order
 }
 
-// Clients shows the page of clients that a query has given.
-func Clients(f Facts, q usage.Query) ([]byte, error) {
+// showClients shows the page of clients that a query has given.
+func showClients(f Facts, q usage.Query) ([]byte, error) {
 	var clients []*usage.Client
 	for i := range f.Report.Clients {
 		clients = append(clients, &f.Report.Clients[i])

@@ -66,12 +66,15 @@ func registryTable(from metrics.Sources) admin.Table {
 func feeTable(from metrics.Sources) admin.Table {
 	t := admin.Table{Title: "Issuer's fees", About: "By source chain, in basis points.", Head: []string{"Chain", "Fee", "Origin", "Age", "Last look-up"}}
 	for _, f := range from.IssuerFees() {
-		age, last := "", "in order"
-		if f.Origin != cctp.BuiltIn {
-			age = f.Age.Round(time.Second).String()
-		}
-		if f.Err != nil {
+		age, last := f.Age.Round(time.Second).String(), "in order"
+		switch {
+		case f.Err != nil:
 			last = f.Err.Error()
+		case f.Origin == cctp.BuiltIn:
+			last = "never"
+		}
+		if f.Origin == cctp.BuiltIn {
+			age = ""
 		}
 		t.Rows = append(t.Rows, admin.Row{Cells: []string{f.Source.String(), f.Rate.String(), string(f.Origin), age, last}, Wrong: f.Err != nil || f.Origin == cctp.LastGood})
 	}
@@ -127,8 +130,14 @@ func checkTable(from metrics.Sources) admin.Table {
 
 func settingTable(cfg *config) admin.Table {
 	t := admin.Table{Title: "Configuration", About: "Secrets are hidden.", Head: []string{"Variable", "Value", "From"}}
+	var unset []string
 	for _, s := range cfg.shown {
+		if s.value == `""` && s.from == "default" {
+			unset = append(unset, s.name)
+			continue
+		}
 		t.Rows = append(t.Rows, admin.Row{Cells: []string{s.name, s.value, s.from}})
 	}
+	t.About += " Not set, and without a default: " + strings.Join(unset, ", ") + "."
 	return t
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// comparison is an old version beside its successor, day by day.
-type comparison struct {
-	Old, New string
-	Charts   []chart
-	Windows  string   // that lie within these days, in words
-	Days     []dayRow // the numbers behind the charts, the last day first
+// curves are a version day by day.
+type curves struct {
+	Version string
+	Clients string // what its clients are
+	Charts  []chart
+	Windows string   // that lie within these days, in words
+	Days    []dayRow // the numbers behind the charts, the last day first
 }
 
 // dayRow is the numbers of one day.
 type dayRow struct {
-	Day      usage.Day
-	Old, New usage.VersionDay
-	Window   string
+	usage.VersionDay
+	Window string
 }
 
 // chart is one number over the days of a report. The picture is 100 high and has
@@ -35,7 +35,8 @@ type chart struct {
 	Width   int
 	Top     string // the number at the upper edge
 	Middle  string
-	Line    string // path
+	Line    string // path of the days that are over
+	Partial string // path from the last of them to today
 	Area    string // path below the line
 	Refused string // path of the calls that were refused; empty if there are none
 	Shades  []shade
@@ -46,33 +47,33 @@ type chart struct {
 
 type shade struct{ X, Width string }
 
-// comparisons shows every old version that is in the plan or in use.
-func (f *Facts) comparisons() (all []comparison) {
-	current := f.usage(f.current())
+// curves draws every old version that is in the plan or in use, and then the current
+// one, once.
+func (f *Facts) curves() (all []curves) {
 	versions := slices.Clone(f.Report.Versions)
 	slices.SortStableFunc(versions, func(a, b usage.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 	for _, v := range versions {
 		s := f.schedule(v.Version)
-		if v.Version == f.current() || s == nil && !inUse(v) || len(v.Days) == 0 || len(current.Days) != len(v.Days) {
+		if len(v.Days) == 0 || s == nil && !inUse(v) {
 			continue
 		}
-		c := comparison{Old: v.Version, New: f.current()}
-		for _, one := range []usage.Version{v, current} {
-			calls, refused, clients := series(one.Days)
-			c.Charts = append(c.Charts,
-				newChart(one.Version+": calls a day", v.Days, s, calls, refused),
-				newChart(one.Version+": clients a day", v.Days, s, clients, nil))
+		c := curves{Version: v.Version, Clients: "clients"}
+		if s == nil && v.Version == f.current() {
+			c.Clients = "clients of old versions"
 		}
+		var calls, refused, clients []uint64
 		var windows []string
-		for i := len(v.Days) - 1; i >= 0; i-- {
-			window := windowOn(s, v.Days[i].Day)
-			c.Days = append(c.Days, dayRow{v.Days[i].Day, v.Days[i], current.Days[i], window})
+		for _, d := range v.Days {
+			calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
+			window := windowOn(s, d.Day)
+			c.Days = append(c.Days, dayRow{d, window})
 			if window != "" {
-				windows = append(windows, words.DayMonth(time.Unix(int64(v.Days[i].Day), 0))+", "+window)
+				windows = append(windows, words.DayMonth(time.Unix(int64(d.Day), 0))+", "+window)
 			}
 		}
-		slices.Reverse(windows)
+		slices.Reverse(c.Days)
 		c.Windows = strings.Join(windows, "; ")
+		c.Charts = []chart{newChart(v.Version+": calls a day", v.Days, s, calls, refused), newChart(v.Version+": "+c.Clients+" a day", v.Days, s, clients, nil)}
 		all = append(all, c)
 	}
 	return all
@@ -87,13 +88,6 @@ func inUse(v usage.Version) bool {
 	return false
 }
 
-func series(days []usage.VersionDay) (calls, refused, clients []uint64) {
-	for _, d := range days {
-		calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
-	}
-	return calls, refused, clients
-}
-
 // newChart draws values, one for each day. A schedule may be nil.
 func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, values, refused []uint64) chart {
 	most, sum := uint64(0), uint64(0)
@@ -105,15 +99,16 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 	if top%2 == 0 {
 		c.Middle = words.Number(top / 2)
 	}
-	c.Line = path(values, top)
-	c.Area = fmt.Sprintf("%sV100H.5z", c.Line)
+	last := len(values) - 1
+	c.Line, c.Partial = path(values[:last], top, 0), path(values[max(last-1, 0):], top, max(last-1, 0))
+	c.Area = path(values, top, 0) + "V100H.5z"
 	total := uint64(0)
 	for _, v := range refused {
 		total += v
 	}
 	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, len(days), words.Number(most), c.Today, words.Number(sum))
 	if total > 0 {
-		c.Refused = path(refused, top) + "V100H.5z"
+		c.Refused = path(refused, top, 0) + "V100H.5z"
 		c.Label += " Refused: " + words.Number(total) + "."
 	}
 	first := time.Unix(int64(days[0].Day), 0).UTC()
@@ -131,15 +126,15 @@ func newChart(title string, days []usage.VersionDay, s *lifecycle.Schedule, valu
 	return c
 }
 
-// path draws a line through the middle of every day.
-func path(values []uint64, top uint64) string {
+// path draws a line through the middle of every day from a day on.
+func path(values []uint64, top uint64, from int) string {
 	var b strings.Builder
 	for i, v := range values {
 		letter := "L"
 		if i == 0 {
 			letter = "M"
 		}
-		fmt.Fprintf(&b, "%s%s %s", letter, coord(float64(i)+0.5), coord(100-100*float64(v)/float64(top)))
+		fmt.Fprintf(&b, "%s%s %s", letter, coord(float64(from+i)+0.5), coord(100-100*float64(v)/float64(top)))
 	}
 	return b.String()
 }

@@ -1,7 +1,12 @@
 package admin
 
 import (
+	"html/template"
 	"net/http"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/quotegate/quotegate/gateway/usage"
 )
@@ -38,7 +43,9 @@ type clientVersion struct {
 	Chart    chart
 	Findings []string
 	Days     []usage.DayCount // the last first
+	Old      bool             // it has to move
 	Letter   string           // what to write to it; empty on the current version
+	Mail     template.URL     // opens a mail with the letter; empty if its contact is no address
 }
 
 // showClient shows one client. The report must have its clients and no others, and at
@@ -48,19 +55,32 @@ func showClient(f Facts) ([]byte, error) {
 	p := clientPage{frame: frame{Title: short(first.Name()), Here: "/client", At: f.Now.UTC()}, Name: first.Client, First: first, Notes: f.Report.Notes}
 	for i := range f.Report.Clients {
 		c := &f.Report.Clients[i]
-		v := clientVersion{clientRow: f.clientRow(c), Chart: f.clientChart(c)}
+		v := clientVersion{clientRow: f.clientRow(c), Chart: f.clientChart(c), Old: f.old(c.Version)}
 		for _, found := range c.Findings {
 			v.Findings = append(v.Findings, sentence(found, c.Version, f.current()))
 		}
 		for i := len(c.Days) - 1; i >= 0; i-- {
 			v.Days = append(v.Days, c.Days[i])
 		}
-		if c.Version != f.current() {
+		if v.Old {
 			v.Letter = f.letter(c)
+			v.Mail = mailTo(c.Contact.Contact, v.Letter)
 		}
 		p.Versions = append(p.Versions, v)
 	}
+	slices.SortStableFunc(p.Versions, func(a, b clientVersion) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 	return render("client.html", p)
+}
+
+// mailTo is a link that opens a mail with a letter, whose first line is the subject.
+func mailTo(contact, letter string) template.URL {
+	address, err := mail.ParseAddress(contact)
+	if err != nil {
+		return ""
+	}
+	subject, body, _ := strings.Cut(strings.TrimPrefix(letter, subjectPrefix), "\n")
+	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+	return template.URL("mailto:" + escape(address.Address) + "?subject=" + escape(subject) + "&body=" + escape(strings.TrimLeft(body, "\n")))
 }
 
 func (f *Facts) clientChart(c *usage.Client) chart {

@@ -112,10 +112,10 @@ type column struct {
 // columns are the heads of the table of clients. If plain, they do not sort.
 func (f *Facts) columns(q usage.Query, plain bool) []column {
 	all := []struct{ text, sort, about string }{
-		{"Client", "name", ""}, {"Version", "", ""}, {"Software", "", ""}, {"Last seen", "last", ""},
-		{"7 days", "calls7", "Calls of the last 7 days"}, {"30 days", "calls30", "Calls of the last 30 days"}, {"90 days", "calls", "Calls of the last 90 days"},
-		{"Next window?", "position", "Whether the open or next window refuses it"}, {"On " + f.current(), "", "What the current version would answer to this client's calls"},
-		{"Last 410", "", "When it was last refused"}, {"Rehearsed", "", "When it last rehearsed a later stage"}, {"Moved", "", "When the current version last served it, if after its last call here"},
+		{"Client", "name", ""}, {"On " + f.current(), "", "What the current version would answer to this client's calls"}, {"Next window?", "position", "Whether the open or next window refuses it"},
+		{"Last seen", "last", ""}, {"7 days", "calls7", "Calls of the last 7 days"}, {"30 days", "calls30", "Calls of the last 30 days"}, {"90 days", "calls", "Calls of the last 90 days"},
+		{"Moved", "", "When the current version last served it, if after its last call here"}, {"Version", "", ""}, {"Software", "", ""},
+		{"Last 410", "", "When it was last refused"}, {"Rehearsed", "", "When it last rehearsed a later stage"},
 	}
 	var heads []column
 	for _, c := range all {

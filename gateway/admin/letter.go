@@ -25,6 +25,8 @@ var moves = map[string][]string{
 	},
 }
 
+const subjectPrefix = "Subject: "
+
 // letter is a text to a client, with its own numbers and the steps that concern it.
 func (f *Facts) letter(c *usage.Client) string {
 	s, to := f.schedule(c.Version), f.current()
@@ -38,7 +40,7 @@ func (f *Facts) letter(c *usage.Client) string {
 	if s != nil && s.Sunset.After(f.Now) {
 		subject += " by " + words.Date(s.Sunset)
 	}
-	line("Subject: %s\n\nHello,\n", subject)
+	line(subjectPrefix+"%s\n\nHello,\n", subject)
 	line("your client still calls version %s of our quote service: %s within the last 90 days, %s of them within the last 7, the last one on %s.",
 		c.Version, words.Count(c.Calls90, "call", "calls"), words.Number(c.Calls7), words.Date(c.LastSeen))
 	who := c.Name()

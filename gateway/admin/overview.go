@@ -61,18 +61,18 @@ func (f *Facts) left() (clients []*usage.Client, old bool) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
-	Facts       *Facts
-	Plan        planView
-	Versions    []versionView
-	Comparisons []comparison
-	Axis        []mark
-	Heat        []heatRow
-	Clients     []clientRow
-	Columns     []column
-	Left        int    // rows of clients, of which Heat and Clients show the first
-	Callers     int    // how many clients they are: one may call several versions
-	Old         bool   // they call old versions
-	Current     string // the version that they should move to
+	Facts    *Facts
+	Plan     planView
+	Versions []versionView
+	Curves   []curves
+	Axis     []mark
+	Heat     []heatRow
+	Clients  []clientRow
+	Columns  []column
+	Left     int    // rows of clients, of which Heat and Clients show the first
+	Callers  int    // how many clients they are: one may call several versions
+	Old      bool   // they call old versions
+	Current  string // the version that they should move to
 }
 
 func newOverview(f *Facts, heat, clients int) overview {
@@ -83,7 +83,7 @@ func newOverview(f *Facts, heat, clients int) overview {
 	}
 	return overview{
 		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
-		Plan: f.planView(), Versions: f.versions(), Comparisons: f.comparisons(), Axis: heatAxis(f.Now),
+		Plan: f.planView(), Versions: f.versions(), Curves: f.curves(), Axis: heatAxis(f.Now),
 		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
 		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
 	}
@@ -115,7 +115,7 @@ type versionView struct {
 	Line        *timeline
 	Steps       []step
 	Next        string
-	Gate        *gateView
+	Verdict     verdict
 	Week        string // served calls, and clients
 	Outlook     string // what the current version would answer
 	Tally       []tallied
@@ -129,12 +129,19 @@ type step struct {
 	Ago  string
 }
 
-type gateView struct {
-	Holds    bool
-	Why      string
-	Limits   string
-	Numbers  string
-	Released time.Time
+// verdict says whether a version can be retired, and by which numbers.
+type verdict struct {
+	Text string // the answer
+	Why  string // one or more sentences
+	Bad  bool
+	Bars []bar
+}
+
+// bar is a number beside its limit. Both are percentages of its width.
+type bar struct {
+	Text         string
+	Value, Limit string
+	Over         bool
 }
 
 // tallied is how many clients are in a group, and where they are listed.
@@ -174,6 +181,11 @@ func (f *Facts) current() string {
 	return f.Plan.Versions[0].Version
 }
 
+// old reports whether the clients of a version have to move.
+func (f *Facts) old(version string) bool {
+	return version != f.current() || f.schedule(version) != nil
+}
+
 // schedule is nil for a version that is not in the plan.
 func (f *Facts) schedule(version string) *lifecycle.Schedule {
 	if f.Plan.Plan == nil {
@@ -203,9 +215,7 @@ func (f *Facts) versions() (all []versionView) {
 			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
 			v.Next = next(v.Steps)
 		}
-		if status.Gate != nil {
-			v.Gate = newGateView(status.Gate, s, f.Now)
-		}
+		v.Verdict = f.verdict(status, s)
 		all = append(all, v)
 	}
 	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Name).Compare(f.end(b.Name)) })
@@ -323,17 +333,39 @@ func next(all []step) string {
 	return ""
 }
 
-func newGateView(g *lifecycle.GateReading, s *lifecycle.Schedule, now time.Time) *gateView {
-	v := &gateView{Holds: g.Holds, Why: g.Why, Released: g.Released}
-	v.Limits = fmt.Sprintf("It lets the sunset pass at %s and %s on the busiest day or fewer, within %s.",
-		words.Count(g.MaxClients, "client", "clients"), words.Count(g.MaxCallsPerDay, "call", "calls"), words.Count(g.Days, "day", "days"))
-	if !g.Holds && g.Released.IsZero() {
-		v.Numbers = fmt.Sprintf("%s called, with %s on the busiest day.", words.Count(g.Clients, "client", "clients"), words.Count(g.Calls, "call", "calls"))
-		if s != nil && now.Before(s.Sunset) {
-			v.Numbers += " If the sunset were now, it would pass."
+// verdict is the answer to "can this version be retired?".
+func (f *Facts) verdict(status lifecycle.Status, s *lifecycle.Schedule) (v verdict) {
+	gate := status.Gate
+	switch {
+	case s == nil: // what the stage means says it all
+	case status.Stage == lifecycle.Retired && gate != nil:
+		v.Text, v.Why = status.Version+" is retired.", "The gate let the sunset pass on "+words.Moment(gate.Released)+". That is final."
+	case status.Stage == lifecycle.Retired:
+		v.Text = status.Version + " is retired."
+	case gate == nil && s.Sunset.IsZero():
+		v.Text = status.Version + " has no sunset: nothing retires it."
+	case gate == nil:
+		v.Text, v.Why = fmt.Sprintf("%s ends on %s, whoever calls it then.", status.Version, words.Moment(s.Sunset)), "Its plan has no gate."
+	default:
+		v.Text, v.Bad = status.Version+": safe to retire.", gate.Holds
+		if gate.Holds {
+			v.Text = status.Version + ": not safe to retire."
+		}
+		if gate.Holds && !gate.Exceeded(gate.Clients, gate.Calls) { // the bars do not say why
+			v.Why = gate.Why + "."
+		}
+		v.Bars = []bar{
+			newBar(gate.Clients, gate.MaxClients, words.Count(gate.Clients, "client", "clients")+" of at most "+words.Number(gate.MaxClients)+" within "+words.Count(gate.Days, "day", "days")),
+			newBar(gate.Calls, gate.MaxCallsPerDay, words.Count(gate.Calls, "call", "calls")+" of at most "+words.Number(gate.MaxCallsPerDay)+" on the busiest day"),
 		}
 	}
 	return v
+}
+
+// newBar draws a number and its limit, the larger of them at four fifths.
+func newBar(value, limit int, text string) bar {
+	whole := float64(max(value, limit, 1)) / 80
+	return bar{text, coord(float64(value)/whole) + "%", coord(float64(limit)/whole) + "%", value > limit}
 }
 
 // timeline places the steps of a version on a line. Positions are percentages, so

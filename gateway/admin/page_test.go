@@ -65,7 +65,7 @@ func TestPictures(t *testing.T) {
 		t.Errorf("got windows %+v, want that of 2 February", row.Windows)
 	}
 	chart := f.clientChart(c)
-	if strings.Count(chart.Line, "L") != heatDays-1 || !strings.HasPrefix(chart.Line, "M0.5 99.5L1.5 100L") || !strings.HasSuffix(chart.Line, "L89.5 0") || chart.Top != "1,000" || chart.Middle != "500" {
+	if strings.Count(chart.Line, "L") != heatDays-2 || chart.Partial != "M88.5 100L89.5 0" || !strings.HasPrefix(chart.Line, "M0.5 99.5L1.5 100L") || !strings.HasSuffix(chart.Area, "L89.5 0V100H.5z") || chart.Top != "1,000" || chart.Middle != "500" {
 		t.Errorf("got %+v", chart)
 	}
 	if len(chart.Shades) != 1 || chart.Shades[0].X != "81" || !strings.Contains(chart.Label, "highest 1,000, today so far 1,000, in all 2,124") {
@@ -188,5 +188,33 @@ func TestEmpty(t *testing.T) {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
 			t.Errorf("%s: got %v and\n%s", name, err, body)
 		}
+	}
+}
+
+// A letter opens as a mail only if the contact is an address.
+func TestMailTo(t *testing.T) {
+	got := mailTo("Dev <dev@acme.example>", "Subject: Please move & soon\n\nHello,\nline two\n")
+	if want := "mailto:dev%40acme.example?subject=Please%20move%20%26%20soon&body=Hello%2C%0Aline%20two%0A"; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, contact := range []string{"", "https://shop.example/contact", "javascript:alert(1)", "ask Tom"} {
+		if got := mailTo(contact, "Subject: x\n"); got != "" {
+			t.Errorf("%q: got %s", contact, got)
+		}
+	}
+}
+
+// A window of the plan is tried with one click, and is not counted twice.
+func TestPlannedWindowInTheForm(t *testing.T) {
+	f := facts(t)
+	b := f.schedule("v1").Brownouts[1]
+	form := formOf(usage.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
+	window, err := form.Window()
+	if err != nil || window != b {
+		t.Fatalf("got %+v, %v, want %+v", window, err, b)
+	}
+	plan, err := f.With("v1", window)
+	if err != nil || len(plan.Versions["v1"].Brownouts) != 2 {
+		t.Errorf("got %+v, %v", plan.Versions["v1"], err)
 	}
 }

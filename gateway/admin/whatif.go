@@ -59,6 +59,16 @@ func readForm(values url.Values) whatIfForm {
 	return whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
 }
 
+// formOf is the form that describes a window of the plan.
+func formOf(h usage.Hit) whatIfForm {
+	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
+}
+
+// path is the address of the page with the form filled in.
+func (f whatIfForm) path() string {
+	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
+}
+
 // Empty reports whether nothing was asked.
 func (f whatIfForm) Empty() bool { return f == whatIfForm{} }
 
@@ -106,6 +116,9 @@ func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, erro
 		plan.Versions[version] = &lifecycle.Schedule{Brownouts: []lifecycle.Brownout{b}}
 		return plan, fmt.Errorf("%s is not in the plan: give it a line with its dates first", version)
 	}
+	if planned(s, b) {
+		return plan, nil
+	}
 	changed := *s
 	changed.Brownouts = append(slices.Clone(s.Brownouts), b)
 	slices.SortFunc(changed.Brownouts, func(a, b lifecycle.Brownout) int { return a.From.Compare(b.From) })
@@ -115,6 +128,13 @@ func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, erro
 		_, err = lifecycle.Parse(text, served)
 	}
 	return plan, err
+}
+
+// planned reports whether a schedule has a window already.
+func planned(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
+	return s != nil && slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool {
+		return has.From.Equal(b.From) && has.To.Equal(b.To) && has.Share == b.Share
+	})
 }
 
 // whatIfPage shows whom a window would hit.
@@ -132,18 +152,20 @@ type whatIfPage struct {
 	Names    []named
 	More     int
 	JSON     string
-	Planned  []planned // what the plan does anyway
+	InPlan   bool          // the plan has the window already
+	Planned  []plannedStep // what the plan does anyway
 	Notes    []string
 }
 
 type named struct{ Name, Path string }
 
-// planned is a window or a sunset that is in the plan already.
-type planned struct {
+// plannedStep is a window or a sunset that is in the plan already.
+type plannedStep struct {
 	usage.Hit
 	What   string
 	Length string
 	Share  string
+	Path   string // of this page with the window filled in
 }
 
 // maxNamed is how many clients of a window are named.
@@ -170,7 +192,7 @@ func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usag
 	if _, err := f.With(p.Form.Version, window); err != nil {
 		p.Wrong = strings.Split(err.Error(), "\n")
 	}
-	p.Past = !window.From.After(f.Now)
+	p.Past, p.InPlan = !window.From.After(f.Now), planned(f.schedule(p.Form.Version), window)
 	p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
 	for i := range simulation.Windows {
 		if h := &simulation.Windows[i]; isWindow(h, p.Form.Version, window) {
@@ -201,12 +223,12 @@ func (p *whatIfPage) plan(f Facts, simulation usage.Simulation) {
 			continue
 		}
 		if h.To.After(f.Now) {
-			p.Planned = append(p.Planned, planned{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share)})
+			p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
 		}
 	}
 	for _, v := range f.Plan.Versions {
 		if h, ok := simulation.Sunset[v.Version]; ok && h.From.After(f.Now) {
-			p.Planned = append(p.Planned, planned{h, "sunset", "for good", "100 %"})
+			p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
 		}
 	}
 }

@@ -132,8 +132,17 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 
 const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50"
 
+// long skips what make test leaves out.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: it uses the pages in a browser for seconds; make test-all runs it")
+	}
+}
+
 // A gateway without calls, with one client, in every stage of a plan, and with some
-// clients: no error, no foreign request, and nothing that cannot be seen.
+// clients: no error, no foreign request, and nothing that cannot be seen. The short
+// form has the last of these.
 func TestPagesInBrowser(t *testing.T) {
 	gateless := strings.Replace(halfYear, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, `"gate": {"maxClients": 0, "maxCallsPerDay": 0}`, 1)
 	one := []client{{"origin https://a.example", "https://a.example", "mozilla", "v1", 0, 20, omits}}
@@ -159,6 +168,9 @@ func TestPagesInBrowser(t *testing.T) {
 		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "The gate let the sunset pass on 3 Mar 2027, 12:00 UTC. That is final."}},
 		{"a town", halfYear, today, town(), []string{"31 clients called an old version", "v1: not safe to retire.12 clients of at most 5 within 7 days too many"}},
 	} {
+		if testing.Short() && test.name != "a town" {
+			continue
+		}
 		l := begin(t, test.now, test.plan, "")
 		if test.clients != nil {
 			l.live(t, test.clients)
@@ -183,6 +195,7 @@ func TestPagesInBrowser(t *testing.T) {
 
 // Everything can be reached by keyboard and by links, and printed without them.
 func TestWalkInBrowser(t *testing.T) {
+	long(t)
 	l := begin(t, today, halfYear, "")
 	l.live(t, town()[:6])
 	w := openWindow(t, l.Config.Handler)
@@ -239,6 +252,7 @@ func TestWalkInBrowser(t *testing.T) {
 
 // Text that attacks the page does nothing there.
 func TestHostileTextInBrowser(t *testing.T) {
+	long(t)
 	l := begin(t, today, halfYear, "")
 	var clients []client
 	for i, text := range hostile {
@@ -261,6 +275,7 @@ func TestHostileTextInBrowser(t *testing.T) {
 }
 
 func TestLoginInBrowser(t *testing.T) {
+	long(t)
 	l := begin(t, today, halfYear, token)
 	page := browser.Open(t, strings.Replace(l.URL, "://", "://operator:"+token+"@", 1)+"/")
 	w := &window{Page: page, address: l.URL}

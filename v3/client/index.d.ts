@@ -135,9 +135,9 @@ export interface Details {
 /** The calls, one after the other, on the state of the newest block. */
 export interface Simulation {
   blockNumber: number;
-  calls: { gasUsed: Amount; status: 'success' | 'failure'; error?: string }[];
-  /** Whether the pool or the messenger says in its event what was asked for. */
-  event: boolean;
+  calls: { gasUsed: number; status: 'SUCCESS' | 'FAILED'; error?: string }[];
+  /** Whether the pool or the messenger says in its event what was asked for. Absent where the node shows no events. */
+  event?: boolean;
   /** The coins needed for value and gas, beside what the account has. */
   native: Check;
 }

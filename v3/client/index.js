@@ -12,6 +12,7 @@ const STATES_OF_RETRY = [0, 429, 500, 502, 503, 504];
 export class QuoteError extends Error {
   constructor(message, fields) {
     super(message);
+    Object.setPrototypeOf(this, QuoteError.prototype); // for compilers that turn classes into functions
     this.name = 'QuoteError';
     Object.assign(this, fields);
   }

@@ -28,6 +28,7 @@ const text = (value) => (typeof value === 'string' && value.length <= 2048 ? val
 const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : value);
 const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
 const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
+const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
 const isChain = (value) => Number.isSafeInteger(value) && value > 0;
 const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
 const show = (value) => (value === undefined ? 'left out' : isObject(value) ? 'an object'
@@ -95,7 +96,7 @@ const ROUTES = [
 /** The swaps of this version, with their fees in percent and their limits in the smallest unit. */
 export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sources.flatMap((srcChain) => destinations.map((dstChain) => {
   const srcToken = tokenOn(srcChain, from);
-  const unit = 10n ** BigInt(srcToken.decimals);
+  const unit = unitOf(srcToken.decimals);
   const [min, max] = from.endsWith('ETH') ? [unit / 100n, 20n * unit] : [10n * unit, 25000n * unit];
   const type = ISSUER_CHAINS.includes(srcChain) ? 'CCTP_INBOUND' : 'DIRECT';
   const fee = dstChain === HUB && !PRIVATE.includes(srcChain) ? 0.3 : 0.5;
@@ -265,7 +266,7 @@ function readRequest(request, known, report) {
   } else must(isAddress(router), 'The listing must have the contract of this pair.');
   const settlement = own(known, 'settlement') ?? own(listing, 'settlement');
   const [chainId, domain, receiver] = ['chainId', 'domain', 'receiver'].map((name) => lower(own(settlement, name)));
-  must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain < 2 ** 32 &&
+  must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain <= 0xffffffff &&
     isAddress(receiver) && BigInt(receiver) !== 0n,
     'settlement must have a chainId, a domain and a receiver.');
 
@@ -320,7 +321,7 @@ function checkQuote(swap, quote, allowance, report) {
   check('tokens', { srcToken, destToken: dstToken });
 
   const share = (whole, rate) => (whole * BigInt(Math.round(rate * 100))) / 10000n; // rounded down
-  const gross = (amount * 10n ** BigInt(dstToken.decimals)) / 10n ** BigInt(srcToken.decimals);
+  const gross = (amount * unitOf(dstToken.decimals)) / unitOf(srcToken.decimals);
   const protocol = share(gross, pair.fee);
   const rate = at(quote, 'fee.integrator.percentage');
   const usable = isRate(rate, partner ? 10 : 0);

@@ -66,7 +66,8 @@ function errorOf(status, body, headers) {
     ? `The gateway answered with status ${status} and nothing that can be read` : 'The gateway does not answer', fields);
 }
 
-export function createClient({ gateway, apiKey, fetch: ask = globalThis.fetch, pinned }) {
+export function createClient({ gateway, apiKey, fetch, pinned }) {
+  const ask = fetch ?? ((...given) => globalThis.fetch(...given));
   const base = String(gateway).replace(/\/+$/, '');
   let kept; // the listing, its tag, and until when it needs no question
   let asking;

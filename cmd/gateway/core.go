@@ -58,7 +58,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		c.close(before)
 		return nil, err
 	}
-	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks})
+	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks, Validity: cfg.Quote.TTL})
 	if err != nil {
 		c.close(before)
 		return nil, err

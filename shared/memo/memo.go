@@ -36,6 +36,8 @@ type Answer[V any] struct {
 	Value V
 	Until time.Time // how long the answer is used again
 	Known bool      // the name is not invented
+
+	Forget bool // the answer is for those who wait; what was remembered before stays
 }
 
 // Cache remembers answers. It is safe for concurrent use.
@@ -114,6 +116,9 @@ func (c *Cache[V]) renew(k Key, ask func() Answer[V]) (v V, err error) {
 		}
 	}()
 	a := ask()
+	if a.Forget {
+		return a.Value, nil
+	}
 	tier, other := c.others, c.known
 	if a.Known {
 		tier, other = c.known, c.others

@@ -26,6 +26,8 @@ type Quoter interface {
 // Tracker tells what became of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
+	Ready() bool         // whether the status of every swap can be told
+	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
 }
 
 // Health is what the health check reports on.
@@ -80,7 +82,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.tracker.Missing(), h.health.Problems())
 	if h.health.Draining != nil && h.health.Draining() {
 		body.Status = "draining"
 		return web.JSON(w, http.StatusServiceUnavailable, body)

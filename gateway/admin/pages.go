@@ -44,7 +44,7 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 
 // facts reads the plan, and the clients of a query.
 func (h *handler) facts(r *http.Request, q usage.Query) page.Facts {
-	facts := page.Facts{Plan: h.Plan()}
+	facts := page.Facts{Plan: h.Plan(), Moves: h.Moves}
 	var err error
 	if facts.Report, err = h.Usage.Report(r.Context(), q); err != nil {
 		facts.Report, facts.Missing = usage.Report{}, err.Error()

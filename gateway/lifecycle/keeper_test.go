@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,9 +42,6 @@ func TestWithoutAFile(t *testing.T) {
 	w.keeper.Reload()
 	if a := w.get("/v1/quote"); a.status != http.StatusOK || w.state("v1") != lifecycle.Active {
 		t.Errorf("got %d in state %s", a.status, w.state("v1"))
-	}
-	if n := len(w.log.lines("no lifecycle plan is configured")); n != 1 {
-		t.Errorf("a reload on demand says %d times that there is nothing to read, want once", n)
 	}
 }
 
@@ -91,7 +89,7 @@ func TestADeletedFileIsSaidOnce(t *testing.T) {
 		w.keeper.Poll()
 	}
 	checkHeaders(t, w.get("/v1/quote"), fullHeaders)
-	if n := len(w.log.lines("file is gone")); n != 1 {
+	if n := len(w.log.lines("the lifecycle plan is gone")); n != 1 {
 		t.Errorf("said %d times that the file is gone, want once", n)
 	}
 	if s := w.keeper.Snapshot(); s.Refused == nil || s.Plan.Versions["v1"] == nil {
@@ -377,4 +375,153 @@ func TestAHeldVersionRehearsesWithoutADate(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %q", rehearsal, a.status, a.body, want)
 		}
 	}
+}
+
+// planOf is a plan for v1.
+func planOf(more string) string {
+	return fmt.Sprintf(`{"versions": {"v1": {"deprecated": "2026-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", %s}}}`, more)
+}
+
+// TestAbruptPlansAreRefused: a changed plan that would refuse clients the moment
+// it is read is not taken, unless it says so.
+func TestAbruptPlansAreRefused(t *testing.T) {
+	const (
+		now    = "2026-11-15T12:00:00Z"
+		later  = `"sunset": "2027-03-01T00:00:00Z"`
+		past   = `"sunset": "2026-03-01T00:00:00Z"` // a year too early
+		window = `, "brownouts": [{"from": "2026-11-15T11:00:00Z", "to": "2026-11-15T13:00:00Z", "share": 0.5}]`
+		gate   = `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`
+	)
+	for name, tt := range map[string]struct {
+		before, after string
+		refused       string // empty: it is taken
+		stage         lifecycle.Stage
+	}{
+		"a sunset in the past":        {later, past, "v1: this would retire the version at once: its sunset, 2026-03-01T00:00:00Z, has passed", lifecycle.Deprecated},
+		"a window under way":          {later, later + window, "v1: this would refuse clients at once: the window from 2026-11-15T11:00:00Z", lifecycle.Deprecated},
+		"a sunset that is meant":      {later, past + `, "immediate": true`, "", lifecycle.Retired},
+		"a window that is meant":      {later, later + window + `, "immediate": true`, "", lifecycle.BrowningOut},
+		"a sunset that a gate holds":  {later, past + gate, "", lifecycle.Held},
+		"a window that was there":     {later + window, later + window + `, "exempt": ["203.0.113.0/24"]`, "", lifecycle.BrowningOut},
+		"a version brought back":      {past, later, "", lifecycle.Deprecated},
+		"a date that changes nothing": {later, `"sunset": "2027-04-01T00:00:00Z"`, "", lifecycle.Deprecated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, now, planOf(tt.before))
+			w.usage.clients.Store(1) // so that the gate holds
+			before := w.keeper.Document().Plan
+			w.reload(planOf(tt.after))
+			if got := w.state("v1"); got != tt.stage {
+				t.Errorf("got stage %s, want %s", got, tt.stage)
+			}
+			refused := w.keeper.Snapshot().Refused
+			if tt.refused == "" {
+				if refused != nil || w.keeper.Document().Plan == before || len(w.log.lines("lifecycle plan in force")) != 1 {
+					t.Errorf("it is refused or not in force: %v", refused)
+				}
+				return
+			}
+			if refused == nil || !strings.Contains(strings.Join(refused.Faults, "\n"), tt.refused) || !strings.Contains(refused.Faults[0], `"immediate": true`) {
+				t.Errorf("got %v, want it refused with %q", refused, tt.refused)
+			}
+			if w.keeper.Document().Plan != before {
+				t.Error("the hash is that of a plan which is not in force")
+			}
+		})
+	}
+}
+
+// TestAStartTakesAnyPlan, with a warning: what was retired last month stays
+// retired.
+func TestAStartTakesAnyPlan(t *testing.T) {
+	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2026-03-01T00:00:00Z"`))
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got stage %s", got)
+	}
+	if lines := w.log.lines("clients are refused from the start"); len(lines) != 1 || !strings.Contains(lines[0], "WARN") {
+		t.Errorf("got %q, want a warning", lines)
+	}
+}
+
+func TestChangesAreLogged(t *testing.T) {
+	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2027-03-01T00:00:00Z"`))
+	from := w.keeper.Document().Plan
+	w.reload(planOf(`"sunset": "2027-04-01T00:00:00Z", "gate": {"maxClients": 5, "maxCallsPerDay": 9}`))
+	lines := w.log.lines("lifecycle plan in force")
+	if len(lines) != 1 {
+		t.Fatalf("got %q, want one line", lines)
+	}
+	for _, want := range []string{`"from":"` + from, `"to":"` + w.keeper.Document().Plan, "v1: sunset 2027-03-01T00:00:00Z becomes 2027-04-01T00:00:00Z", `v1: gate null becomes {\"maxClients\":5,\"maxCallsPerDay\":9,\"days\":7}`} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("%q is missing from %s", want, lines[0])
+		}
+	}
+	w.reload(`{"versions": {}}`)
+	if lines := w.log.lines("lifecycle plan in force"); len(lines) != 2 || !strings.Contains(lines[1], "v1 is no longer in the plan") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// Inspect says what a Keeper would say, and lets no sunset pass.
+func TestInspect(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.json")
+	text := `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := time.Date(2027, 3, 2, 0, 0, 0, 0, time.UTC)
+	counts := &usage{}
+	got, err := lifecycle.Inspect(file, served, counts, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1 := got.Versions[len(got.Versions)-1]
+	if v1.Version != "v1" || v1.Stage != lifecycle.Held || v1.Gate == nil || v1.Gate.Holds || got.Hash == "" || got.File != file {
+		t.Errorf("got %+v with the gate %+v", got, v1.Gate)
+	}
+	counts.releases.Range(func(key, _ any) bool { t.Errorf("the gate of %v was released", key); return true })
+	if counts.plan.Load() != nil {
+		t.Error("an inspected plan was announced as followed")
+	}
+	counts.clients.Store(9)
+	if got, err := lifecycle.Inspect(file, served, counts, after); err != nil || !got.Versions[len(got.Versions)-1].Gate.Holds {
+		t.Errorf("got %+v and %v with 9 clients, want a gate that holds", got, err)
+	}
+	if got, err := lifecycle.Inspect("", served, counts, after); err != nil || got.Hash != "" || len(got.Versions) != len(served) || got.Versions[0].Stage != lifecycle.Active {
+		t.Errorf("got %+v and %v without a plan", got, err)
+	}
+	if _, err := lifecycle.Inspect(file+"x", served, counts, after); err == nil || !strings.HasPrefix(err.Error(), "LIFECYCLE_FILE: ") {
+		t.Errorf("got %v for a file that is not there", err)
+	}
+}
+
+// TestExemptClientsThatAreNotKnown: the log warns each time the list of such names
+// changes, whether the plan has changed or the known clients have.
+func TestExemptClientsThatAreNotKnown(t *testing.T) {
+	known := map[string]bool{"Acme": true}
+	plan := func(exempt string) string {
+		return strings.Replace(fullPlan, `"origin:https://partner.example"]`, exempt+`]`, 1)
+	}
+	w := newWorld(t, "2026-10-01T00:00:00Z", plan(`"client:Acme"`), func(o *lifecycle.Options) {
+		o.Known = func(name string) bool { return known[name] }
+	})
+	const warning = "the plan exempts clients that CLIENTS_FILE does not have"
+	want := func(n int, names string) {
+		t.Helper()
+		w.keeper.Poll()
+		w.keeper.Poll()
+		lines := w.log.lines(warning)
+		if len(lines) != n || n > 0 && !strings.Contains(lines[n-1], `"clients":[`+names+`]`) {
+			t.Errorf("got %q, want %d, the last with %s", lines, n, names)
+		}
+	}
+	want(0, "")
+	w.write(plan(`"client:Zeta", "client:Acme", "client:Beta", "203.0.112.0/24"`))
+	want(1, `"Beta","Zeta"`)
+	known["Beta"] = true
+	want(2, `"Zeta"`)
+	known["Zeta"] = true
+	want(2, `"Zeta"`)
+	delete(known, "Acme")
+	want(3, `"Acme"`)
 }

@@ -48,6 +48,7 @@ type usage struct {
 	broken                atomic.Pointer[error] // what reading and recording releases fails with
 	releases              sync.Map
 	plan                  atomic.Pointer[string]
+	planned               atomic.Pointer[[]string]
 }
 
 // incomplete evidence, for a reason.
@@ -90,7 +91,10 @@ func (u *usage) Release(version string, sunset time.Time) error {
 	return nil
 }
 
-func (u *usage) Follow(plan string) { u.plan.Store(&plan) }
+func (u *usage) Follow(plan string, planned []string) {
+	u.plan.Store(&plan)
+	u.planned.Store(&planned)
+}
 
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 

@@ -30,7 +30,8 @@ import (
 type Facts struct {
 	Plan    lifecycle.Snapshot
 	Report  usage.Report
-	Missing string // why there is no report; empty if there is one
+	Missing string              // why there is no report; empty if there is one
+	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 }
 

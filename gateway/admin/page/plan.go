@@ -158,7 +158,8 @@ func (f *Facts) tally(version string) []tallied {
 	}
 	var all, moved, share int
 	found := map[event.Outcome]int{}
-	next, coming := f.schedule(version).NextBrownout(f.Now)
+	schedule := f.schedule(version)
+	next, coming := schedule.NextBrownout(f.Now)
 	for i := range f.Report.Clients {
 		c := &f.Report.Clients[i]
 		if c.Version != version {
@@ -170,7 +171,7 @@ func (f *Facts) tally(version string) []tallied {
 			continue // what stopped it no longer does
 		}
 		found[c.Finding()]++
-		if coming && inShare(c, next) {
+		if coming && schedule.Hits(next, subject(c)) {
 			share++
 		}
 	}
@@ -192,8 +193,10 @@ func (f *Facts) tally(version string) []tallied {
 	return groups
 }
 
-// inShare reports whether a window refuses a client.
-func inShare(c *usage.Client, b lifecycle.Brownout) bool { return !c.Exempt && c.Position < b.Share }
+// subject is a recorded client as a window sees it.
+func subject(c *usage.Client) lifecycle.Subject {
+	return lifecycle.Recorded(c.Client, c.Position, c.Exempt)
+}
 
 // steps lists what happens to a version, in order.
 func steps(s *lifecycle.Schedule, now time.Time) (all []step) {

@@ -159,7 +159,9 @@ func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading
 	ended := !now.Before(key.sunset)
 	switch {
 	case !at.IsZero() && (!ended || at.After(now.Add(clockSkew))):
-		g.log.Error("a release of a gate lies in the future, and does not count: a clock was wrong", "version", key.version, "released", at, "now", now.UTC())
+		if g.void[key.decision].IsZero() {
+			g.log.Error("a release of a gate lies in the future, and does not count: a clock was wrong", "version", key.version, "released", at, "now", now.UTC())
+		}
 		g.void[key.decision], r.Released = at, time.Time{}
 		delete(g.released, key.decision)
 	case !at.IsZero():

@@ -3,11 +3,11 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +37,7 @@ func TestNewRefusesABadPlan(t *testing.T) {
 	}
 }
 
-func TestWithoutAFile(t *testing.T) {
+func TestNoPlanLeavesVersionsActive(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.File = "" })
 	w.keeper.Reload()
 	if a := w.get("/v1/quote"); a.status != http.StatusOK || w.state("v1") != lifecycle.Active {
@@ -80,7 +80,7 @@ func TestABadPlanIsRefusedAndTheOldOneStays(t *testing.T) {
 	}
 }
 
-func TestADeletedFileIsSaidOnce(t *testing.T) {
+func TestDeletedPlanFileKeepsThePlan(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan)
 	if err := os.Remove(w.file); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestADeletedFileIsSaidOnce(t *testing.T) {
 }
 
 // A file of the same size, put in place at the same instant, is noticed.
-func TestAChangeThatHidesIsNoticed(t *testing.T) {
+func TestPlanOfSameSizeAndTimeIsNoticed(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan)
 	info, err := os.Stat(w.file)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestAChangeThatHidesIsNoticed(t *testing.T) {
 	}
 }
 
-func TestStagesAreLogged(t *testing.T) {
+func TestStageChangesAreLogged(t *testing.T) {
 	w := newWorld(t, "2026-08-01T00:00:00Z", fullPlan)
 	w.setTime("2026-09-01T00:00:00Z")
 	w.keeper.Poll()
@@ -128,170 +128,16 @@ func TestStagesAreLogged(t *testing.T) {
 	}
 }
 
-func TestGateHoldsAndReleases(t *testing.T) {
-	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
-	w.usage.clients.Store(6)
-	w.usage.calls.Store(90)
-	w.keeper.Poll()
-	s := w.keeper.Snapshot()
-	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Clients != 6 || g.Calls != 90 {
-		t.Errorf("got %+v, want to read before the sunset that the gate would hold", s.Versions[2])
-	}
-
-	w.setTime("2027-03-01T00:00:00Z")
-	w.keeper.Poll()
-	a := w.get("/v1/quote")
-	checkHeaders(t, a, map[string]string{"Deprecation": fullHeaders["Deprecation"], "Sunset": fullHeaders["Sunset"], "Link": fullHeaders["Link"]})
-	if a.status != http.StatusOK || w.state("v1") != lifecycle.Held {
-		t.Errorf("got %d in state %s, want service while the gate holds", a.status, w.state("v1"))
-	}
-	for _, e := range w.keeper.Document().Versions {
-		if e.Name == "v1" && (e.Gate == nil || !e.Gate.Holds) {
-			t.Errorf("got gate %+v in the document", e.Gate)
-		}
-	}
-
-	// Loud, and once an hour.
-	for range 59 {
-		w.advance(time.Minute)
-		w.keeper.Poll()
-	}
-	records := w.log.lines("its gate holds")
-	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients called within 7 days, with 90 calls on the busiest day") {
-		t.Errorf("got %v within an hour, want one record that says why", records)
-	}
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	if n := len(w.log.lines("its gate holds")); n != 2 {
-		t.Errorf("got %d records after an hour, want 2", n)
-	}
-
-	// Calls alone hold it too.
-	w.usage.clients.Store(1)
-	w.usage.calls.Store(101)
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	if a := w.get("/v1/quote"); a.status != http.StatusOK {
-		t.Errorf("got %d with 101 calls a day, want service", a.status)
-	}
-
-	// Let go, it answers 410, and no request counts usage.
-	w.usage.calls.Store(100)
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	before := w.usage.asked.Load()
-	for range 20 {
-		if a := w.get("/v1/quote"); a.status != http.StatusGone {
-			t.Errorf("got %d with 100 calls a day, want 410", a.status)
-		}
-	}
-	if got := w.usage.asked.Load() - before; got != 0 {
-		t.Errorf("20 refusals counted usage %d times, want never", got)
-	}
-	if w.state("v1") != lifecycle.Retired {
-		t.Errorf("got state %s", w.state("v1"))
-	}
-}
-
-func TestGateOfNullLetsTheDateDecide(t *testing.T) {
-	for name, gate := range map[string]string{"null": `"gate": null`, "absent": ``} {
-		plan := strings.Replace(fullPlan, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, gate, 1)
-		plan = strings.Replace(plan, `"],
-         }`, `"]}`, 1)
-		w := newWorld(t, "2027-03-01T00:00:00Z", plan)
-		w.usage.clients.Store(1_000)
-		if a := w.get("/v1/quote"); a.status != http.StatusGone {
-			t.Errorf("%s: got %d, want 410", name, a.status)
-		}
-		if w.usage.asked.Load() != 0 {
-			t.Errorf("%s: usage was counted although no gate asks for it", name)
-		}
-	}
-}
-
-// Without the evidence of all its days, a gate holds and says what is missing.
-func TestGateWaitsForEvidence(t *testing.T) {
-	counts := incomplete("calls are counted only since 2027-05-01T00:00:00Z")
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
-	if a := w.get("/v1/quote"); a.status != http.StatusOK {
-		t.Errorf("got %d with nothing counted yet, want service", a.status)
-	}
-	if g := w.keeper.Snapshot().Versions[2].Gate; g.Why != "the evidence of 7 days is incomplete: calls are counted only since 2027-05-01T00:00:00Z" {
-		t.Errorf("got %+v", g)
-	}
-	counts.missing.Store(nil)
-	w.keeper.Poll()
-	if a := w.get("/v1/quote"); a.status != http.StatusGone {
-		t.Errorf("got %d with complete evidence of no use, want 410", a.status)
-	}
-}
-
-// Once a gate has let a sunset pass, neither calls nor a restart nor lost counts
-// bring the version back. Another sunset is another decision.
-func TestReleaseIsFinal(t *testing.T) {
-	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Fatalf("got %s without any use, want retired", got)
-	}
-	if g := w.keeper.Snapshot().Versions[2].Gate; g.Holds || !g.Released.Equal(at("2027-03-01T00:00:00Z")) {
-		t.Errorf("got %+v, want to see when it was released", g)
-	}
-	w.usage.clients.Store(1_000)
-	w.usage.missing.Store(new(string))
-	w.advance(time.Hour)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s after retries, want retired", got)
-	}
-	again := newWorld(t, "2027-03-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := again.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s after a restart, want retired", got)
-	}
-	moved := newWorld(t, "2027-05-01T00:00:00Z", strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"), func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := moved.state("v1"); got != lifecycle.Held {
-		t.Errorf("got %s with another sunset and many clients, want held", got)
-	}
-}
-
-// A release that cannot be recorded would not be final, so the gate holds.
-func TestReleaseThatCannotBeRecorded(t *testing.T) {
-	counts := &usage{}
-	away := errors.New("the database is away")
-	counts.broken.Store(&away)
-	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
-	if g := w.keeper.Snapshot().Versions[2]; g.Stage != lifecycle.Held || !strings.Contains(g.Gate.Why, "the database is away") {
-		t.Errorf("got %+v %+v, want held with the reason", g, g.Gate)
-	}
-	counts.broken.Store(nil)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s once it can be recorded, want retired", got)
-	}
-}
-
-// A plan that is refused releases nothing.
-func TestRefusedPlanReleasesNothing(t *testing.T) {
-	w := newWorld(t, "2027-03-01T00:00:00Z", nothingPlanned)
-	w.write(fullPlan)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Active {
-		t.Fatalf("got %s, want the plan refused", got)
-	}
-	if at, _ := w.usage.Released("v1", at("2027-03-01T00:00:00Z")); !at.IsZero() {
-		t.Errorf("the gate was released at %s by a plan that is not in force", at)
-	}
-}
-
 // The evidence is told which plan is in force.
-func TestUsageIsToldThePlan(t *testing.T) {
+func TestUsageIsToldThePlanInForce(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", nothingPlanned)
 	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || got == "" {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	w.write(fullPlan)
 	w.keeper.Poll()
-	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want {
-		t.Errorf("got %q after a change, want %q", got, want)
+	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || !slices.Equal(*w.usage.planned.Load(), []string{"v1"}) {
+		t.Errorf("got %q and %v after a change, want %q and v1", got, *w.usage.planned.Load(), want)
 	}
 }
 
@@ -320,7 +166,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestRunLooksByItself(t *testing.T) {
+func TestRunPollsTheFile(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", nothingPlanned)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -338,7 +184,7 @@ func TestRunLooksByItself(t *testing.T) {
 }
 
 // Requests, polls and reports at once, for the race detector.
-func TestAllAtOnce(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -357,23 +203,6 @@ func TestAllAtOnce(t *testing.T) {
 	wg.Wait()
 	if w.state("v1") != lifecycle.Retired {
 		t.Errorf("got %s", w.state("v1"))
-	}
-}
-
-// TestAHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
-// take effect.
-func TestAHeldVersionRehearsesWithoutADate(t *testing.T) {
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = incomplete("calls are missing") })
-	if got := w.state("v1"); got != lifecycle.Held {
-		t.Fatalf("got %s, want held", got)
-	}
-	for rehearsal, want := range map[string]string{
-		"retired":  "Version v1 was retired; use ",
-		"brownout": "Version v1 is switched off for a while, until 2027-05-01T00:15:00Z, and for good once few enough clients are left; use ",
-	} {
-		if a := w.get("/v1/quote", "API-Rehearse", rehearsal); a.status != http.StatusGone || !strings.Contains(a.body, want) {
-			t.Errorf("%s: got %d %s, want %q", rehearsal, a.status, a.body, want)
-		}
 	}
 }
 
@@ -431,9 +260,9 @@ func TestAbruptPlansAreRefused(t *testing.T) {
 	}
 }
 
-// TestAStartTakesAnyPlan, with a warning: what was retired last month stays
+// TestStartTakesAnAbruptPlan, with a warning: what was retired last month stays
 // retired.
-func TestAStartTakesAnyPlan(t *testing.T) {
+func TestStartTakesAnAbruptPlan(t *testing.T) {
 	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2026-03-01T00:00:00Z"`))
 	if got := w.state("v1"); got != lifecycle.Retired {
 		t.Errorf("got stage %s", got)
@@ -443,7 +272,7 @@ func TestAStartTakesAnyPlan(t *testing.T) {
 	}
 }
 
-func TestChangesAreLogged(t *testing.T) {
+func TestPlanChangesAreLogged(t *testing.T) {
 	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2027-03-01T00:00:00Z"`))
 	from := w.keeper.Document().Plan
 	w.reload(planOf(`"sunset": "2027-04-01T00:00:00Z", "gate": {"maxClients": 5, "maxCallsPerDay": 9}`))

@@ -46,6 +46,9 @@ type usage struct {
 	clients, calls, asked atomic.Int64
 	missing               atomic.Pointer[string]
 	broken                atomic.Pointer[error] // what reading and recording releases fails with
+	refuses               atomic.Pointer[error] // what recording a release fails with
+	waiting               atomic.Pointer[[]string]
+	slow                  atomic.Pointer[chan struct{}] // closed when a slow database answers
 	releases              sync.Map
 	plan                  atomic.Pointer[string]
 	planned               atomic.Pointer[[]string]
@@ -64,6 +67,9 @@ func (u *usage) Evidence(version string, days int) lifecycle.Evidence {
 		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}
 	}
 	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load())}
+	if names := u.waiting.Load(); names != nil {
+		e.Waiting, e.WaitingCount = (*names)[:min(10, len(*names))], len(*names)
+	}
 	if why := u.missing.Load(); why != nil {
 		e.Missing = *why
 	}
@@ -78,12 +84,18 @@ func (u *usage) fails() error {
 }
 
 func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {
+	if slow := u.slow.Load(); slow != nil {
+		<-*slow
+	}
 	at, _ := u.releases.Load(version + stamp(sunset))
 	released, _ := at.(time.Time)
 	return released, u.fails()
 }
 
 func (u *usage) Release(version string, sunset time.Time) error {
+	if err := u.refuses.Load(); err != nil {
+		return *err
+	}
 	if err := u.fails(); err != nil {
 		return err
 	}

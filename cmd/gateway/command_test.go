@@ -86,13 +86,13 @@ func TestHealthAsksTheServiceOfThisMachine(t *testing.T) {
 	base, _, stop := start(t, map[string]string{})
 	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
 	var out bytes.Buffer
-	if err := execute(t.Context(), invocation{[]string{"health"}, env, &out, io.Discard}); err != nil || out.String() != "ok\n" {
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err != nil || out.String() != "ok\n" {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := execute(t.Context(), invocation{[]string{"health"}, env, &out, io.Discard}); err == nil {
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err == nil {
 		t.Error("a service that has ended is healthy")
 	}
 }

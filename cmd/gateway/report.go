@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -65,9 +64,10 @@ func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte,
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, versions, reader, facts.Now); err != nil {
 		return nil, err
 	}
-	if facts.Report, err = reader.Report(ctx, usage.Query{Per: math.MaxInt32}); err != nil {
+	if facts.Report, err = reader.Report(ctx, usage.Query{Old: "yes", Per: page.FileClients}); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
+	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
 	return page.File(facts)
 }
 

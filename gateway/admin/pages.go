@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,9 +9,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/web"
 )
-
-// everyone is a query for all clients on one page.
-const everyone = math.MaxInt32
 
 // addPages adds the pages beside the overview, which is at the root.
 func (h *handler) addPages() {
@@ -34,7 +30,8 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.facts(r, usage.Query{Per: everyone})
+	facts := h.facts(r, usage.Query{Old: "yes", Per: page.OverviewClients})
+	facts.CountNext(func(q usage.Query) (usage.Report, error) { return h.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
@@ -57,7 +54,7 @@ func (h *handler) facts(r *http.Request, q usage.Query) page.Facts {
 }
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
-	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	query, err := h.query(r)
 	if err != nil {
 		h.problem(w, http.StatusBadRequest, "This cannot be shown", err.Error())
 		return
@@ -75,7 +72,7 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 		h.problem(w, http.StatusBadRequest, "Which client?", "The address of this page ends in ?client= and the client's name.")
 		return
 	}
-	facts := h.facts(r, usage.Query{Client: name, Per: everyone})
+	facts := h.facts(r, usage.Query{Client: name})
 	switch {
 	case facts.Missing != "":
 		h.unavailable(w, facts)

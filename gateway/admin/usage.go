@@ -1,41 +1,63 @@
 package admin
 
 import (
-	"math"
 	"net/http"
+	"time"
 
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
-// report reads a report. It answers 400 to a wrong query, and 503 while the counts
-// cannot be read.
-func (h *handler) report(w http.ResponseWriter, r *http.Request, change func(*usage.Query)) (report usage.Report, ok bool) {
+// query reads which clients a request asks for. A window is one of the plan in force.
+func (h *handler) query(r *http.Request) (usage.Query, error) {
 	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	if err == nil && query.Window != "" && h.Plan != nil {
+		err = query.Choose(h.Plan().Plan)
+	}
+	return query, err
+}
+
+// usage answers 400 to a wrong query, and 503 while the counts cannot be read.
+func (h *handler) usage(w http.ResponseWriter, r *http.Request) {
+	query, err := h.query(r)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
-		return report, false
-	}
-	change(&query)
-	if report, err = h.Usage.Report(r.Context(), query); err != nil {
-		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
-		return report, false
-	}
-	return report, true
-}
-
-func (h *handler) usage(w http.ResponseWriter, r *http.Request) {
-	if report, ok := h.report(w, r, func(*usage.Query) {}); ok {
-		reply(w, http.StatusOK, report)
-	}
-}
-
-// usageCSV puts all clients on one page.
-func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
-	report, ok := h.report(w, r, func(q *usage.Query) { q.Page, q.Per = 1, math.MaxInt32 })
-	if !ok {
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	w.Header().Set("Content-Disposition", `attachment; filename="usage-`+report.At.Format("2006-01-02")+`.csv"`)
-	_ = report.WriteCSV(w) // an error here means that the client has left
+	report, err := h.Usage.Report(r.Context(), query)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+		return
+	}
+	reply(w, http.StatusOK, report)
+}
+
+// usageCSV sends all clients, as they are read.
+func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
+	query, err := h.query(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	out := &attachment{ResponseWriter: w}
+	if err := h.Usage.WriteCSV(r.Context(), query, out); err != nil && !out.begun {
+		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+	} else if err != nil {
+		h.Log.Warn("admin: a table of clients ends early", "error", err)
+		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
+	}
+}
+
+// attachment sets the headers of a file when its first bytes are written.
+type attachment struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *attachment) Write(p []byte) (int, error) {
+	if !a.begun {
+		a.begun = true
+		a.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+		a.Header().Set("Content-Disposition", `attachment; filename="usage-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
+	}
+	return a.ResponseWriter.Write(p)
 }

@@ -36,7 +36,7 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 
 // Exempts reports whether the plan spares a caller in the brownouts of a version.
 func (k *Keeper) Exempts(name string, c caller.Caller) bool {
-	return k.inForce.Load().plan.Versions[name].Exempts(c)
+	return k.inForce.Load().plan.Versions[name].Exempts(Calling(name, c))
 }
 
 func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
@@ -44,7 +44,7 @@ func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
 	case Retired:
 		return v.retired(now)
 	case BrowningOut:
-		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(v.name, b.Share, c) {
+		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(b, Calling(v.name, c)) {
 			return v.brownout(now, b.To)
 		}
 	}

@@ -47,7 +47,7 @@ func TestExemptByName(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"Acme": false, "Other": true} {
 		c := caller.Caller{Origin: "https://same.example", Known: &caller.Client{Name: name}}
-		if got := plan.Versions["v1"].Hits("v1", 1, c); got != want {
+		if got := plan.Versions["v1"].Hits(lifecycle.Brownout{Share: 1}, lifecycle.Calling("v1", c)); got != want {
 			t.Errorf("%s: refused %v, want %v", name, got, want)
 		}
 	}

@@ -15,10 +15,12 @@ type Usage interface {
 	// Released returns when the gate of a version let a sunset pass, and the zero
 	// time if it has not.
 	Released(version string, sunset time.Time) (time.Time, error)
-	// Release records that the gate of a version lets a sunset pass.
+	// Release records that the gate of a version lets a sunset pass. It refuses if
+	// the clocks that decide about it are apart.
 	Release(version string, sunset time.Time) error
-	// Follow is told the hash of the plan whenever one comes into force.
-	Follow(plan string)
+	// Follow is told the hash of the plan whenever one comes into force, and which
+	// versions have a line in it.
+	Follow(hash string, planned []string)
 }
 
 // Evidence is the use of a version within some days: of calls that were served and
@@ -28,6 +30,11 @@ type Evidence struct {
 	Clients int    // distinct, in all these days
 	Calls   int    // on the busiest day
 	Missing string // why more clients or calls are possible; empty if the numbers are complete
+
+	// Waiting are clients of the last 90 days that have not moved and did not call
+	// within these days: at most ten names, and how many there are.
+	Waiting      []string
+	WaitingCount int
 }
 
 const (

@@ -15,7 +15,7 @@ type Counts interface {
 type readOnly struct{ Counts }
 
 func (readOnly) Release(string, time.Time) error { return nil }
-func (readOnly) Follow(string)                   {}
+func (readOnly) Follow(string, []string)         {}
 
 // Inspect describes a plan as a Keeper would, without putting it in force: no gate
 // lets a sunset pass because of it. Without a file every version is active.

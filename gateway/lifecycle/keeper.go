@@ -177,7 +177,7 @@ func (k *Keeper) enforce(c planInForce) {
 		c.versions = append(c.versions, v)
 	}
 	k.inForce.Store(&c)
-	k.options.Usage.Follow(hashOf(c.text))
+	k.options.Usage.Follow(hashOf(c.text), slices.Sorted(maps.Keys(c.plan.Versions)))
 	for _, v := range c.versions {
 		k.logStage(v, now)
 	}

@@ -96,18 +96,53 @@ func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 	return Brownout{}, false
 }
 
-// Hits reports whether a brownout of a version refuses the caller.
+// Subject is a client as a window sees it: one that calls now, or one that was
+// recorded.
+type Subject struct {
+	version string // that it calls now; empty for one that was recorded
+	caller  caller.Caller
+
+	// Of a recorded client: its place in the order of the version, and whether the
+	// plan in force spared it at its last call.
+	name     string
+	position float64
+	exempt   bool
+}
+
+// Calling is a caller of a version, now.
+func Calling(version string, c caller.Caller) Subject {
+	return Subject{version: version, caller: c}
+}
+
+// Recorded is a client that was recorded under a name.
+func Recorded(name string, position float64, exempt bool) Subject {
+	return Subject{position: position, name: name, exempt: exempt}
+}
+
+// Hits reports whether a brownout refuses a client.
 //
 // Every version has one fixed order of clients, the same on every instance and
 // in every window. A share takes clients from the start of that order. So a
 // client is refused for a whole window or not at all, and a larger share refuses
 // the same clients as a smaller one, and more.
-func (s *Schedule) Hits(version string, share float64, c caller.Caller) bool {
-	return !s.Exempts(c) && c.Identity().Position(version) < share
+func (s *Schedule) Hits(b Brownout, who Subject) bool {
+	if s.Exempts(who) {
+		return false
+	}
+	if who.version != "" {
+		return who.caller.Identity().Position(who.version) < b.Share
+	}
+	return who.position < b.Share
 }
 
-// Exempts reports whether the schedule spares the caller in brownouts. A nil
-// schedule spares nobody.
-func (s *Schedule) Exempts(c caller.Caller) bool {
-	return s != nil && slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool { return p.Matches(c) })
+// Exempts reports whether the schedule spares a client in brownouts. A nil schedule
+// spares nobody. Where the name of a recorded client does not tell whether an
+// exemption is its own, it counts what the plan in force did when it last called.
+func (s *Schedule) Exempts(who Subject) bool {
+	return s != nil && slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool {
+		if who.version != "" {
+			return p.Matches(who.caller)
+		}
+		return p.Names(who.name) || who.exempt && !p.Decides(who.name)
+	})
 }

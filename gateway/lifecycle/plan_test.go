@@ -252,10 +252,10 @@ func TestShareOnlyAdds(t *testing.T) {
 		version := rapid.SampledFrom(served).Draw(t, "version")
 		small := rapid.Float64Range(0, 1).Draw(t, "small")
 		large := rapid.Float64Range(small, 1).Draw(t, "large")
-		if s.Hits(version, small, c) && !s.Hits(version, large, c) {
+		if s.Hits(lifecycle.Brownout{Share: small}, lifecycle.Calling(version, c)) && !s.Hits(lifecycle.Brownout{Share: large}, lifecycle.Calling(version, c)) {
 			t.Errorf("%v is in the share of %v and not in that of %v", c, small, large)
 		}
-		if s.Hits(version, 0, c) || !s.Hits(version, 1, c) {
+		if s.Hits(lifecycle.Brownout{}, lifecycle.Calling(version, c)) || !s.Hits(lifecycle.Brownout{Share: 1}, lifecycle.Calling(version, c)) {
 			t.Errorf("%v: a share of 0 must hit nobody and one of 1 everybody", c)
 		}
 	})
@@ -267,7 +267,7 @@ func TestShareIsAsStated(t *testing.T) {
 	for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.99} {
 		hit := 0
 		for i := range clients {
-			if s.Hits("v1", share, callerNumber(i)) {
+			if s.Hits(lifecycle.Brownout{Share: share}, lifecycle.Calling("v1", callerNumber(i))) {
 				hit++
 			}
 		}

@@ -90,7 +90,7 @@ func (u *usage) Release(version string, sunset time.Time) error {
 	return nil
 }
 
-func (u *usage) Follow(plan string) { u.plan.Store(&plan) }
+func (u *usage) Follow(plan string, _ []string) { u.plan.Store(&plan) }
 
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 

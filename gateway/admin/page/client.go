@@ -31,7 +31,7 @@ func Client(f Facts) ([]byte, error) {
 		c := &f.Report.Clients[i]
 		v := clientVersion{clientRow: f.clientRow(c), Chart: f.clientChart(c)}
 		for _, found := range c.Findings {
-			v.Findings = append(v.Findings, sentence(found, c.Version, f.current()))
+			v.Findings = append(v.Findings, found.Sentence(c.Version, f.current()))
 		}
 		for i := len(c.Days) - 1; i >= 0; i-- {
 			v.Days = append(v.Days, c.Days[i])

@@ -13,6 +13,11 @@ const (
 	overviewClients = 20
 	fileHeat        = 200
 	fileClients     = 1000
+
+	// OverviewClients and FileClients are how many clients the overview and the file
+	// show at most: a report for them needs no more.
+	OverviewClients = max(overviewHeat, overviewClients)
+	FileClients     = max(fileHeat, fileClients)
 )
 
 // clientRow is a row of the table of clients.
@@ -28,13 +33,8 @@ type clientRow struct {
 func (f *Facts) clientRow(c *usage.Client) clientRow {
 	row := clientRow{Client: c, Path: clientPath(c.Client), Window: f.inNext(c)}
 	worst := c.Finding()
-	for _, found := range c.Findings {
-		if found.Outcome != worst {
-			continue
-		}
-		if row.Reason == "" {
-			row.Reason = finding(found)
-		}
+	if len(c.Findings) > 0 {
+		row.Reason = c.Findings[0].Short()
 	}
 	row.More = max(0, len(c.Findings)-1)
 	row.Bad = worst == event.Refused || worst == event.DifferentMoney
@@ -43,13 +43,14 @@ func (f *Facts) clientRow(c *usage.Client) clientRow {
 
 // inNext says whether the open or next window of a client's version refuses it.
 func (f *Facts) inNext(c *usage.Client) string {
-	b, ok := f.schedule(c.Version).NextBrownout(f.Now)
+	s := f.schedule(c.Version)
+	b, ok := s.NextBrownout(f.Now)
 	switch {
 	case !ok:
 		return "no window"
-	case c.Exempt:
+	case s.Exempts(c.Subject()):
 		return "no, exempt"
-	case inShare(c, b):
+	case s.Hits(b, c.Subject()):
 		return "yes"
 	}
 	return "no"
@@ -62,21 +63,12 @@ func (f *Facts) clientRows(clients []*usage.Client) (rows []clientRow) {
 	return rows
 }
 
-// left are the clients of old versions, those that have to move; if there are none,
-// all clients.
-func (f *Facts) left() (clients []*usage.Client, old bool) {
-	for i := range f.Report.Clients {
-		if c := &f.Report.Clients[i]; c.Version != f.current() {
-			clients = append(clients, c)
-		}
-	}
-	if clients != nil {
-		return clients, true
-	}
+// left are the clients of the report.
+func (f *Facts) left() (clients []*usage.Client) {
 	for i := range f.Report.Clients {
 		clients = append(clients, &f.Report.Clients[i])
 	}
-	return clients, false
+	return clients
 }
 
 // overview is the first page, and the file.
@@ -92,26 +84,21 @@ type overview struct {
 	Columns     []column
 	Left        int    // rows of clients, of which Heat and Clients show the first
 	Callers     int    // how many clients they are: one may call several versions
-	Old         bool   // they call old versions
 	Current     string // the version that they should move to
 }
 
 func newOverview(f *Facts, heat, clients int) overview {
-	left, old := f.left()
-	callers := map[string]bool{}
-	for _, c := range left {
-		callers[c.Client] = true
-	}
+	left := f.left()
 	return overview{
 		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
 		Plan: f.planView(), Versions: f.versions(), Comparisons: f.comparisons(), Axis: heatAxis(f.Now),
 		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
-		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
+		Columns: f.columns(usage.Query{}, true), Left: f.Report.Matching, Callers: f.Report.Distinct, Current: f.current(),
 	}
 }
 
 // Overview shows the versions, and the clients that have to move. The report must
-// have all clients.
+// have the first clients of old versions.
 func Overview(f Facts) ([]byte, error) {
 	return render("overview.html", newOverview(&f, overviewHeat, overviewClients))
 }
@@ -216,10 +203,7 @@ type clientsPage struct {
 
 // Clients shows the page of clients that a query has given.
 func Clients(f Facts, q usage.Query) ([]byte, error) {
-	var clients []*usage.Client
-	for i := range f.Report.Clients {
-		clients = append(clients, &f.Report.Clients[i])
-	}
+	clients := f.left()
 	turn := func(page int) string {
 		if page < 1 || page > f.Report.Pages {
 			return ""

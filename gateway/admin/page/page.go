@@ -32,6 +32,28 @@ type Facts struct {
 	Report  usage.Report
 	Missing string // why there is no report; empty if there is one
 	Now     time.Time
+
+	next map[string]tallied // by version: who is in the share of its next window
+}
+
+// CountNext counts the clients that have not moved and that the next window of their
+// version refuses.
+func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
+	f.next = map[string]tallied{}
+	for _, v := range f.Plan.Versions {
+		b, coming := f.schedule(v.Version).NextBrownout(f.Now)
+		if !coming {
+			continue
+		}
+		q := usage.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
+		if q.Choose(f.Plan.Plan) != nil {
+			continue
+		}
+		if found, err := read(q); err == nil {
+			q.Per = 0
+			f.next[v.Version] = tallied{found.Matching, "in the share of the next window", clientsPath(q)}
+		}
+	}
 }
 
 var (

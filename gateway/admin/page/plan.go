@@ -153,47 +153,26 @@ func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
 
 // tally groups the clients of an old version.
 func (f *Facts) tally(version string) []tallied {
-	if version == f.current() {
-		return nil
-	}
-	var all, moved, share int
-	found := map[event.Outcome]int{}
-	next, coming := f.schedule(version).NextBrownout(f.Now)
-	for i := range f.Report.Clients {
-		c := &f.Report.Clients[i]
-		if c.Version != version {
-			continue
-		}
-		all++
-		if !c.Moved.IsZero() {
-			moved++
-			continue // what stopped it no longer does
-		}
-		found[c.Finding()]++
-		if coming && inShare(c, next) {
-			share++
-		}
-	}
-	if all == 0 {
+	g := f.usage(version).Groups
+	if version == f.current() || g.Clients == 0 {
 		return nil
 	}
 	path := "/clients?version=" + version
+	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
 	groups := []tallied{
-		{all, "called within 90 days", path},
-		{moved, "moved to " + f.current(), ""},
-		{all - moved, "still to move", ""},
-		{found[event.Refused], "that " + f.current() + " would refuse", path + "&finding=" + string(event.Refused)},
-		{found[event.DifferentMoney], "with different money", path + "&finding=" + string(event.DifferentMoney)},
-		{found[event.SameMoney], "with only a new shape", path + "&finding=" + string(event.SameMoney)},
+		{g.Clients, "called within 90 days", path},
+		{g.Moved, "moved to " + f.current(), path + "&moved=yes"},
+		{g.Clients - g.Moved, "still to move", path + "&moved=no"},
+		{g.Refused, "that " + f.current() + " would refuse", finding(event.Refused)},
+		{g.Different, "with different money", finding(event.DifferentMoney)},
+		{g.Same, "with only a new shape", finding(event.SameMoney)},
+		{g.Uncompared, "of which no call was compared", finding("none")},
 	}
-	if coming {
-		groups = append(groups, tallied{share, "in the share of the next window", path + "&sort=position"})
+	if next, coming := f.next[version]; coming {
+		groups = append(groups, next)
 	}
 	return groups
 }
-
-// inShare reports whether a window refuses a client.
-func inShare(c *usage.Client, b lifecycle.Brownout) bool { return !c.Exempt && c.Position < b.Share }
 
 // steps lists what happens to a version, in order.
 func steps(s *lifecycle.Schedule, now time.Time) (all []step) {

@@ -112,7 +112,10 @@ type whatIfPage struct {
 	Notes    []string
 }
 
-type named struct{ Name, Path string }
+type named struct {
+	Name, Path string
+	Moved      bool
+}
 
 // planned is a window or a sunset that is in the plan already.
 type planned struct {
@@ -156,10 +159,12 @@ func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usag
 	if p.Window == nil {
 		return
 	}
-	for _, name := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
-		p.Names = append(p.Names, named{name, clientPath(name)})
+	for _, c := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
+		p.Names = append(p.Names, named{c.Client, clientPath(c.Client), c.Moved})
 	}
-	p.More = p.Window.Clients - len(p.Names)
+	if p.Window.Clients != nil {
+		p.More = *p.Window.Clients - len(p.Names)
+	}
 	text, err := json.Marshal(window)
 	if err == nil {
 		p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))

@@ -44,7 +44,7 @@ var layers = map[string][]string{
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/guard", "shared/words"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc"},
 	"gateway/metrics":   {"gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
-	"gateway/admin":     {"gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/guard", "shared/web", "shared/words"},
+	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/guard", "shared/web", "shared/words"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},

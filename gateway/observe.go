@@ -45,7 +45,7 @@ func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.Route) {
 	t.query = wire.ParseQuery(r.URL.RawQuery)
 	integrator, _ := t.query.Integrator() // an invalid one counts as none here; the version refuses it
-	t.event.Version, t.event.Route, t.event.Quotes = m.Name, route.Path, route.Quotes
+	t.event.Version, t.event.Route, t.event.Quotes, t.event.Free = m.Name, route.Path, route.Quotes, route.Free
 	t.event.Rehearsal = lifecycle.Rehearsing(r)
 	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)
 	t.unknownKey = !g.clients.Recognise(&t.event.Caller, r.Header)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,9 +55,10 @@ func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte,
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
 		return nil, err
 	}
-	if facts.Report, err = reader.Report(ctx, usage.Query{Per: math.MaxInt32}); err != nil {
+	if facts.Report, err = reader.Report(ctx, usage.Query{Old: "yes", Per: admin.FileClients}); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
+	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
 	return admin.File(facts)
 }
 

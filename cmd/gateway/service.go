@@ -109,7 +109,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
 		Limiter:    limiter.Stats,
-		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes, UsagePlans: recorder.Plans, ClientsBad: s.clients.Refused,
+		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes, UsagePlans: recorder.Plans, UsageSize: recorder.Size, ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}

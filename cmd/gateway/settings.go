@@ -18,11 +18,10 @@ import (
 
 // setting describes one environment variable of the service.
 type setting struct {
-	name      string
-	standard  string // its default as text, empty if it has none
-	typ       reflect.Type
-	secret    bool // its value is never shown
-	withdrawn bool // it is known only to be refused
+	name     string
+	standard string // its default as text, empty if it has none
+	typ      reflect.Type
+	secret   bool // its value is never shown
 }
 
 // settings lists every variable: those in the env tags of config, and one for
@@ -37,8 +36,7 @@ func settingsOf(t reflect.Type) (all []setting) {
 		case tagged:
 			name, options, _ := strings.Cut(tag, ",")
 			_, standard, _ := strings.Cut(options, "default=")
-			kind := field.Tag.Get("setting")
-			all = append(all, setting{name: name, standard: standard, typ: field.Type, secret: kind == "secret", withdrawn: kind == "withdrawn"})
+			all = append(all, setting{name: name, standard: standard, typ: field.Type, secret: field.Tag.Get("setting") == "secret"})
 		case field.Type == reflect.TypeFor[rpc.Config]():
 			for _, n := range chain.Networks() {
 				all = append(all, setting{name: rpc.VariablePrefix + n.ID.String(), typ: reflect.TypeFor[string](), secret: true})
@@ -128,12 +126,9 @@ func showSettings(env environment) (all []shown) {
 		if !set {
 			text, from = s.standard, "default"
 		}
-		switch {
-		case s.withdrawn && !set:
-			continue
-		case s.secret && text != "":
+		if s.secret && text != "" {
 			text = "[hidden]"
-		default:
+		} else {
 			text = printable(text)
 		}
 		all = append(all, shown{s.name, text, from})

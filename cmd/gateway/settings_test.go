@@ -94,7 +94,7 @@ func TestWhatMayHoldASecretIsHidden(t *testing.T) {
 func TestPrintSettings(t *testing.T) {
 	env := environment{
 		"LISTEN_ADDR": ":1", "RATE_LIMIT": "", "REDIS_PREFIX": "", "LEGACY_HOSTS": "a.example, b.example", "DRAIN_DELAY": "soon", "LOG_FORMAT": "\x1b[31m",
-		"ADMIN_TOKEN": "hunter2", "USAGE_KEY": "hunter2", "USAGE_DB": "hunter2", "REDIS_URL": "hunter2", "ISSUER_FEE_URL": "hunter2", "RPC_URLS_1": "hunter2",
+		"ADMIN_TOKEN": "hunter2", "USAGE_DB": "hunter2", "REDIS_URL": "hunter2", "ISSUER_FEE_URL": "hunter2", "RPC_URLS_1": "hunter2",
 		"OTHER": "hunter2",
 	}
 	var out bytes.Buffer
@@ -110,9 +110,8 @@ func TestPrintSettings(t *testing.T) {
 		"VARIABLE": "VALUE FROM", "LISTEN_ADDR": ":1 environment", "ADMIN_ADDR": "127.0.0.1:9090 default",
 		"RATE_LIMIT": "30 default", "REDIS_PREFIX": `"" environment`, "LEGACY_HOSTS": `"a.example, b.example" environment`,
 		"DRAIN_DELAY": "soon environment", "LOG_FORMAT": `"\x1b[31m" environment`, "DEPLOYMENT_FILE": `"" default`,
-		"ADMIN_TOKEN": "[hidden] environment", "USAGE_KEY": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
+		"ADMIN_TOKEN": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
 		"ISSUER_FEE_URL": "[hidden] environment", "RPC_URLS_1": "[hidden] environment", "RPC_URLS_369": `"" default`,
-		"USAGE_FILE": "", // withdrawn
 	} {
 		if rows[name] != want {
 			t.Errorf("%s: got %q, want %q", name, rows[name], want)
@@ -121,7 +120,7 @@ func TestPrintSettings(t *testing.T) {
 	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "OTHER") {
 		t.Errorf("it shows too much:\n%s", out.String())
 	}
-	if rows := strings.Count(out.String(), "\n"); rows != len(settings()) { // a heading, and all but USAGE_FILE
+	if rows := strings.Count(out.String(), "\n"); rows != len(settings())+1 { // and a heading
 		t.Errorf("got %d lines for %d settings", rows, len(settings()))
 	}
 }
@@ -130,7 +129,7 @@ func TestPrintSettings(t *testing.T) {
 func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 	env := environment{
 		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "INTEGRATOR_CACHE_TTL": "30", "RATE_LIMIT": "many", "MAX_CONNECTIONS": "99999999999999999999", "INTEGRATOR_CACHE_SIZE": "4k",
-		"LOG_LEVEL": "loud", "USAGE_FILE": "/old", "USAGE_KEY": "hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
+		"LOG_LEVEL": "loud", "USAGE_DB": "mysql://hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
 	}
 	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
@@ -148,8 +147,7 @@ func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 		`MAX_CONNECTIONS: "99999999999999999999" is not a whole number, or is too large`,
 		`INTEGRATOR_CACHE_SIZE: "4k" is not a whole number`,
 		`LOG_LEVEL: "loud" is not debug`,
-		"USAGE_FILE: counts are kept in USAGE_DB now",
-		"USAGE_KEY: is shorter than",
+		"USAGE_DB: is neither postgres://",
 		"RPC_URLS_1: entry 1 does not begin with",
 	} {
 		i := slices.IndexFunc(got, func(line string) bool { return strings.HasPrefix(line, want) })

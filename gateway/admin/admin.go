@@ -22,6 +22,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -60,6 +61,8 @@ type Options struct {
 // Reporter reads who calls which version, and predicts what a plan would do.
 type Reporter interface {
 	Report(context.Context, usage.Query) (usage.Report, error)
+	WriteCSV(context.Context, usage.Query, io.Writer) error
+	Traffic(context.Context, usage.Query, string) ([]usage.Traffic, error)
 	Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error)
 }
 
@@ -86,7 +89,7 @@ func Handler(o Options) http.Handler {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version; parameters: version, finding, software, client, known, sort, page, per", h.usageJSON)
+		h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.usageJSON)
 		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.usageCSV)
 	}
 	if o.Lifecycle != nil {

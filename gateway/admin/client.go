@@ -17,7 +17,7 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 		h.problem(w, http.StatusBadRequest, "Which client?", "The address of this page ends in ?client= and the client's name.")
 		return
 	}
-	facts := h.facts(r, usage.Query{Client: name, Per: everyone})
+	facts := h.facts(r, usage.Query{Client: name})
 	switch {
 	case facts.Missing != "":
 		h.unavailable(w, facts)
@@ -57,7 +57,7 @@ func showClient(f Facts) ([]byte, error) {
 		c := &f.Report.Clients[i]
 		v := clientVersion{clientRow: f.clientRow(c), Chart: f.clientChart(c), Old: f.old(c.Version)}
 		for _, found := range c.Findings {
-			v.Findings = append(v.Findings, sentence(found, c.Version, f.current()))
+			v.Findings = append(v.Findings, found.Sentence(c.Version, f.current()))
 		}
 		for i := len(c.Days) - 1; i >= 0; i-- {
 			v.Days = append(v.Days, c.Days[i])

@@ -1,59 +1,88 @@
 package admin
 
 import (
-	"math"
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
-	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	query, err := h.query(r)
 	if err != nil {
 		h.problem(w, http.StatusBadRequest, "This cannot be shown", err.Error())
 		return
 	}
-	if facts := h.facts(r, query); facts.Missing != "" {
-		h.unavailable(w, facts)
-	} else {
-		h.send(w, http.StatusOK)(showClients(facts, query))
-	}
-}
-
-// report reads a report. It answers 400 to a wrong query, and 503 while the counts
-// cannot be read.
-func (h *handler) report(w http.ResponseWriter, r *http.Request, change func(*usage.Query)) (report usage.Report, ok bool) {
-	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	facts := h.facts(r, query)
+	traffic, err := h.readTraffic(r.Context(), query)
 	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return report, false
+		facts.Missing = err.Error()
 	}
-	change(&query)
-	if report, err = h.Usage.Report(r.Context(), query); err != nil {
-		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
-		return report, false
-	}
-	return report, true
-}
-
-func (h *handler) usageJSON(w http.ResponseWriter, r *http.Request) {
-	if report, ok := h.report(w, r, func(*usage.Query) {}); ok {
-		reply(w, http.StatusOK, report)
-	}
-}
-
-// usageCSV puts all clients on one page.
-func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
-	report, ok := h.report(w, r, func(q *usage.Query) { q.Page, q.Per = 1, math.MaxInt32 })
-	if !ok {
+	if facts.Missing != "" {
+		h.unavailable(w, facts)
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
-	w.Header().Set("Content-Disposition", `attachment; filename="usage-`+report.At.Format("2006-01-02")+`.csv"`)
-	_ = report.WriteCSV(w) // an error here means that the client has left
+	h.send(w, http.StatusOK)(showClients(facts, query, traffic))
+}
+
+// query reads which clients a request asks for. A window is one of the plan in force.
+func (h *handler) query(r *http.Request) (usage.Query, error) {
+	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+	if err == nil && query.Window != "" && h.Plan != nil {
+		err = query.Choose(h.Plan().Plan)
+	}
+	return query, err
+}
+
+// usageJSON answers 400 to a wrong query, and 503 while the counts cannot be read.
+func (h *handler) usageJSON(w http.ResponseWriter, r *http.Request) {
+	query, err := h.query(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	report, err := h.Usage.Report(r.Context(), query)
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+		return
+	}
+	reply(w, http.StatusOK, report)
+}
+
+// usageCSV sends all clients, as they are read.
+func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
+	query, err := h.query(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	out := &attachment{ResponseWriter: w}
+	if err := h.Usage.WriteCSV(r.Context(), query, out); err != nil && !out.begun {
+		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+	} else if err != nil {
+		h.Log.Warn("admin: a table of clients ends early", "error", err)
+		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
+	}
+}
+
+// attachment sets the headers of a file when its first bytes are written.
+type attachment struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (a *attachment) Write(p []byte) (int, error) {
+	if !a.begun {
+		a.begun = true
+		a.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
+		a.Header().Set("Content-Disposition", `attachment; filename="usage-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
+	}
+	return a.ResponseWriter.Write(p)
 }
 
 // clientRow is a row of the table of clients.
@@ -69,13 +98,8 @@ type clientRow struct {
 func (f *Facts) clientRow(c *usage.Client) clientRow {
 	row := clientRow{Client: c, Path: clientPath(c.Client), Window: f.inNext(c)}
 	worst := c.Finding()
-	for _, found := range c.Findings {
-		if found.Outcome != worst {
-			continue
-		}
-		if row.Reason == "" {
-			row.Reason = finding(found)
-		}
+	if len(c.Findings) > 0 {
+		row.Reason = c.Findings[0].Short()
 	}
 	row.More = max(0, len(c.Findings)-1)
 	row.Bad = worst == event.Refused || worst == event.DifferentMoney
@@ -89,9 +113,9 @@ func (f *Facts) inNext(c *usage.Client) string {
 	switch {
 	case !ok:
 		return "no window"
-	case s.Exempts(subject(c)):
+	case s.Exempts(c.Subject()):
 		return "no, exempt"
-	case s.Hits(b, subject(c)):
+	case s.Hits(b, c.Subject()):
 		return "yes"
 	}
 	return "no"
@@ -169,6 +193,7 @@ func (f *Facts) filters(q usage.Query) []filter {
 		choose("Version", q.Version, func(q *usage.Query, v string) { q.Version = v }, versions...),
 		choose("Finding", string(q.Finding), func(q *usage.Query, v string) { q.Finding = event.Outcome(v) },
 			[2]string{string(event.Refused), "refused"}, [2]string{string(event.DifferentMoney), "different money"}, [2]string{string(event.SameMoney), "new shape only"}),
+		choose("Moved", q.Moved, func(q *usage.Query, v string) { q.Moved = v }, [2]string{"no", "not yet"}, [2]string{"yes", "yes"}),
 		choose("Known", q.Known, func(q *usage.Query, v string) { q.Known = v }, [2]string{"yes", "yes"}, [2]string{"no", "no"}),
 	}
 }
@@ -185,16 +210,48 @@ type clientsPage struct {
 	Clients        []clientRow
 	Previous, Next string
 	CSV, JSON      string
-	NoSoftware     string // the same without the filter by software
-	Usual          string // the same in the usual order
+	Others         []without
+	Traffic        []traffic
+}
+
+// without is a filter or an order in force, and the address of the same list without.
+type without struct{ Name, Value, Path, Text string }
+
+// traffic adds up clients by a trait that they share.
+type traffic struct {
+	Title string
+	Rows  []trafficRow
+}
+
+type trafficRow struct {
+	usage.Traffic
+	Path string
+}
+
+// readTraffic adds up the clients of a query by software, and integrators one by one.
+func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, error) {
+	q.Page, q.Per, q.Sort = 0, 0, ""
+	software, err := h.Usage.Traffic(ctx, q, "software")
+	if err != nil {
+		return nil, err
+	}
+	byIntegrator := q
+	byIntegrator.Kind = string(caller.Integrator)
+	integrators, err := h.Usage.Traffic(ctx, byIntegrator, "client")
+	all := []traffic{{Title: "By software"}, {Title: "By integrator"}}
+	for _, row := range software {
+		q.Software = row.Name
+		all[0].Rows = append(all[0].Rows, trafficRow{row, clientsPath(q)})
+	}
+	for _, row := range integrators {
+		all[1].Rows = append(all[1].Rows, trafficRow{row, clientPath(row.Name)})
+	}
+	return all, err
 }
 
 // showClients shows the page of clients that a query has given.
-func showClients(f Facts, q usage.Query) ([]byte, error) {
-	var clients []*usage.Client
-	for i := range f.Report.Clients {
-		clients = append(clients, &f.Report.Clients[i])
-	}
+func showClients(f Facts, q usage.Query, traffic []traffic) ([]byte, error) {
+	clients := f.clients()
 	turn := func(page int) string {
 		if page < 1 || page > f.Report.Pages {
 			return ""
@@ -203,11 +260,17 @@ func showClients(f Facts, q usage.Query) ([]byte, error) {
 		to.Page = page
 		return clientsPath(to)
 	}
-	without := func(change func(*usage.Query)) string {
-		to := q
-		to.Page = 0
-		change(&to)
-		return clientsPath(to)
+	var others []without
+	for _, in := range []struct {
+		name  string
+		value *string
+		text  string
+	}{{"Software", &q.Software, "any software"}, {"Kind", &q.Kind, "any kind"}, {"Refused by the window of", &q.Window, "any client"}, {"Of old versions only", &q.Old, "all versions"}, {"Order by", &q.Sort, "known clients first"}} {
+		if was, page := *in.value, q.Page; was != "" {
+			*in.value, q.Page = "", 0
+			others = append(others, without{in.name, was, clientsPath(q), in.text})
+			*in.value, q.Page = was, page
+		}
 	}
 	values := q.Values()
 	values.Del("page")
@@ -217,7 +280,7 @@ func showClients(f Facts, q usage.Query) ([]byte, error) {
 		frame: frame{Title: "Clients", Here: "/clients", At: f.Now.UTC()}, Facts: &f, Query: q,
 		Filters: f.filters(q), Columns: f.columns(q, false), Axis: heatAxis(f.Now), Heat: f.heatRows(clients), Clients: f.clientRows(clients),
 		Previous: turn(f.Report.Page - 1), Next: turn(f.Report.Page + 1), CSV: "/admin/usage.csv?" + data, JSON: "/admin/usage?" + data,
-		NoSoftware: without(func(q *usage.Query) { q.Software = "" }), Usual: without(func(q *usage.Query) { q.Sort = "" }),
+		Others: others, Traffic: traffic,
 	})
 }
 

@@ -3,12 +3,9 @@ package admin
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -65,7 +62,7 @@ func (f *Facts) dates(line func(string, ...any), c *usage.Client, s *lifecycle.S
 	}
 	var windows []string
 	for _, b := range s.Brownouts {
-		if b.To.After(f.Now) && s.Hits(b, subject(c)) {
+		if b.To.After(f.Now) && s.Hits(b, c.Subject()) {
 			windows = append(windows, fmt.Sprintf("  - %s, for %s", words.Moment(b.From), words.Length(b.To.Sub(b.From))))
 		}
 	}
@@ -82,39 +79,5 @@ func (f *Facts) changes(c *usage.Client, to string) (all []string) {
 	if all == nil {
 		all = append(all, fmt.Sprintf("Call %s instead of %s, and read the answer in its new shape.", to, c.Version))
 	}
-	said := map[string]bool{}
-	for _, found := range c.Findings {
-		if text := f.change(found, c, to); text != "" && !said[text] {
-			said[text] = true
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
-// change is what a finding asks of a client.
-func (f *Facts) change(found usage.FindingCount, c *usage.Client, to string) string {
-	calls := fmt.Sprintf("%s on %s", words.Count(found.Calls, "call", "calls"), lastDay(c, f.Now))
-	param := found.Param
-	switch {
-	case found.Outcome == event.SameMoney || found.Outcome == "":
-		return ""
-	case found.Outcome == event.DifferentMoney && param != "":
-		return fmt.Sprintf("Leave %s out if you do not want what it asks for: %s ignores it, and %s does not, so that the amount differs (%s).", param, c.Version, to, calls)
-	case found.Outcome == event.DifferentMoney:
-		return fmt.Sprintf("Compare the amounts: some of your calls get another quote from %s (%s).", to, calls)
-	case found.Code == fault.MissingParameter && param != "":
-		return fmt.Sprintf("Always send %s: %s answers without it, and %s refuses (%s).", param, c.Version, to, calls)
-	case param != "":
-		return fmt.Sprintf("Correct the value of %s: %s refuses what you send, with the code %s (%s).", param, to, found.Code, calls)
-	}
-	return fmt.Sprintf("Correct what %s refuses with the code %s (%s).", to, found.Code, calls)
-}
-
-// lastDay is the last day on which the client called.
-func lastDay(c *usage.Client, now time.Time) string {
-	if n := len(c.Days); n > 0 {
-		return c.Days[n-1].Day.String()
-	}
-	return now.UTC().Format(time.DateOnly)
+	return append(all, c.Steps(to)...)
 }

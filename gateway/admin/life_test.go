@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -59,7 +60,8 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		return usage.Contact{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
 	}
 	var err error
-	l.recorder, err = usage.New(t.Context(), usage.Config{}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
+	database := filepath.Join(t.TempDir(), "usage.db")
+	l.recorder, err = usage.New(t.Context(), usage.Config{DB: database}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +78,31 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		t.Fatal(err)
 	}
 	l.setTime(now) // the plan was in force long before
+	wasUp(t, database, now.AddDate(0, 0, -90), now)
+	if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil { // writes, so that the clock is believed
+		t.Fatal(err)
+	}
+	l.keeper.Poll()
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
 		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l
+}
+
+// wasUp makes a database look as if the service had been up from one time to another.
+func wasUp(t testing.TB, database string, from, to time.Time) {
+	t.Helper()
+	db, err := sql.Open("sqlite", database+"?_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `insert into usage_hours with recursive hours(began) as (select ?1 union all select began + 3600 from hours where began < ?2)
+		select began from hours where true on conflict (began) do nothing`, from.Truncate(time.Hour).Unix(), to.Unix()-3600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (l *life) time() time.Time     { return time.Unix(l.unix.Load(), 0).UTC() }

@@ -16,9 +16,6 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// everyone is a query for all clients on one page.
-const everyone = math.MaxInt32
-
 // root is the overview for browsers, and a list of the paths for everyone else.
 func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
@@ -26,7 +23,8 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.facts(r, usage.Query{Per: everyone})
+	facts := h.facts(r, usage.Query{Old: "yes", Per: overviewHeat})
+	facts.CountNext(func(q usage.Query) (usage.Report, error) { return h.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
@@ -38,24 +36,37 @@ const (
 	overviewHeat    = 30 // rows of the heat map on the overview
 	overviewClients = 20
 	fileHeat        = 200
-	fileClients     = 1000
+
+	// FileClients is how many clients a report for File needs.
+	FileClients = 1000
 )
 
-// left are the clients of old versions, those that have to move; if there are none,
-// all clients.
-func (f *Facts) left() (clients []*usage.Client, old bool) {
-	for i := range f.Report.Clients {
-		if c := &f.Report.Clients[i]; c.Version != f.current() {
-			clients = append(clients, c)
-		}
-	}
-	if clients != nil {
-		return clients, true
-	}
+// clients are those of the report.
+func (f *Facts) clients() (clients []*usage.Client) {
 	for i := range f.Report.Clients {
 		clients = append(clients, &f.Report.Clients[i])
 	}
-	return clients, false
+	return clients
+}
+
+// CountNext counts the clients that have not moved and that the next window of their
+// version refuses.
+func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
+	f.next = map[string]tallied{}
+	for _, v := range f.Plan.Versions {
+		b, coming := f.schedule(v.Version).NextBrownout(f.Now)
+		if !coming {
+			continue
+		}
+		q := usage.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
+		if q.Choose(f.Plan.Plan) != nil {
+			continue
+		}
+		if found, err := read(q); err == nil {
+			q.Per = 0
+			f.next[v.Version] = tallied{found.Matching, "in the next window, " + words.Moment(b.From), clientsPath(q)}
+		}
+	}
 }
 
 // overview is the first page, and the file.
@@ -76,28 +87,24 @@ type overview struct {
 }
 
 func newOverview(f *Facts, heat, clients int) overview {
-	left, old := f.left()
-	callers := map[string]bool{}
-	for _, c := range left {
-		callers[c.Client] = true
-	}
+	left := f.clients()
 	return overview{
 		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
 		Plan: f.planView(), Versions: f.versions(), Curves: f.curves(), Axis: heatAxis(f.Now),
 		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
-		Columns: f.columns(usage.Query{}, true), Left: len(left), Callers: len(callers), Old: old, Current: f.current(),
+		Columns: f.columns(usage.Query{}, true), Left: f.Report.Matching, Callers: f.Report.Distinct, Current: f.current(),
 	}
 }
 
 // showOverview shows the versions, and the clients that have to move. The report must
-// have all clients.
+// have the first clients of old versions.
 func showOverview(f Facts) ([]byte, error) {
 	return render("overview.html", newOverview(&f, overviewHeat, overviewClients))
 }
 
 // File is the overview as a file of its own, with more clients.
 func File(f Facts) ([]byte, error) {
-	o := newOverview(&f, fileHeat, fileClients)
+	o := newOverview(&f, fileHeat, FileClients)
 	o.File = true
 	for i := range o.Heat {
 		o.Heat[i].Path = ""
@@ -256,51 +263,27 @@ func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
 	return "Every client is served. The version is not in the plan."
 }
 
-// tally groups the clients of an old version.
+// tally groups the clients of an old version. Moved, refused, different, new shape and
+// not compared add up to all of them.
 func (f *Facts) tally(version string) []tallied {
-	if version == f.current() {
-		return nil
-	}
-	var all, moved, share int
-	found := map[event.Outcome]int{}
-	schedule := f.schedule(version)
-	next, coming := schedule.NextBrownout(f.Now)
-	for i := range f.Report.Clients {
-		c := &f.Report.Clients[i]
-		if c.Version != version {
-			continue
-		}
-		all++
-		if !c.Moved.IsZero() {
-			moved++
-			continue // what stopped it no longer does
-		}
-		found[c.Finding()]++
-		if coming && schedule.Hits(next, subject(c)) {
-			share++
-		}
-	}
-	if all == 0 {
+	g := f.usage(version).Groups
+	if !f.old(version) || g.Clients == 0 {
 		return nil
 	}
 	path := "/clients?version=" + version
+	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
 	groups := []tallied{
-		{all, "called within 90 days", path},
-		{moved, "moved to " + f.current(), ""},
-		{all - moved, "still to move", ""},
-		{found[event.Refused], "that " + f.current() + " would refuse", path + "&finding=" + string(event.Refused)},
-		{found[event.DifferentMoney], "with different money", path + "&finding=" + string(event.DifferentMoney)},
-		{found[event.SameMoney], "with only a new shape", path + "&finding=" + string(event.SameMoney)},
+		{g.Clients, "called within 90 days", path},
+		{g.Moved, "moved to " + f.current(), path + "&moved=yes"},
+		{g.Refused, "that " + f.current() + " would refuse", finding(event.Refused)},
+		{g.Different, "with different money", finding(event.DifferentMoney)},
+		{g.Same, "with only a new shape", finding(event.SameMoney)},
+		{g.Uncompared, "not compared", finding("none")},
 	}
-	if coming {
-		groups = append(groups, tallied{share, "in the share of the next window", path + "&sort=position"})
+	if next, coming := f.next[version]; coming {
+		groups = append(groups, next)
 	}
 	return groups
-}
-
-// subject is a recorded client as a window sees it.
-func subject(c *usage.Client) lifecycle.Subject {
-	return lifecycle.Recorded(c.Client, c.Position, c.Exempt)
 }
 
 // steps lists what happens to a version, in order.

@@ -23,6 +23,8 @@ type Facts struct {
 	Missing string              // why there is no report; empty if there is one
 	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
+
+	next map[string]tallied // by version: who is in the share of its next window
 }
 
 var (

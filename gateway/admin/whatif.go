@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,9 +156,13 @@ type whatIfPage struct {
 	InPlan   bool          // the plan has the window already
 	Planned  []plannedStep // what the plan does anyway
 	Notes    []string
+	Current  string // the version that clients should move to
 }
 
-type named struct{ Name, Path string }
+type named struct {
+	Name, Path string
+	Moved      bool
+}
 
 // plannedStep is a window or a sunset that is in the plan already.
 type plannedStep struct {
@@ -174,7 +179,7 @@ const maxNamed = 200
 // showWhatIf shows the form and, if it is filled in, a simulation of the plan in force
 // with that window. Without one, the simulation is that of the plan in force.
 func showWhatIf(f Facts, form whatIfForm, simulation usage.Simulation) ([]byte, error) {
-	p := whatIfPage{frame: frame{Title: "What if", Here: "/what-if", At: f.Now.UTC()}, Form: form, Notes: simulation.Notes}
+	p := whatIfPage{frame: frame{Title: "What if", Here: "/what-if", At: f.Now.UTC()}, Form: form, Notes: simulation.Notes, Current: f.current()}
 	window, err := form.Window()
 	p.Asked = !form.Empty()
 	if p.Asked && err != nil {
@@ -183,7 +188,7 @@ func showWhatIf(f Facts, form whatIfForm, simulation usage.Simulation) ([]byte, 
 	if p.Asked && err == nil {
 		p.predict(f, window, simulation)
 	}
-	p.plan(f, simulation)
+	p.plan(simulation)
 	p.defaults(f)
 	return render("what-if.html", p)
 }
@@ -202,10 +207,12 @@ func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usag
 	if p.Window == nil {
 		return
 	}
-	for _, name := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
-		p.Names = append(p.Names, named{name, clientPath(name)})
+	for _, c := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
+		p.Names = append(p.Names, named{c.Client, clientPath(c.Client), c.Moved})
 	}
-	p.More = p.Window.Clients - len(p.Names)
+	if p.Window.Clients != nil {
+		p.More = *p.Window.Clients - len(p.Names)
+	}
 	text, err := json.Marshal(window)
 	if err == nil {
 		p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
@@ -216,22 +223,22 @@ func isWindow(h *usage.Hit, version string, b lifecycle.Brownout) bool {
 	return h.Version == version && h.From.Equal(b.From) && h.To.Equal(b.To) && h.Share == b.Share
 }
 
-// plan lists what the plan in force does from now on.
-func (p *whatIfPage) plan(f Facts, simulation usage.Simulation) {
+// plan lists what the plan in force has done and will do, in the order of time.
+func (p *whatIfPage) plan(simulation usage.Simulation) {
 	for _, h := range simulation.Windows {
-		if p.Window != nil && isWindow(&h, p.Window.Version, lifecycle.Brownout{From: p.Window.From, To: p.Window.To, Share: p.Window.Share}) {
-			continue
-		}
-		if h.To.After(f.Now) {
+		if p.Window == nil || p.InPlan || !isWindow(&h, p.Window.Version, lifecycle.Brownout{From: p.Window.From, To: p.Window.To, Share: p.Window.Share}) {
 			p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
 		}
 	}
-	for _, v := range f.Plan.Versions {
-		if h, ok := simulation.Sunset[v.Version]; ok && h.From.After(f.Now) {
-			p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
-		}
+	for _, h := range simulation.Sunset {
+		p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
 	}
+	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
 }
+
+// Stayed is how many of the clients that a past window refused have not come to the
+// current version since.
+func (s plannedStep) Stayed() int { return *s.Clients - s.Moved - s.Failing }
 
 // defaults fills an empty form with a short window tomorrow, on the version that ends
 // first.

@@ -81,6 +81,7 @@ func sources(t testing.TB) Sources {
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
 		UsagePlans: func() int { return 2 },
+		UsageSize:  func() (int64, int64) { return 5 << 20, 1 << 30 },
 		ClientsBad: func() bool { return true },
 		LogDropped: func() uint64 { return 12 },
 		Checks: func() []selfcheck.Result {
@@ -166,6 +167,8 @@ func TestExposition(t *testing.T) {
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
 		`quotegate_usage_notes 1`,
 		`quotegate_usage_plans 2`,
+		`quotegate_usage_database_bytes 5.24288e+06`,
+		`quotegate_usage_database_limit_bytes 1.073741824e+09`,
 		`quotegate_clients_file_refused 1`,
 		`quotegate_lifecycle_plan_info{hash="9f86d081884c"} 1`,
 		`quotegate_check_failures{chain="1",what="endpoint"} 0`,

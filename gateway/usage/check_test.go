@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 		if err := Check(t.Context(), cfg); !cfg.postgres() && !errors.Is(err, ErrNoFile) || cfg.postgres() && err != nil {
 			t.Errorf("before the first use: got %v", err)
 		}
-		at := &clock{t: noon}
+		at := &clock{t: time.Now()}
 		r := begin(t, cfg, at)
 		r.call("origin https://a.example", 3)
 		r.flush(t)

@@ -82,7 +82,6 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil { // writes, so that the clock is believed
 		t.Fatal(err)
 	}
-	l.keeper.Poll()
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
 		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },

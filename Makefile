@@ -27,7 +27,7 @@ test-all: test rest ## everything CI checks: make test, then make rest
 rest: staticcheck race long deletable ## what make test leaves out
 
 # Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal node referee steps)
+packages := ./... $(addprefix ./testdata/,browser contracts golden journal node npm referee steps)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
 raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator rpc status web)
@@ -64,7 +64,7 @@ redis: ## install redis-server for the tests, if run as root
 postgres: ## install PostgreSQL for the tests, if run as root
 	.ci/postgres
 
-node: ## install Node.js for the tests, if run as root
+node: ## install Node.js and npm for the tests, if run as root
 	.ci/node
 
 browser: ## install Chromium for the tests, if run as root

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -27,6 +26,8 @@ type Quoter interface {
 // Tracker tells what became of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
+	Ready() bool         // whether the status of every swap can be told
+	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
 }
 
 // Health is what the health check reports on.
@@ -40,24 +41,20 @@ type Health struct {
 //go:embed openapi.yaml
 var contract []byte
 
-//go:embed verify.js
-var verifier []byte
-
 // Module is this version over a core.
 func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
 	h := handler{quoter, tracker, deployment, health}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
-		Routes: []web.Route{
+		Routes: append([]web.Route{
 			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
 			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
-			{Path: "/v3/verify.js", Handle: web.Document("text/javascript; charset=utf-8", verifier, 5*time.Minute), Free: true},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
-		},
+		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
@@ -85,7 +82,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.tracker.Missing(), h.health.Problems())
 	if h.health.Draining != nil && h.health.Draining() {
 		body.Status = "draining"
 		return web.JSON(w, http.StatusServiceUnavailable, body)

@@ -41,6 +41,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("allowance of a batch", w.batchAllowances)
 	t.Run("altered", w.altered)
 	t.Run("page", w.page)
+	t.Run("snippets", w.snippets)
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 

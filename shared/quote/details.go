@@ -105,7 +105,7 @@ func (e *Engine) arrival(q *Quote) Arrival {
 // the fees count that the quote was made with.
 func (e *Engine) validUntil(q *Quote) time.Time {
 	until := e.Now().Add(e.TTL)
-	for _, end := range []time.Time{q.Fee.Partner.FreshUntil, q.issuerFee.Until} {
+	for _, end := range []time.Time{q.Fee.Partner.GoodUntil, q.issuerFee.Until} {
 		if !end.IsZero() && end.Before(until) {
 			until = end
 		}

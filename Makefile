@@ -27,10 +27,10 @@ test-all: test rest ## everything CI checks: make test, then make rest
 rest: staticcheck race long deletable ## what make test leaves out
 
 # Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal node npm referee steps)
+packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator rpc status web)
+raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages.
 long := ./cmd/bench ./cmd/devnet/... ./v3

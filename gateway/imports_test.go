@@ -17,9 +17,9 @@ import (
 // listed here when it has a reason of its own to exist.
 var layers = map[string][]string{
 	"shared/fault":      {},
-	"shared/jsonfile":   {},
 	"shared/guard":      {},
 	"shared/words":      {},
+	"shared/jsonfile":   {"shared/guard", "shared/words"},
 	"shared/chain":      {"shared/fault", "shared/jsonfile"},
 	"shared/fee":        {"shared/chain", "shared/fault"},
 	"shared/calldata":   {},
@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},
 	"v3legacy":          {"shared/*"},
-	"gateway/caller":    {"shared/guard", "shared/integrator", "shared/jsonfile"},
+	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/words"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/guard", "shared/words"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile", "shared/words"},

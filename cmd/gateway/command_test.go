@@ -26,7 +26,7 @@ func TestCommands(t *testing.T) {
 		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
 		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "gateway: the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
 		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "", "gateway: the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
-		{"plan check", "", 1, "", "gateway: one plan is needed"},
+		{"plan check", "", 2, "", "gateway: usage: gateway plan check FILE"},
 		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway check [-json]`, `gateway config`, `gateway health`, `gateway key new NAME`, `gateway plan check FILE [-at TIME] [-json]`, `gateway plan simulate FILE [-json]`, "},
 		{"key new", "", 2, "", "gateway: usage: gateway key new NAME"},
 		{"key new Acme Wallet", "", 2, "", "gateway: usage: gateway key new NAME"},
@@ -86,13 +86,13 @@ func TestHealthAsksTheServiceOfThisMachine(t *testing.T) {
 	base, _, stop := start(t, map[string]string{})
 	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
 	var out bytes.Buffer
-	if err := execute(t.Context(), invocation{[]string{"health"}, env, &out, io.Discard}); err != nil || out.String() != "ok\n" {
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err != nil || out.String() != "ok\n" {
 		t.Errorf("got %v, %q", err, out.String())
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := execute(t.Context(), invocation{[]string{"health"}, env, &out, io.Discard}); err == nil {
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err == nil {
 		t.Error("a service that has ended is healthy")
 	}
 }

@@ -16,7 +16,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
-	err := execute(ctx, invocation{os.Args[1:], newEnvironment(os.Environ()), os.Stdout, os.Stderr})
+	err := execute(ctx, invocation{args: os.Args[1:], env: newEnvironment(os.Environ()), stdout: os.Stdout, stderr: os.Stderr})
 	if err == nil {
 		return
 	}

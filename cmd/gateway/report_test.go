@@ -109,8 +109,8 @@ func TestReportIsWrittenWhole(t *testing.T) {
 
 func TestReportCalls(t *testing.T) {
 	for _, args := range [][]string{nil, {"-o"}, {"report.html"}, {"-o", "a", "b"}, {"-x"}} {
-		err := writeReport(t.Context(), invocation{args: args, env: environment{}})
-		if _, wrong := err.(usageError); !wrong || !strings.Contains(err.Error(), reportUsage) {
+		err := execute(t.Context(), invocation{args: append([]string{"report"}, args...), env: environment{}})
+		if _, wrong := err.(usageError); !wrong || !strings.Contains(err.Error(), "usage: gateway report -o FILE") {
 			t.Errorf("%q: got %v, want how to call it", args, err)
 		}
 	}

@@ -72,12 +72,13 @@ func (s setting) value(env environment) (text, from string) {
 // readSecret reads a file with one line.
 func readSecret(path string) (string, error) {
 	const most = 64 << 10
-	data, err := jsonfile.ReadUpTo(path, most)
-	text := strings.TrimRight(string(data), "\r\n")
-	if err == nil && (text == "" || strings.ContainsAny(text, "\r\n")) {
-		err = errors.New("the file must have one line, with the value")
-	}
-	return text, err
+	return jsonfile.Load(path, most, func(data []byte) (string, error) {
+		text := strings.TrimRight(string(data), "\r\n")
+		if text == "" || strings.ContainsAny(text, "\r\n") {
+			return "", errors.New("must have one line, with the value")
+		}
+		return text, nil
+	})
 }
 
 // secretFiles reports every file of a secret that cannot be used.

@@ -46,6 +46,7 @@ type Options struct {
 	// Plan and Health are what the pages show beside the usage. There are pages
 	// only if there is all three.
 	Plan   func() lifecycle.Snapshot
+	Moves  map[string][]string // what clients have to do to leave a version, by version
 	Health func() []Table
 
 	// Ready returns why the service should get no new requests, or nil. Anyone

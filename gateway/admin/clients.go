@@ -84,13 +84,14 @@ func (f *Facts) clientRow(c *usage.Client) clientRow {
 
 // inNext says whether the open or next window of a client's version refuses it.
 func (f *Facts) inNext(c *usage.Client) string {
-	b, ok := f.schedule(c.Version).NextBrownout(f.Now)
+	s := f.schedule(c.Version)
+	b, ok := s.NextBrownout(f.Now)
 	switch {
 	case !ok:
 		return "no window"
-	case c.Exempt:
+	case s.Exempts(subject(c)):
 		return "no, exempt"
-	case inShare(c, b):
+	case s.Hits(b, subject(c)):
 		return "yes"
 	}
 	return "no"

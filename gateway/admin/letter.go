@@ -12,19 +12,6 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// moves is what every client of a version has to do, as docs/migrate.md tells it.
-var moves = map[string][]string{
-	"v1": {
-		"Call /v3/swap/quote instead of /v1/quote or /swap/v1/quote.",
-		"Read the fee from fee.protocol.percentage and fee.protocol.amount. The amount is in the smallest unit of the destination token, no longer of the source token.",
-		"Read the contract from \"to\" and the tokens from srcToken and destToken; route.paths and route.swaps are gone.",
-	},
-	"v3legacy": {
-		"Call /v3/swap/quote, on the current host and without the header API-Revision.",
-		"Read the fee from fee.protocol.percentage and fee.protocol.amount; the numbers mean the same.",
-	},
-}
-
 const subjectPrefix = "Subject: "
 
 // letter is a text to a client, with its own numbers and the steps that concern it.
@@ -78,7 +65,7 @@ func (f *Facts) dates(line func(string, ...any), c *usage.Client, s *lifecycle.S
 	}
 	var windows []string
 	for _, b := range s.Brownouts {
-		if b.To.After(f.Now) && inShare(c, b) {
+		if b.To.After(f.Now) && s.Hits(b, subject(c)) {
 			windows = append(windows, fmt.Sprintf("  - %s, for %s", words.Moment(b.From), words.Length(b.To.Sub(b.From))))
 		}
 	}
@@ -91,7 +78,7 @@ func (f *Facts) dates(line func(string, ...any), c *usage.Client, s *lifecycle.S
 // changes are the steps for this client: what its calls showed, then what everyone
 // has to do.
 func (f *Facts) changes(c *usage.Client, to string) (all []string) {
-	all = append(all, moves[c.Version]...)
+	all = append(all, f.Moves[c.Version]...)
 	if all == nil {
 		all = append(all, fmt.Sprintf("Call %s instead of %s, and read the answer in its new shape.", to, c.Version))
 	}

@@ -145,8 +145,8 @@ func (l *life) live(t testing.TB, clients []client) {
 				if at.After(end) {
 					break
 				}
-				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
-				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits("v1", b.Share, who) {
+				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(lifecycle.Calling(version, who))}
+				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits(b, lifecycle.Calling("v1", who)) {
 					e.Code, e.Pair = fault.VersionBrownout, nil
 				}
 				l.recorder.Observe(e)

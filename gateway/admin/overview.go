@@ -116,6 +116,7 @@ type versionView struct {
 	Steps       []step
 	Next        string
 	Verdict     verdict
+	Warning     string // what to do about the gate
 	Week        string // served calls, and clients
 	Outlook     string // what the current version would answer
 	Tally       []tallied
@@ -215,7 +216,7 @@ func (f *Facts) versions() (all []versionView) {
 			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
 			v.Next = next(v.Steps)
 		}
-		v.Verdict = f.verdict(status, s)
+		v.Verdict, v.Warning = f.verdict(status, s), status.Warning
 		all = append(all, v)
 	}
 	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Name).Compare(f.end(b.Name)) })
@@ -262,7 +263,8 @@ func (f *Facts) tally(version string) []tallied {
 	}
 	var all, moved, share int
 	found := map[event.Outcome]int{}
-	next, coming := f.schedule(version).NextBrownout(f.Now)
+	schedule := f.schedule(version)
+	next, coming := schedule.NextBrownout(f.Now)
 	for i := range f.Report.Clients {
 		c := &f.Report.Clients[i]
 		if c.Version != version {
@@ -274,7 +276,7 @@ func (f *Facts) tally(version string) []tallied {
 			continue // what stopped it no longer does
 		}
 		found[c.Finding()]++
-		if coming && inShare(c, next) {
+		if coming && schedule.Hits(next, subject(c)) {
 			share++
 		}
 	}
@@ -296,8 +298,10 @@ func (f *Facts) tally(version string) []tallied {
 	return groups
 }
 
-// inShare reports whether a window refuses a client.
-func inShare(c *usage.Client, b lifecycle.Brownout) bool { return !c.Exempt && c.Position < b.Share }
+// subject is a recorded client as a window sees it.
+func subject(c *usage.Client) lifecycle.Subject {
+	return lifecycle.Recorded(c.Client, c.Position, c.Exempt)
+}
 
 // steps lists what happens to a version, in order.
 func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
@@ -351,7 +355,7 @@ func (f *Facts) verdict(status lifecycle.Status, s *lifecycle.Schedule) (v verdi
 		if gate.Holds {
 			v.Text = status.Version + ": not safe to retire."
 		}
-		if gate.Holds && !gate.Exceeded(gate.Clients, gate.Calls) { // the bars do not say why
+		if gate.Holds && gate.Clients <= gate.MaxClients && gate.Calls <= gate.MaxCallsPerDay { // the bars do not say why
 			v.Why = gate.Why + "."
 		}
 		v.Bars = []bar{

@@ -20,7 +20,8 @@ import (
 type Facts struct {
 	Plan    lifecycle.Snapshot
 	Report  usage.Report
-	Missing string // why there is no report; empty if there is one
+	Missing string              // why there is no report; empty if there is one
+	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 }
 
@@ -86,7 +87,7 @@ func (h *handler) hasPages() bool { return h.Usage != nil && h.Plan != nil && h.
 
 // facts reads the plan, and the clients of a query.
 func (h *handler) facts(r *http.Request, q usage.Query) Facts {
-	facts := Facts{Plan: h.Plan()}
+	facts := Facts{Plan: h.Plan(), Moves: h.Moves}
 	var err error
 	if facts.Report, err = h.Usage.Report(r.Context(), q); err != nil {
 		facts.Report, facts.Missing = usage.Report{}, err.Error()

@@ -20,7 +20,7 @@ func facts(t testing.TB) Facts {
 	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "brownouts": [
 			{"from": "2027-02-02T14:00:00Z", "to": "2027-02-02T15:00:00Z", "share": 0.5},
-			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}]}}}`), []string{"v3", "v1"})
+			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}], "exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +86,7 @@ func TestLetter(t *testing.T) {
 		Days:     []usage.DayCount{{Day: usage.Day(now.Truncate(day).Unix()), Calls: 9}},
 		Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
 	}
+	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
 	letter := f.letter(c)
 	for _, want := range []string{
 		"Subject: Please move from version v1 to v3 by 1 Mar 2027\n", "1,234 calls within the last 90 days, 70 of them within the last 7, the last one on 10 Feb 2027",
@@ -100,9 +101,12 @@ func TestLetter(t *testing.T) {
 	if strings.Contains(letter, "integratorId") || strings.Contains(letter, "2 Feb 2027, 14:00") || strings.Contains(letter, "5. ") {
 		t.Errorf("the letter tells what does not concern this client:\n%s", letter)
 	}
-	c.Exempt = true
-	if letter := f.letter(c); strings.Contains(letter, "switched off for a while") {
-		t.Errorf("the letter announces windows to an exempt client:\n%s", letter)
+	exempt, spared := *c, *c
+	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
+	for _, c := range []*usage.Client{&exempt, &spared} {
+		if letter := f.letter(c); strings.Contains(letter, "switched off for a while") || f.inNext(c) != "no, exempt" {
+			t.Errorf("windows are announced to an exempt client: %s\n%s", f.inNext(c), letter)
+		}
 	}
 	c.Version = "v2"
 	if letter := f.letter(c); !strings.Contains(letter, "no end date yet") || !strings.Contains(letter, "Call v3 instead of v2") {

@@ -273,7 +273,7 @@ func crowd(t testing.TB) *httptest.Server {
 	recorder := open()
 	t.Cleanup(func() { recorder.Close(context.Background()) })
 	plan := begin(t, today, halfYear, "").keeper
-	recorder.Follow(plan.Snapshot().Hash)
+	recorder.Follow(plan.Snapshot().Hash, nil)
 	server := httptest.NewServer(Handler(Options{Versions: served, Usage: recorder, Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	return server

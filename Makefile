@@ -1,6 +1,8 @@
 .PHONY: run help build devnet test test-all rest check unit staticcheck race long deletable tools redis postgres node browser nginx bench soak vectors contract contracts interop
 
-# Without machine paths in it, one build serves all folders: the build cache holds for other copies of the tree, too.
+# Nothing here needs a C compiler, but for the race detector. Without machine paths in it, one build serves all copies of
+# the tree.
+export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
 # Ctrl-C would make `go run` itself fail, so what is run is built first.
@@ -12,7 +14,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/gateway and bin/quote, static and without machine paths
-	CGO_ENABLED=0 go build -o bin/ ./cmd/gateway ./cmd/quote
+	go build -o bin/ ./cmd/gateway ./cmd/quote
 
 devnet: ## run local chains with the contracts, a gateway, and one swap to show; Ctrl-C stops it
 	@go build -o .scratch/ ./cmd/devnet
@@ -27,10 +29,10 @@ test-all: test rest ## everything CI checks: make test, then make rest
 rest: staticcheck race long deletable ## what make test leaves out
 
 # Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal node npm referee steps)
+packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator rpc status web)
+raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages.
 long := ./cmd/bench ./cmd/devnet/... ./v3
@@ -48,7 +50,7 @@ staticcheck: ## run staticcheck
 
 # SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
 race: ## run all tests where goroutines meet with the race detector, the long ones too
-	GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test -vet=off -shuffle=on $(raced)
+	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test -vet=off -shuffle=on $(raced)
 
 long: ## run all tests of the packages that have long ones and no race detector
 	go test -vet=off -shuffle=on $(long)

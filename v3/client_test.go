@@ -15,7 +15,7 @@ import (
 // TestClient uses the client as its users do: packed by npm, in Node, compiled, bundled, and in Hermes.
 func TestClient(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it uses npm")
+		t.Skip("SKIPPED, NOT TESTED: it uses npm; make test-all runs it")
 	}
 	folder := npm.Consumer(t)
 	for _, test := range []struct {

@@ -401,7 +401,11 @@ func TestLargeClientsFilesTakeLittleMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		allocated := (after.TotalAlloc - before.TotalAlloc) >> 20 // more than was in use at any time
 		t.Logf("%s: %d MB from %d MB", title, allocated, len(text)>>20)
-		if good := title == "many networks" || title == "as many as can"; (err == nil) != good || allocated > 100 {
+		most := uint64(100)
+		if title == "many networks" {
+			most = 130 // the file is good, and its clients stay in memory
+		}
+		if good := title == "many networks" || title == "as many as can"; (err == nil) != good || allocated > most {
 			t.Errorf("%s: got %.200v and allocated %d MB", title, err, allocated)
 		}
 		runtime.KeepAlive(read)

@@ -195,3 +195,12 @@ func TestEmpty(t *testing.T) {
 		}
 	}
 }
+
+// The overview reminds of what is to be done about a gate.
+func TestOverviewShowsWhatToDoAboutAGate(t *testing.T) {
+	f := facts(t)
+	f.Plan.Versions[1].Gate, f.Plan.Versions[1].Warning = &lifecycle.GateReading{}, `write "released": true into it`
+	if body := string(must(Overview(f))); !strings.Contains(body, "To do:</strong> write &#34;released&#34;: true into it.") {
+		t.Errorf("got\n%s", body)
+	}
+}

@@ -36,6 +36,7 @@ type step struct {
 }
 
 type gateView struct {
+	Warning  string // what to do about it; empty if nothing
 	Holds    bool
 	Why      string
 	Limits   string
@@ -110,7 +111,7 @@ func (f *Facts) versions() (all []versionView) {
 			v.Next = next(v.Steps)
 		}
 		if status.Gate != nil {
-			v.Gate = newGateView(status.Gate, s, f.Now)
+			v.Gate = newGateView(status, s, f.Now)
 		}
 		all = append(all, v)
 	}
@@ -232,8 +233,9 @@ func next(all []step) string {
 	return ""
 }
 
-func newGateView(g *lifecycle.GateReading, s *lifecycle.Schedule, now time.Time) *gateView {
-	v := &gateView{Holds: g.Holds, Why: g.Why, Released: g.Released}
+func newGateView(status lifecycle.Status, s *lifecycle.Schedule, now time.Time) *gateView {
+	g := status.Gate
+	v := &gateView{Holds: g.Holds, Why: g.Why, Released: g.Released, Warning: status.Warning}
 	v.Limits = fmt.Sprintf("It lets the sunset pass at %s and %s on the busiest day or fewer, within %s.",
 		words.Count(g.MaxClients, "client", "clients"), words.Count(g.MaxCallsPerDay, "call", "calls"), words.Count(g.Days, "day", "days"))
 	if !g.Holds && g.Released.IsZero() {

@@ -82,7 +82,7 @@ func (p clientParser) client(at string, raw clientFile) {
 		}
 	}
 	for i, pattern := range raw.Match {
-		if p.check(fmt.Sprintf("%s.match[%d]", at, i), checkMatch(pattern), p.set.owner(pattern)) {
+		if p.check(fmt.Sprintf("%s.match[%d]", at, i), checkMatch(pattern), p.set.patterns[pattern]) {
 			p.set.addPattern(pattern, &e.Client)
 		}
 	}

@@ -279,3 +279,48 @@ func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
 	check("plan.json", plan, "plan.json -at 2027-01-12T14:05:00Z")
 	check("bad.json", strings.NewReplacer(`"2027-03-01T00:00:00Z"`, `"2027-02-01"`, `"share": 1}`, `"share": 1.5}`, `"v1"`, `"v1.0"`).Replace(plan), "bad.json")
 }
+
+// TestPlanCheckComparesGatesWithTheCounts has a service count a call, and checks its
+// plan beside the database.
+func TestPlanCheckComparesGatesWithTheCounts(t *testing.T) {
+	version, quotes := oldest(t)
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.json")
+	writeFile(t, plan, `{"versions": {"`+version+`": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "2999-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m", "gate": {"maxClients": 0}}}}`)
+	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan}
+	check := func() string {
+		t.Helper()
+		var out strings.Builder
+		if err := execute(t.Context(), invocation{args: []string{"plan", "check", plan}, env: env, stdout: &out}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := check(); !strings.Contains(got, "warning: the gates are not compared with the counts: USAGE_DB: ") {
+		t.Errorf("without a database: got\n%s", got)
+	}
+	base, _, stop := start(t, env)
+	if got, _ := statusOf(t, base+quotes+strings.TrimPrefix(quotePath, "/v3/swap/quote")); got != 200 {
+		t.Fatalf("got %d", got)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(); !strings.Contains(got, "warning: the gate holds now: 1 client called within 7 days, with 1 call on the busiest day") {
+		t.Errorf("with a call: got\n%s", got)
+	}
+}
+
+// TestConfirmedReleaseNeedsNoDatabase starts the service while its database is away.
+func TestConfirmedReleaseNeedsNoDatabase(t *testing.T) {
+	version, quotes := oldest(t)
+	for released, want := range map[string]int{"true": 410, "false": 200} {
+		plan := filepath.Join(t.TempDir(), "plan.json")
+		writeFile(t, plan, `{"versions": {"`+version+`": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "2021-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m",
+			"gate": {"maxClients": 5, "maxCallsPerDay": 100, "days": 35, "released": `+released+`}}}}`)
+		_, base := process(t, "LIFECYCLE_FILE="+plan, "USAGE_DB=postgres://nobody@127.0.0.1:1/none")
+		if got, _ := statusOf(t, base+quotes+strings.TrimPrefix(quotePath, "/v3/swap/quote")); got != want {
+			t.Errorf("released %s: got %d, want %d", released, got, want)
+		}
+	}
+}

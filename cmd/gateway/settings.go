@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // setting describes one environment variable of the service.
@@ -152,4 +155,95 @@ func printable(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// environment is all variables of the process, ours and those of others.
+type environment map[string]string
+
+// newEnvironment reads variables as os.Environ gives them.
+func newEnvironment(variables []string) environment {
+	env := make(environment, len(variables))
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// misspelled reports every variable that differs from a setting by a slip. The
+// setting would otherwise keep its default, and nobody would notice.
+func (e environment) misspelled() []error {
+	var known []string
+	for _, s := range settings() {
+		known = append(known, s.name)
+		if s.secret {
+			known = append(known, s.name+fileSuffix)
+		}
+	}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if problem := misspelling(name, known); problem != "" {
+			problems = append(problems, fmt.Errorf("%s: %s", printable(name), problem))
+		}
+	}
+	return problems
+}
+
+// misspelling says what is wrong with a name. It is empty if the name is known,
+// or is another program's.
+func misspelling(name string, known []string) string {
+	if slices.Contains(known, name) {
+		return ""
+	}
+	head := strings.TrimRight(name, "0123456789")
+	id := name[len(head):]
+	if strings.HasPrefix(name, strings.TrimSuffix(rpc.VariablePrefix, "_")) || id != "" && isSlip(head, rpc.VariablePrefix) {
+		if meant := rpc.VariablePrefix + id; slices.Contains(known, meant) {
+			return didYouMean(meant)
+		}
+		return "names no supported chain; it is " + rpc.VariablePrefix + "<chain>, with one of the chains " + chainIDs()
+	}
+	for _, candidate := range known {
+		if isSlip(name, candidate) {
+			return didYouMean(candidate)
+		}
+	}
+	return ""
+}
+
+func didYouMean(name string) string {
+	return "is not a setting; did you mean " + name + "? If it is another program's, unset it for this one"
+}
+
+func chainIDs() string {
+	var ids []string
+	for _, n := range chain.Networks() {
+		ids = append(ids, n.ID.String())
+	}
+	return strings.Join(ids, ", ")
+}
+
+// isSlip reports whether two names are the same but for letter case, underscores,
+// and one letter that is missing, added, replaced or swapped with the next. More
+// would catch names that other programs use: REDIS_SSL is two letters away from
+// REDIS_URL.
+func isSlip(a, b string) bool {
+	letters := strings.NewReplacer("_", "")
+	a, b = strings.ToLower(letters.Replace(a)), strings.ToLower(letters.Replace(b))
+	if len(a) < len(b)-1 || len(a) > len(b)+1 {
+		return false // and a long name takes no time
+	}
+	return wire.Distance(a, b) <= 1 || swapped(a, b)
+}
+
+// swapped reports whether two neighbouring letters have changed places.
+func swapped(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

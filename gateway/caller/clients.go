@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -157,10 +156,7 @@ type clientSet struct {
 	entries      []*entry // in the order of the file
 	names        map[string]*Client
 	keys         map[KeyID]knownKey
-	integrators  map[integrator.ID]*Client
-	origins      map[string]*Client
-	agents       map[string]*Client
-	networks     map[netip.Prefix]*Client
+	patterns     map[Pattern]*Client
 	bits4, bits6 []int // the lengths of the networks, longest first
 }
 
@@ -170,45 +166,23 @@ type knownKey struct {
 }
 
 func newClientSet() *clientSet {
-	return &clientSet{
-		names: map[string]*Client{}, keys: map[KeyID]knownKey{}, integrators: map[integrator.ID]*Client{},
-		origins: map[string]*Client{}, agents: map[string]*Client{}, networks: map[netip.Prefix]*Client{},
-	}
+	return &clientSet{names: map[string]*Client{}, keys: map[KeyID]knownKey{}, patterns: map[Pattern]*Client{}}
 }
 
 // addPattern lets a pattern find a client.
 func (s *clientSet) addPattern(p Pattern, c *Client) {
-	switch {
-	case p.integrator != integrator.ID{}:
-		s.integrators[p.integrator] = c
-	case p.origin != "":
-		s.origins[p.origin] = c
-	case p.agent != "":
-		s.agents[p.agent] = c
-	default:
-		s.networks[p.network] = c
-		lengths := &s.bits6
-		if p.network.Addr().Is4() {
-			lengths = &s.bits4
-		}
-		longestFirst := func(a, b int) int { return cmp.Compare(b, a) }
-		if i, found := slices.BinarySearchFunc(*lengths, p.network.Bits(), longestFirst); !found {
-			*lengths = slices.Insert(*lengths, i, p.network.Bits())
-		}
+	s.patterns[p] = c
+	if !p.IsNetwork() {
+		return
 	}
-}
-
-// owner is the client that a pattern finds, nil if there is none.
-func (s *clientSet) owner(p Pattern) *Client {
-	switch {
-	case p.integrator != integrator.ID{}:
-		return s.integrators[p.integrator]
-	case p.origin != "":
-		return s.origins[p.origin]
-	case p.agent != "":
-		return s.agents[p.agent]
+	lengths := &s.bits6
+	if p.network.Addr().Is4() {
+		lengths = &s.bits4
 	}
-	return s.networks[p.network]
+	longestFirst := func(a, b int) int { return cmp.Compare(b, a) }
+	if i, found := slices.BinarySearchFunc(*lengths, p.network.Bits(), longestFirst); !found {
+		*lengths = slices.Insert(*lengths, i, p.network.Bits())
+	}
 }
 
 // recognise sets the client that a caller is, and by which key. It returns false
@@ -234,13 +208,16 @@ func (s *clientSet) recognise(c *Caller, h http.Header) bool {
 
 // match finds a client by what anyone can claim.
 func (s *clientSet) match(c *Caller) *Client {
-	if len(s.integrators) > 0 && c.Integrator != (integrator.ID{}) {
-		if known := s.integrators[c.Integrator]; known != nil {
+	if len(s.patterns) == 0 {
+		return nil
+	}
+	if c.Integrator != (integrator.ID{}) {
+		if known := s.patterns[Pattern{integrator: c.Integrator}]; known != nil {
 			return known
 		}
 	}
-	if len(s.origins) > 0 && c.Origin != "" {
-		if known := s.origins[c.Origin]; known != nil {
+	if c.Origin != "" {
+		if known := s.patterns[Pattern{origin: c.Origin}]; known != nil {
 			return known
 		}
 	}
@@ -253,12 +230,12 @@ func (s *clientSet) match(c *Caller) *Client {
 		if err != nil { // there is no address
 			break
 		}
-		if known := s.networks[network]; known != nil {
+		if known := s.patterns[Pattern{network: network}]; known != nil {
 			return known
 		}
 	}
-	if len(s.agents) > 0 && c.Agent != "" {
-		return s.agents[c.Agent]
+	if c.Agent == "" {
+		return nil
 	}
-	return nil
+	return s.patterns[Pattern{agent: c.Agent}]
 }

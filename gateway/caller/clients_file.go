@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -25,12 +26,12 @@ type clientsFile struct {
 }
 
 type clientFile struct {
-	Name      string   `json:"name"`
-	Contact   string   `json:"contact"`
-	Notes     string   `json:"notes"`
-	Match     []string `json:"match"`
-	Keys      []string `json:"keys"`
-	PerMinute *int     `json:"perMinute"`
+	Name      string    `json:"name"`
+	Contact   string    `json:"contact"`
+	Notes     string    `json:"notes"`
+	Match     []Pattern `json:"match"`
+	Keys      []keyHash `json:"keys"`
+	PerMinute *int      `json:"perMinute"`
 }
 
 // parseClients reads a clients file. The error lists the faults, one per line. It
@@ -68,7 +69,10 @@ func (p clientParser) check(at string, err error, other *Client) (ok bool) {
 }
 
 func (p clientParser) client(at string, raw clientFile) {
-	e := &entry{Client: Client{Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: make([]Pattern, 0, len(raw.Match)), Keys: len(raw.Keys)}}
+	e := &entry{Client: Client{Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: raw.Match, Keys: len(raw.Keys)}, hashes: raw.Keys}
+	if e.Match == nil {
+		e.Match = []Pattern{}
+	}
 	p.check(at+".name", CheckName(raw.Name), p.set.names[raw.Name])
 	p.check(at+".contact", checkText(raw.Contact, maxContact), nil)
 	p.check(at+".notes", checkText(raw.Notes, maxNotes), nil)
@@ -77,17 +81,13 @@ func (p clientParser) client(at string, raw clientFile) {
 			p.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
 		}
 	}
-	for i, text := range raw.Match {
-		pattern, err := parseMatch(text)
-		if p.check(fmt.Sprintf("%s.match[%d]", at, i), err, p.set.owner(pattern)) {
-			e.Match = append(e.Match, pattern)
+	for i, pattern := range raw.Match {
+		if p.check(fmt.Sprintf("%s.match[%d]", at, i), checkMatch(pattern), p.set.patterns[pattern]) {
 			p.set.addPattern(pattern, &e.Client)
 		}
 	}
-	for i, text := range raw.Keys {
-		hash, err := parseHash(text)
-		if p.check(fmt.Sprintf("%s.keys[%d]", at, i), err, p.set.keys[hash.id()].client) {
-			e.hashes = append(e.hashes, hash)
+	for i, hash := range raw.Keys {
+		if p.check(fmt.Sprintf("%s.keys[%d]", at, i), nil, p.set.keys[hash.id()].client) {
 			p.set.keys[hash.id()] = knownKey{hash, &e.Client}
 		}
 	}
@@ -95,18 +95,17 @@ func (p clientParser) client(at string, raw clientFile) {
 	p.set.names[e.Name] = &e.Client
 }
 
-// parseMatch reads a pattern that tells a client apart from others.
-func parseMatch(text string) (Pattern, error) {
-	pattern, err := ParsePattern(text)
+// checkMatch says why a pattern does not tell a client apart from others.
+func checkMatch(p Pattern) error {
 	switch {
-	case err != nil:
-		return Pattern{}, err
-	case pattern.client != "":
-		return Pattern{}, fmt.Errorf("%s names a client of this file: say how to recognise it", quoted(text))
-	case pattern.network.IsValid() && pattern.network.Bits() == 0:
-		return Pattern{}, fmt.Errorf("%s is every address", quoted(text))
+	case p == Pattern{}:
+		return errors.New("missing")
+	case p.client != "":
+		return fmt.Errorf("%s names a client of this file: say how to recognise it", quoted(p.String()))
+	case p.network.IsValid() && p.network.Bits() == 0:
+		return fmt.Errorf("%s is every address", quoted(p.String()))
 	}
-	return pattern, nil
+	return nil
 }
 
 // CheckName says what is wrong with the name of a client. A name is printable
@@ -164,18 +163,19 @@ func (h *keyHash) id() KeyID {
 	return 1<<keyIDBits | KeyID(binary.BigEndian.Uint64(h[:])>>(64-keyIDBits))
 }
 
-// parseHash reads a hash. Its errors never repeat the text, which may be a key.
-func parseHash(text string) (h keyHash, err error) {
-	if isKey(text) {
-		return h, errors.New("this is a key, which must not be in a file: make a new one with `gateway key new` and write its sha256: line here")
+// UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
+func (h *keyHash) UnmarshalText(text []byte) error {
+	if isKey(string(text)) {
+		return errors.New("this is a key, which must not be in a file: make a new one with `gateway key new` and write its sha256: line here")
 	}
-	digits, ok := strings.CutPrefix(text, hashPrefix)
+	digits, ok := bytes.CutPrefix(text, []byte(hashPrefix))
 	if ok && hex.DecodedLen(len(digits)) == len(h) {
-		if _, err := hex.Decode(h[:], []byte(digits)); err == nil {
-			return h, nil
+		if _, err := hex.Decode(h[:], digits); err == nil {
+			return nil
 		}
 	}
-	return keyHash{}, errors.New("not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
+	*h = keyHash{}
+	return errors.New("not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
 }
 
 // isKey reports whether a text looks like a key, which is then shown to nobody.

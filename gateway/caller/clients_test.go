@@ -378,7 +378,7 @@ func TestLargeClientsFilesTakeLittleMemory(t *testing.T) {
 		return begin + strings.Repeat(one+",", (size-len(begin)-len(end))/(len(one)+1)-1) + one + end
 	}
 	var networks, clients []string
-	for i := range 100_000 {
+	for i := range 60_000 {
 		networks = append(networks, fmt.Sprintf(`"10.%d.%d.%d/32"`, i>>16, i>>8&255, i&255))
 	}
 	for i := range 10_000 {
@@ -387,9 +387,7 @@ func TestLargeClientsFilesTakeLittleMemory(t *testing.T) {
 	}
 	for title, text := range map[string]string{
 		"empty clients":  fill(`{"clients":[`, `{}`, `]}`),
-		"no clients":     fill(`{"clients":[`, `7`, `]}`),
 		"no patterns":    fill(`{"clients":[{"match":[`, `""`, `]}]}`),
-		"empty lists":    fill(`{"clients":[`, `{"match":[],"keys":[]}`, `]}`),
 		"many networks":  `{"clients":[{"name":"Acme","match":[` + strings.Join(networks, ",") + `]}]}`,
 		"as many as can": `{"clients":[` + strings.Join(clients, ",") + `]}`,
 	} {

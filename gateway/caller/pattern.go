@@ -147,3 +147,9 @@ func (p Pattern) String() string {
 
 // MarshalText is String.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText is ParsePattern.
+func (p *Pattern) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePattern(string(text))
+	return err
+}

@@ -116,7 +116,7 @@ func (v *version) changes() []Change {
 	}
 	if !s.Sunset.IsZero() {
 		what := "sunset: every client gets 410 from here on"
-		if s.Gate != nil {
+		if s.gated() {
 			what += ", unless there were " + s.Gate.limits()
 		}
 		changes = append(changes, Change{s.Sunset, v.name, what})

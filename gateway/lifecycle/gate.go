@@ -137,15 +137,16 @@ func (g *gates) forget(p *Plan) {
 
 // start reads a gate in the background, unless what was decided is known.
 func (g *gates) start(r *reading, key gateKey, usage Usage, now time.Time) {
-	r.running = make(chan GateReading, 1)
+	running := make(chan GateReading, 1)
+	r.running = running
 	if _, known := g.released[key.decision]; known || key.gate.Confirmed && !now.Before(key.sunset) {
-		r.running <- GateReading{Gate: key.gate}
+		running <- GateReading{Gate: key.gate}
 		return
 	}
 	void := g.void[key.decision]
 	go guard.Do(g.log, "reading a gate", func() {
-		defer close(r.running)
-		r.running <- readGate(key, g.counts, usage, void, now)
+		defer close(running)
+		running <- readGate(key, g.counts, usage, void, now)
 	})
 }
 

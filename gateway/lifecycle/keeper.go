@@ -5,14 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,41 +173,24 @@ func (k *Keeper) abrupt(before *planInForce, after *Plan) error {
 	return faults.Err()
 }
 
-// differences says what changes from one plan to another.
+// differences names the versions whose line changes from one plan to another, and
+// what becomes of their sunset.
 func differences(before, after *Plan, versions []string) (changed []string) {
+	sunset := func(s *Schedule) string {
+		if s == nil || s.Sunset.IsZero() {
+			return "none"
+		}
+		return words.Stamp(s.Sunset)
+	}
 	for _, name := range versions {
-		was, is := before.Versions[name].fields(), after.Versions[name].fields()
-		switch {
-		case was == nil && is != nil:
-			changed = append(changed, name+" is in the plan")
-		case was != nil && is == nil:
-			changed = append(changed, name+" is no longer in the plan")
-		default:
-			all := maps.Clone(was)
-			maps.Copy(all, is)
-			for _, field := range slices.Sorted(maps.Keys(all)) {
-				if was[field] != is[field] {
-					changed = append(changed, fmt.Sprintf("%s: %s %.200s becomes %.200s", name, field, cmp.Or(was[field], "none"), cmp.Or(is[field], "none")))
-				}
-			}
+		was, is := before.Versions[name], after.Versions[name]
+		if from, to := sunset(was), sunset(is); from != to {
+			changed = append(changed, name+": sunset "+from+" becomes "+to)
+		} else if !reflect.DeepEqual(was, is) {
+			changed = append(changed, name)
 		}
 	}
 	return changed
-}
-
-// fields are the parts of a schedule as JSON, nil without a schedule.
-func (s *Schedule) fields() map[string]string {
-	text, _ := json.Marshal(s) // it is all text, numbers and times
-	var parts map[string]json.RawMessage
-	_ = json.Unmarshal(text, &parts)
-	if parts == nil {
-		return nil
-	}
-	fields := map[string]string{}
-	for name, part := range parts {
-		fields[name] = strings.Trim(string(part), `"`)
-	}
-	return fields
 }
 
 // enforce puts a plan in force with its gates as they are now.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -22,31 +21,6 @@ const (
 	maxGateDays     = 90
 )
 
-// scheduleFile is a schedule as an operator writes it.
-type scheduleFile struct {
-	Deprecated string         `json:"deprecated"`
-	Sunset     *string        `json:"sunset"`
-	Successor  string         `json:"successor"`
-	Docs       string         `json:"docs"`
-	Brownouts  []brownoutFile `json:"brownouts"`
-	Exempt     []string       `json:"exempt"`
-	Gate       *gateFile      `json:"gate"`
-	Immediate  bool           `json:"immediate"`
-}
-
-type brownoutFile struct {
-	From  string   `json:"from"`
-	To    string   `json:"to"`
-	Share *float64 `json:"share"`
-}
-
-type gateFile struct {
-	MaxClients     *int `json:"maxClients"`
-	MaxCallsPerDay *int `json:"maxCallsPerDay"`
-	Days           *int `json:"days"`
-	Released       bool `json:"released"`
-}
-
 // Read reads a plan from a file.
 func Read(path string, versions []string) (*Plan, error) {
 	return jsonfile.Load(path, jsonfile.MaxSize, func(data []byte) (*Plan, error) { return Parse(data, versions) })
@@ -55,23 +29,20 @@ func Read(path string, versions []string) (*Plan, error) {
 // Parse reads a plan for the versions that are served. The error lists all
 // faults, one per line.
 func Parse(data []byte, versions []string) (*Plan, error) {
-	var file struct {
-		Versions map[string]*scheduleFile `json:"versions"`
-	}
-	p := parser{jsonfile.Decode(data, &file), versions}
-	plan := &Plan{Versions: map[string]*Schedule{}, served: slices.Clone(versions)}
-	if file.Versions == nil && p.Err() == nil {
+	plan := &Plan{served: slices.Clone(versions)}
+	p := parser{jsonfile.Decode(data, plan), versions}
+	if plan.Versions == nil {
 		p.Add("versions", `missing; write {"versions": {}} to leave every version active`)
 	}
-	for _, name := range slices.Sorted(maps.Keys(file.Versions)) {
+	for _, name := range plan.planned() {
 		at := "versions." + name
 		if !slices.Contains(versions, name) {
 			p.Add(at, "unknown version; this gateway serves %s", strings.Join(versions, ", "))
 		}
-		if raw := file.Versions[name]; raw == nil {
+		if s := plan.Versions[name]; s == nil {
 			p.Add(at, "empty; leave the version out if it is active")
 		} else {
-			plan.Versions[name] = p.schedule(at, name, raw)
+			p.check(at, name, s)
 		}
 	}
 	p.successors(plan)
@@ -86,91 +57,82 @@ type parser struct {
 	served []string
 }
 
-// value parses one text of a plan. If that fails, it reports the fault with its
-// place and returns zero.
-func value[V any](p parser, at, text string, parse func(string) (V, error)) V {
-	err := errors.New("missing")
-	if text != "" {
-		var v V
-		if v, err = parse(text); err == nil {
-			return v
-		}
+// check reports what is wrong with a schedule, and completes it.
+func (p parser) check(at, name string, s *Schedule) {
+	p.time(at+".deprecated", &s.Deprecated)
+	if !p.checkSuccessor(at+".successor", name, s.Successor) {
+		s.Successor = ""
 	}
-	p.Add(at, "%w", err)
-	return *new(V)
-}
-
-func (p parser) schedule(at, name string, raw *scheduleFile) *Schedule {
-	s := &Schedule{
-		Deprecated: value(p, at+".deprecated", raw.Deprecated, parseTime),
-		Successor:  value(p, at+".successor", raw.Successor, p.successorOf(name)),
-		Docs:       value(p, at+".docs", raw.Docs, parseDocs),
-		Brownouts:  []Brownout{},
-		Exempt:     []caller.Pattern{},
-		Immediate:  raw.Immediate,
-	}
-	if raw.Sunset != nil {
-		s.Sunset = value(p, at+".sunset", *raw.Sunset, parseTime)
-		if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
+	p.checkDocs(at+".docs", s.Docs)
+	if !s.Sunset.IsZero() {
+		p.time(at+".sunset", &s.Sunset)
+		if s.Sunset.Before(s.Deprecated) {
 			p.Add(at+".sunset", "%s is before the version is deprecated, %s", words.Stamp(s.Sunset), words.Stamp(s.Deprecated))
 		}
-	} else {
-		if len(raw.Brownouts) > 0 {
+	} else if !p.Has(at + ".sunset") {
+		if len(s.Brownouts) > 0 {
 			p.Add(at+".brownouts", "they prepare clients for a sunset, and there is none; give one")
 		}
-		if raw.Gate != nil {
+		if s.Gate != nil {
 			p.Add(at+".gate", "there is no sunset for it to hold; give one")
 		}
 	}
-	for i, w := range raw.Brownouts {
-		s.Brownouts = append(s.Brownouts, p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, w))
+	s.Brownouts, s.Exempt = append([]Brownout{}, s.Brownouts...), append([]caller.Pattern{}, s.Exempt...)
+	for i := range s.Brownouts {
+		p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, &s.Brownouts[i])
 	}
 	p.overlaps(at, s.Brownouts)
 	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
-	for i, text := range raw.Exempt {
-		at := fmt.Sprintf("%s.exempt[%d]", at, i)
-		pattern, err := caller.ParsePattern(text)
-		if err != nil {
-			p.Add(at, "%w", err)
-		} else if slices.Contains(s.Exempt, pattern) {
+	for i, pattern := range s.Exempt {
+		switch at := fmt.Sprintf("%s.exempt[%d]", at, i); {
+		case pattern == caller.Pattern{}:
+			p.Add(at, "missing")
+		case slices.Contains(s.Exempt[:i], pattern):
 			p.Add(at, "repeats an earlier entry, %s", pattern)
 		}
-		s.Exempt = append(s.Exempt, pattern)
 	}
-	if g := raw.Gate; g != nil {
-		s.Gate = &Gate{Days: defaultGateDays, Confirmed: g.Released}
-		s.Gate.MaxClients = p.number(at+".gate.maxClients", g.MaxClients, 0, math.MaxInt, "a whole number of 0 or more")
-		s.Gate.MaxCallsPerDay = p.number(at+".gate.maxCallsPerDay", g.MaxCallsPerDay, 0, math.MaxInt, "a whole number of 0 or more")
-		if g.Days != nil {
-			s.Gate.Days = p.number(at+".gate.days", g.Days, 1, maxGateDays, fmt.Sprintf("a number of days from 1 to %d", maxGateDays))
+	if g := s.Gate; g != nil {
+		if g.Days == 0 {
+			g.Days = defaultGateDays
 		}
+		p.number(at+".gate.maxClients", g.MaxClients, 0, math.MaxInt, "a whole number of 0 or more")
+		p.number(at+".gate.maxCallsPerDay", g.MaxCallsPerDay, 0, math.MaxInt, "a whole number of 0 or more")
+		p.number(at+".gate.days", g.Days, 1, maxGateDays, fmt.Sprintf("a number of days from 1 to %d", maxGateDays))
 	}
-	return s
 }
 
-func (p parser) number(at string, n *int, least, most int, what string) int {
+func (p parser) number(at string, n, least, most int, what string) {
+	if n < least || n > most {
+		p.Add(at, "%d is not %s", n, what)
+	}
+}
+
+// time checks a time that is needed, and writes it in UTC. A faulty one becomes
+// zero.
+func (p parser) time(at string, t *time.Time) {
+	*t = t.UTC()
 	switch {
-	case n == nil:
+	case t.IsZero():
 		p.Add(at, "missing")
-	case *n < least || *n > most:
-		p.Add(at, "%d is not %s", *n, what)
+		return
+	case t.Nanosecond() != 0:
+		p.Add(at, "%s has a fraction of a second, which the headers cannot carry", t.Format(time.RFC3339Nano))
+	case t.Year() < 1970 || t.Year() > 9999:
+		p.Add(at, "%s is outside the years 1970 to 9999", words.Stamp(*t))
 	default:
-		return *n
+		return
 	}
-	return 0
+	*t = time.Time{}
 }
 
-func (p parser) brownout(at string, s *Schedule, raw brownoutFile) Brownout {
-	b := Brownout{From: value(p, at+".from", raw.From, parseTime), To: value(p, at+".to", raw.To, parseTime)}
-	switch share := raw.Share; {
-	case share == nil:
-		p.Add(at+".share", "missing")
-	case !(*share > 0 && *share <= 1):
-		p.Add(at+".share", "%v is not a number above 0 and at most 1", *share)
-	case math.Round(*share*1000)/1000 != *share:
-		p.Add(at+".share", "%v has more than three decimals, which the header cannot carry", *share)
-	default:
-		b.Share = *share
+func (p parser) brownout(at string, s *Schedule, b *Brownout) {
+	p.time(at+".from", &b.From)
+	p.time(at+".to", &b.To)
+	switch {
+	case !(b.Share > 0 && b.Share <= 1):
+		p.Add(at+".share", "%v is not a number above 0 and at most 1", b.Share)
+	case math.Round(b.Share*1000)/1000 != b.Share:
+		p.Add(at+".share", "%v has more than three decimals, which the header cannot carry", b.Share)
 	}
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
@@ -181,7 +143,6 @@ func (p parser) brownout(at string, s *Schedule, raw brownoutFile) Brownout {
 	case !s.Sunset.IsZero() && b.To.After(s.Sunset):
 		p.Add(at+".to", "%s is after the sunset, %s", words.Stamp(b.To), words.Stamp(s.Sunset))
 	}
-	return b
 }
 
 // overlaps reports windows that overlap. It skips windows with faulty times.
@@ -215,6 +176,9 @@ func (p parser) successors(plan *Plan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(plan.Versions)) {
 		s, at := plan.Versions[name], "versions."+name+".successor"
+		if s == nil {
+			continue
+		}
 		after := next(s)
 		if after != nil && !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)) {
 			p.Add(at, "%s has its own sunset, %s, which is not after that of %s", p.versionOf(s.Successor), words.Stamp(after.Sunset), name)
@@ -244,25 +208,6 @@ func (p parser) versionOf(path string) string {
 	return ""
 }
 
-// rfc3339 is stricter than time.Parse, which accepts "1:02:03" and a decimal
-// comma.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
-
-func parseTime(text string) (time.Time, error) {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || !rfc3339.MatchString(text) {
-		return t, fmt.Errorf("%.40q is not a time in RFC 3339; write it like 2027-03-01T00:00:00Z", text)
-	}
-	t = t.UTC()
-	if t.Nanosecond() != 0 {
-		return t, fmt.Errorf("%q has a fraction of a second, which the headers cannot carry", text)
-	}
-	if t.Year() < 1970 || t.Year() > 9999 {
-		return t, fmt.Errorf("%q is outside the years 1970 to 9999", text)
-	}
-	return t, nil
-}
-
 // What is allowed between the angle brackets of a Link header.
 var (
 	plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._~-]*$`)
@@ -271,26 +216,29 @@ var (
 
 const maxLink = 1024
 
-// successorOf reads the path that a version sends its clients to.
-func (p parser) successorOf(name string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		switch {
-		case len(text) > maxLink || path.Clean(text) != text || !plainPath.MatchString(text):
-			return "", fmt.Errorf("%.80q is not a plain path on this host, like /v3/swap/quote", text)
-		case slices.Contains(strings.Split(text, "/"), name):
-			return "", fmt.Errorf("%q belongs to %s itself", text, name)
-		case p.versionOf(text) == "":
-			return "", fmt.Errorf("%q leads to no version this gateway serves, which are %s", text, strings.Join(p.served, ", "))
-		}
-		return text, nil
+// checkSuccessor checks the path that a version sends its clients to.
+func (p parser) checkSuccessor(at, name, text string) (ok bool) {
+	switch {
+	case text == "":
+		p.Add(at, "missing")
+	case len(text) > maxLink || path.Clean(text) != text || !plainPath.MatchString(text):
+		p.Add(at, "%.80q is not a plain path on this host, like /v3/swap/quote", text)
+	case slices.Contains(strings.Split(text, "/"), name):
+		p.Add(at, "%q belongs to %s itself", text, name)
+	case p.versionOf(text) == "":
+		p.Add(at, "%q leads to no version this gateway serves, which are %s", text, strings.Join(p.served, ", "))
+	default:
+		return true
 	}
+	return false
 }
 
-// parseDocs reads the address of a migration page.
-func parseDocs(text string) (string, error) {
+// checkDocs checks the address of a migration page.
+func (p parser) checkDocs(at, text string) {
 	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" || u.User != nil || len(text) > maxLink || !plainURL.MatchString(text) {
-		return "", fmt.Errorf("%.80q is not an https address, like https://example.org/migrate-v1", text)
+	if text == "" {
+		p.Add(at, "missing")
+	} else if err != nil || u.Hostname() == "" || u.User != nil || len(text) > maxLink || !plainURL.MatchString(text) {
+		p.Add(at, "%.80q is not an https address, like https://example.org/migrate-v1", text)
 	}
-	return text, nil
 }

@@ -163,6 +163,7 @@ func TestExposition(t *testing.T) {
 		`quotegate_version_stage{stage="active",version="v3"} 1`,
 		`quotegate_version_days_to_sunset{version="v1"} -1.5`,
 		`quotegate_version_gate_holds{version="v1"} 1`,
+		`quotegate_version_released{version="v1"} 0`,
 		`quotegate_usage_clients{version="v1",window="day"} 3`,
 		`quotegate_usage_calls{version="v1",window="week"} 9000`,
 		`quotegate_usage_notes 1`,

@@ -142,7 +142,8 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 	hash := c.desc("lifecycle_plan_info", "1 for the hash of the plan in force, which is the same on all instances that follow the same plan. Absent without a plan.", "hash")
 	stage := c.desc("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.", "version", "stage")
 	sunset := c.desc("version_days_to_sunset", "Days until a version's sunset, negative past it. Absent where none is planned.", "version")
-	gate := c.desc("version_gate_holds", "1 while a version is too much used for its sunset to take effect. Absent where there is no gate.", "version")
+	gate := c.desc("version_gate_holds", "1 while a sunset of the version would not take effect, because it is too much used or the counts are incomplete. Absent where there is no gate.", "version")
+	released := c.desc("version_released", "1 once a version's gate has let its sunset pass, which is final. Absent where there is no gate.", "version")
 	c.collect = func(send send) {
 		s := snapshot()
 		send(refused, boolValue(s.Refused != nil))
@@ -158,6 +159,7 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 			}
 			if v.Gate != nil {
 				send(gate, boolValue(v.Gate.Holds), v.Version)
+				send(released, boolValue(!v.Gate.Released.IsZero()), v.Version)
 			}
 		}
 	}

@@ -74,18 +74,17 @@ func read(path string, size int64) ([]byte, error) {
 }
 
 // Decode fills into, a pointer to a struct, from one JSON value, and returns the
-// problems, to which a caller may add its own. For a file that is not JSON there is
-// only one.
+// problems, to which a caller may add its own. What has a problem stays zero. For a
+// file that is not JSON there is only one. A struct has a json tag on every field
+// that is read, and its values are strings, numbers, booleans, texts that decode
+// themselves, and structs, maps and slices of these.
 func Decode(data []byte, into any) *Problems {
 	walk := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data)), reached: start}
 	err := json.Unmarshal(data, new(json.RawMessage))
 	if err != nil {
 		err = notJSON(data, err)
-	} else if err = walk.value("", reflect.TypeOf(into)); err == nil {
-		err = json.Unmarshal(data, into)
-		if walk.problems.Err() != nil {
-			err = nil // else only a type with a decoder of its own is at fault
-		}
+	} else {
+		err = walk.value("", reflect.ValueOf(into))
 	}
 	if err != nil {
 		walk.problems.Add("", "%w", err)
@@ -107,7 +106,7 @@ func notJSON(data []byte, err error) error {
 // as a person reads.
 type Problems struct {
 	all    []error
-	more   int
+	more   bool
 	places map[string]bool
 }
 
@@ -120,8 +119,8 @@ func (p *Problems) add(line *place, at, format string, args ...any) {
 	if at != "" && p.places[at] {
 		return
 	}
-	if len(p.all) == maxProblems {
-		p.more++
+	if p.full() {
+		p.more = true
 		return
 	}
 	err := fmt.Errorf(format, args...)
@@ -138,10 +137,15 @@ func (p *Problems) add(line *place, at, format string, args ...any) {
 	p.all = append(p.all, err)
 }
 
+// Has reports whether a place has a problem.
+func (p *Problems) Has(place string) bool { return p.places[place] }
+
 // Err joins all problems, one a line. It is nil if there is none.
 func (p *Problems) Err() error {
-	if p.more > 0 {
-		return errors.Join(append(p.all[:maxProblems:maxProblems], fmt.Errorf("and %s more", words.Count(p.more, "problem", "problems")))...)
+	if p.more {
+		return errors.Join(append(p.all[:maxProblems:maxProblems], errors.New("and more"))...)
 	}
 	return errors.Join(p.all...)
 }
+
+func (p *Problems) full() bool { return len(p.all) == maxProblems }

@@ -19,7 +19,7 @@ func allowOrigins() func(http.Handler) http.Handler {
 			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // added by tracing libraries to every request
 		},
 		ExposedHeaders: append(lifecycle.ResponseHeaders(),
-			"X-Request-ID", "Retry-After", "Quote-Warning",
+			"X-Request-ID", "Retry-After", "Quote-Warning", "Request-Warning", "ETag",
 			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
 		MaxAge: int(time.Hour.Seconds()),
 	})

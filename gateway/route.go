@@ -67,29 +67,32 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 	})
 }
 
-// admit returns why a request is refused, or nil: its key is not known, its version
-// is in a brownout or retired, or its client has no budget left. Requests for free
-// routes are refused only for their key, and otherwise do not count against the
-// budget.
+// admit returns why a request is refused, or nil: its version is in a brownout or
+// retired, its key is not known, or its client has no budget left. Free routes refuse
+// nobody, and do not look at the key. A rehearsal of a refusal counts like the quote
+// it stands for.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
-	gone := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
 	who := &t.event.Caller
+	gone := g.lifecycle.Admit(h, r, t.event.Version, *who)
 	t.event.Exempt = g.lifecycle.Exempts(t.event.Version, *who)
+	from := limit.Address(who.Addr)
+	if who.Proven() {
+		from = limit.Key(uint64(who.Key), who.Known.PerMinute)
+	}
 	switch {
-	case t.unknownKey: // counts, or keys could be guessed without a limit
-		if refused := g.limiter.Admit(t, h, limit.Address(who.Addr), false); refused != nil {
-			return refused
-		}
-		h["Www-Authenticate"] = challenge
-		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were given, once and unchanged, or leave the header out, since no endpoint needs one")
 	case route.Free:
 		return nil
-	case gone != nil:
+	case gone != nil && !t.event.Rehearsal, route.Listing:
 		return gone
-	case who.Proven():
-		return g.limiter.Admit(t, h, limit.Key(uint64(who.Key), who.Known.PerMinute), route.Polled)
 	}
-	return g.limiter.Admit(t, h, limit.Address(who.Addr), route.Polled)
+	if refused := g.limiter.Admit(h, from, route.Polled); refused != nil {
+		return refused
+	}
+	if t.unknownKey { // counts, or keys could be guessed without a limit
+		h["Www-Authenticate"] = challenge
+		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were given, once and unchanged, or leave the header out, since no endpoint needs one")
+	}
+	return gone
 }
 
 // challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.

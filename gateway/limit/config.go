@@ -3,7 +3,13 @@ package limit
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -40,4 +46,114 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("REDIS_PREFIX: %.80q must be at most %d characters, all of them printable ASCII and none a space", c.RedisPrefix, maxPrefix))
 	}
 	return errors.Join(problems...)
+}
+
+// redisTarget is what REDIS_URL names, in the forms of go-redis: a server, the
+// Sentinels that know it, or a Cluster. One of the fields is set.
+type redisTarget struct {
+	server    *redis.Options
+	sentinels *redis.FailoverOptions
+	cluster   *redis.ClusterOptions
+}
+
+// The message never repeats the URL, which may hold a password.
+var errRedisURL = errors.New("not a Redis URL; want redis://user:password@host:6379/0, rediss:// for TLS, or unix:///path/to/socket; " +
+	"for Sentinel redis://host:26379/0?master_name=name&addr=host:26379&username=user&password=password, where a password before the host is the Sentinels' own; " +
+	"for a Cluster redis://user:password@host:6379?addr=host:6379, with one addr or more for further nodes and no database, as a Cluster has only 0; " +
+	"special characters in a password are percent-encoded")
+
+func parseRedisURL(text string) (t redisTarget, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return t, errRedisURL
+	}
+	var addrs []string
+	db := 0
+	switch query := u.Query(); {
+	case query.Has("master_name"):
+		if t.sentinels, err = redis.ParseFailoverURL(text); err == nil {
+			addrs, db = t.sentinels.SentinelAddrs, t.sentinels.DB
+			if t.sentinels.MasterName == "" {
+				return t, errRedisURL
+			}
+		}
+	case query.Has("addr"):
+		if t.cluster, err = redis.ParseClusterURL(text); err == nil {
+			addrs = t.cluster.Addrs
+			if strings.Trim(u.Path, "/") != "" {
+				return t, errRedisURL
+			}
+		}
+	default:
+		if t.server, err = redis.ParseURL(text); err == nil {
+			db = t.server.DB
+			if t.server.Network != "unix" {
+				addrs = []string{t.server.Addr}
+			}
+		}
+	}
+	if err != nil || db < 0 || slices.ContainsFunc(addrs, func(addr string) bool { return !validAddress(addr) }) {
+		return t, errRedisURL
+	}
+	return t, nil
+}
+
+func validAddress(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || strings.Contains(host, ",") {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// secrets are the passwords, which no log line may show.
+func (t redisTarget) secrets() []string {
+	var all []string
+	switch {
+	case t.sentinels != nil:
+		all = []string{t.sentinels.Password, t.sentinels.SentinelPassword}
+	case t.cluster != nil:
+		all = []string{t.cluster.Password}
+	default:
+		all = []string{t.server.Password}
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// connect makes the client. It does not wait for a connection. A retry is never
+// made, as it could count a request twice. The timeout of a decision covers all of
+// it. Everything is a pipeline, so that one pool of connections is enough.
+func (t redisTarget) connect(limits timeouts) redis.UniversalClient {
+	const buffer = 16 << 10 // a batch of requests or replies
+	tune := func(o *redis.Options) *redis.Client {
+		o.ContextTimeoutEnabled, o.DialTimeout = true, limits.start
+		o.MaxRetries, o.DialerRetries, o.PipelinePoolSize = -1, 1, -1
+		o.ReadBufferSize, o.WriteBufferSize = buffer, buffer
+		o.Protocol, o.DisableIdentity = 2, true
+		return redis.NewClient(o)
+	}
+	switch {
+	case t.sentinels != nil:
+		o := *t.sentinels
+		if o.TLSConfig != nil {
+			o.TLSConfig.ServerName = "" // of the first host; it is derived from each address instead
+		}
+		o.ContextTimeoutEnabled, o.DialTimeout = true, limits.start
+		o.MaxRetries, o.DialerRetries, o.PipelinePoolSize = -1, 1, -1
+		o.ReadBufferSize, o.WriteBufferSize = buffer, buffer
+		o.Protocol, o.DisableIdentity = 2, true
+		o.ReplicaOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // a replica cannot count
+		return redis.NewFailoverClient(&o)
+	case t.cluster != nil:
+		o := *t.cluster
+		if o.TLSConfig != nil {
+			o.TLSConfig.ServerName = "" // as above
+		}
+		o.ContextTimeoutEnabled, o.MaxRedirects, o.NewClient = true, -1, tune
+		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // as above
+		return redis.NewClusterClient(&o)
+	}
+	o := *t.server
+	return tune(&o)
 }

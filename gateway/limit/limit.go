@@ -3,41 +3,36 @@
 // The limit is exact over a rolling minute: in no 60 seconds are more than the
 // configured number of requests accepted from one client, and a client that
 // stays within it is never refused. Refused requests do not count. All routes
-// that share a Limiter share one budget per client.
+// that share a Limiter share one budget per client, but for the polled ones: those
+// are asked again until something has happened, and have a budget of their own beside
+// it, half as large (1 beside 1). So neither uses up the other.
 //
 // A client is an IPv4 address or an IPv6 /64, or the holder of an API key, which
-// has a budget of its own wherever it calls from, with a limit of its own. A request
+// has its budgets wherever it calls from, with a limit of its own. A request
 // from a peer without an address (a unix socket) passes uncounted, since different
 // clients must not share a budget.
 //
-// Some requests are polled: clients repeat them until something has happened. They
-// count like all others, but may use at most half of the budget (all of a budget of
-// one), so that polling never uses up what other requests need. Other requests may
-// use all that is left. A log marks each request that was polled, so that both
-// limits are exact.
-//
 // # Memory
 //
-// The times of a client's accepted requests are kept in 32 ns ticks, four bytes
-// each: about 215 bytes for a client with all of 30 requests, about 95 for one
-// with a single request. All clients together stay below 24 MiB, which is a
-// ceiling of 101,856 clients at the default limit. At the ceiling, a new client
+// The times of accepted requests are kept in 32 ns ticks, four bytes each. A budget
+// of 30 takes 230 bytes at most. All together stay below 24 MiB, which is
+// a ceiling of 109,408 budgets at the default limit. At the ceiling, a new client
 // takes the place of a client whose minute has passed. If there is none, it takes
 // the place of the client seen longest ago among those seen once, which thereby
 // gets back one request. If every client was seen again within the minute, the
 // new one passes uncounted. So a flood of addresses displaces only itself and
 // never the count of an established client, and new clients are always served.
-// API keys with a limit above the configured one take more: five bytes for each
-// request above it.
+// API keys with a limit above the configured one are counted apart by the same
+// rules, in 8 MiB more: room for 1,651 of them within a minute.
 //
 // # Several instances
 //
-// With REDIS_URL the instances share each client's budget through one script,
-// which Redis runs on its own clock, so the limit is as exact as on one machine.
-// The URL names a server, a server that Sentinels know, or a Cluster. Requests
-// that run at the same time share a round trip; a request that is alone does not
-// wait for others. Every key begins with REDIS_PREFIX, so that staging and
-// production can share a server and still count separately.
+// With REDIS_URL the instances share each budget through one script, which Redis
+// runs on its own clock, so the limit is as exact as on one machine. The URL names
+// a server, a server that Sentinels know, or a Cluster. Requests that run at the
+// same time share a round trip; a request that is alone does not wait for others.
+// Every key begins with REDIS_PREFIX, so that staging and production can share a
+// server and still count separately.
 //
 // Each instance also counts in memory what it accepted itself. If Redis, or one
 // node of a Cluster, does not answer within 50 ms, that memory decides: no
@@ -47,13 +42,13 @@
 // has answered three probes in a row. A Cluster must answer for the slot that
 // failed, too.
 //
-// Nothing that Redis says is believed unseen. A reply that is malformed or too
-// large ends its connection before go-redis reads it. Numbers that cannot be true
-// are no answer. A key that is not a log of requests is replaced by one. If Redis
-// has no usable answer for a client but answers a probe, only that client is
-// counted in memory; so are the clients of a slot that a Cluster is moving. A
-// panic in go-redis is an outage of Redis. Passwords stay out of the log, even if
-// a server repeats them.
+// Numbers that cannot be true are no answer. A key that is not a log of requests is
+// replaced by one. If Redis answers a client with an error but still answers a
+// probe, only that client is counted in memory; so are the clients of a slot that a
+// Cluster is moving. A panic of go-redis in our goroutines is an outage of Redis. One
+// in a goroutine that go-redis itself starts, to ask a Sentinel or to read the table
+// of a Cluster, cannot be caught; only a server that breaks Redis's protocol is known
+// to cause one. Passwords stay out of the log, even if a server repeats them.
 package limit
 
 import (
@@ -74,10 +69,9 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	memory   *memory       // nil when limiting is off
-	redis    *redisCounter // nil without Redis
-	counters sync.Pool     // of *counter
-	numbers  [][]string    // as header values, up to the highest limit there is
+	memory  *memory       // nil when limiting is off
+	redis   *redisCounter // nil without Redis
+	numbers [][]string    // as header values, up to the highest limit there is
 
 	allowed, refused, uncounted atomic.Uint64
 	warnedNoAddress             sync.Once
@@ -107,7 +101,6 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
-	l.counters.New = func() any { return newBudgetCounter(l) }
 	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
@@ -195,8 +188,8 @@ type Stats struct {
 	Allowed   uint64
 	Refused   uint64
 	Uncounted uint64 // passed uncounted: at the ceiling, or from a peer without an address
-	Clients   int    // held in memory now
-	Ceiling   int    // most clients memory will hold
+	Clients   int    // budgets held in memory now: a client that polls has two
+	Ceiling   int    // most budgets memory will hold
 }
 
 // Stats is cheap enough to be called on every scrape.
@@ -208,7 +201,7 @@ func (l *Limiter) Stats() Stats {
 		Uncounted: l.uncounted.Load(),
 	}
 	if l.memory != nil {
-		s.Clients, s.Ceiling = l.memory.clients(), l.memory.ceiling()
+		s.Clients, s.Ceiling = l.memory.budgets(), l.memory.ceiling()
 	}
 	return s
 }

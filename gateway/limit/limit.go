@@ -14,16 +14,17 @@
 //
 // # Memory
 //
-// The times of accepted requests are kept in 32 ns ticks, four bytes each. A budget
-// of 30 takes 230 bytes at most. All together stay below 24 MiB, which is
-// a ceiling of 109,408 budgets at the default limit. At the ceiling, a new client
+// The times of accepted requests are kept in 32 ns ticks, four bytes each: about 120
+// bytes for a client with a single request, 283 at most for one with all of 30. All
+// budgets together stay below 24 MiB, which is a ceiling of 88,896 at the default
+// limit, and hold no pointers. At the ceiling, a new client
 // takes the place of a client whose minute has passed. If there is none, it takes
 // the place of the client seen longest ago among those seen once, which thereby
 // gets back one request. If every client was seen again within the minute, the
 // new one passes uncounted. So a flood of addresses displaces only itself and
 // never the count of an established client, and new clients are always served.
-// API keys with a limit above the configured one are counted apart by the same
-// rules, in 8 MiB more: room for 1,651 of them within a minute.
+// API keys with a limit above the configured one take more: five bytes for each
+// request above it.
 //
 // # Several instances
 //

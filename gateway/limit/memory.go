@@ -13,13 +13,18 @@ const (
 	_           = uint32(windowTicks)
 
 	memoryBudget = 24 << 20
-	largeBudget  = 8 << 20 // more, for API keys whose limit is above the configured one
 	shardCount   = 32
+
+	blockTimes = 10
 )
 
-// budgetBytes is the most memory that one budget takes: its entry and its times, of
-// which a quarter may be spare, and its place in the map.
-func budgetBytes(perMinute int) int { return (32+4*perMinute)*5/4 + 40 }
+// budgetBytes is the most memory that one budget takes: its entry, its times in
+// blocks that may begin in the middle of one, of both an eighth spare, and its place
+// in the map.
+func budgetBytes(perMinute int) int {
+	blocks := (blockTimes - 1 + perMinute + blockTimes - 1) / blockTimes
+	return (40+blocks*4*(blockTimes+1))*9/8 + 40
+}
 
 // decision is the result for one request.
 type decision struct {
@@ -34,25 +39,19 @@ type decision struct {
 // budgets over the shards. A shard holds no pointers, however many clients there are,
 // so that the garbage collector has nothing to follow.
 type memory struct {
-	seed      maphash.Seed
-	perMinute int
-	shards    [shardCount]shard
-	large     shard // of budgets above perMinute
+	seed   maphash.Seed
+	shards [shardCount]shard
 }
 
 func newMemory(perMinute int) *memory {
-	m := &memory{seed: maphash.MakeSeed(), perMinute: perMinute}
+	m := &memory{seed: maphash.MakeSeed()}
 	for i := range m.shards {
-		m.shards[i].init(perMinute, memoryBudget/budgetBytes(perMinute)/shardCount)
+		m.shards[i].init(memoryBudget / budgetBytes(perMinute) / shardCount)
 	}
-	m.large.init(MaxPerMinute, largeBudget/budgetBytes(MaxPerMinute))
 	return m
 }
 
 func (m *memory) shard(q question) *shard {
-	if q.limit > m.perMinute {
-		return &m.large
-	}
 	return &m.shards[maphash.Comparable(m.seed, q.budget())%shardCount]
 }
 
@@ -63,7 +62,7 @@ func (m *memory) take(q question, now int64) decision { return m.shard(q).take(q
 func (m *memory) giveBack(q question, at int64) { m.shard(q).giveBack(q.budget(), at) }
 
 func (m *memory) budgets() int {
-	n := m.large.size()
+	n := 0
 	for i := range m.shards {
 		n += m.shards[i].size()
 	}
@@ -73,16 +72,16 @@ func (m *memory) budgets() int {
 func (m *memory) ceiling() int { return m.shards[0].room * shardCount }
 
 // shard holds some of the budgets under one lock. Each is in one of two circular
-// lists, sorted by the time of its last accepted request. Entries refer to one
-// another by their index. The first two are the heads of the lists.
+// lists, sorted by the time of its last accepted request. Entries and blocks refer to
+// one another by their index.
 type shard struct {
-	mu      sync.Mutex
-	index   map[clientKey]uint32
-	entries []entry
-	times   []uint32 // of entry i: width of them, from i*width on
-	width   int
-	room    int    // most budgets it will hold
-	free    uint32 // the first of the unused entries, which are linked by next; 0 for none
+	mu         sync.Mutex
+	index      map[clientKey]uint32
+	entries    []entry // the first two are the heads of the lists
+	blocks     []block // the first is not used, as 0 means none
+	room       int     // most budgets it will hold
+	freeEntry  uint32  // the first of those not in use, which are linked by next
+	freeBlocks uint32
 }
 
 // The heads of the lists: budgets with one request within the minute, and those
@@ -92,19 +91,27 @@ const (
 	seenAgain = 1
 )
 
-// entry is a budget. Its times are a ring, and all lie within a minute before last.
+// entry is a budget. All its times lie within a minute before last.
 type entry struct {
-	key        clientKey
-	last       int64  // tick of the newest request ever counted
-	prev, next uint32 // neighbours in a list
-	first, n   uint16 // where the ring begins, and how many times it has
+	key           clientKey
+	last          int64  // tick of the newest request ever counted
+	prev, next    uint32 // neighbours in a list
+	oldest        uint32 // the block of its oldest time
+	newest        uint32 // the block of its newest time
+	skipped, used uint16 // times of the oldest block that have left the minute, and those that count
 }
 
-func (s *shard) init(width, room int) {
-	s.width, s.room = width, room
+// block is a piece of an entry's log: the low 32 bits of ticks.
+type block struct {
+	times [blockTimes]uint32
+	next  uint32 // the block of later times
+}
+
+func (s *shard) init(room int) {
+	s.room = room
 	s.index = map[clientKey]uint32{}
 	s.entries = []entry{{}, {prev: seenAgain, next: seenAgain}}
-	s.times = make([]uint32, 2*width)
+	s.blocks = make([]block, 1)
 }
 
 func (s *shard) size() int {
@@ -124,18 +131,16 @@ func (s *shard) take(q question, now int64) decision {
 	// The clock was read before the lock was taken. Another request of this
 	// client may have been counted in between, with a later time.
 	now = max(now, e.last)
-	for e.n > 0 && s.age(i, 0, now) >= windowTicks {
-		e.first, e.n = uint16((int(e.first)+1)%s.width), e.n-1
+	for e.used > 0 && s.age(e, 0, now) >= windowTicks {
+		s.forgetOldest(e)
 	}
-	used := int(e.n)
+	used := int(e.used)
 	if leaves := used - q.limit; leaves >= 0 { // the one that has to leave before this may pass
-		return decision{used: used, wait: s.wait(i, leaves, now)}
+		return decision{used: used, wait: s.wait(e, leaves, now)}
 	}
-	e.n++
-	e.last = now
-	*s.time(i, used) = uint32(now)
+	s.add(e, now)
 	s.accepted(i)
-	return decision{allowed: true, used: used, wait: s.wait(i, 0, now), at: now}
+	return decision{allowed: true, used: used, wait: s.wait(e, 0, now), at: now}
 }
 
 func (s *shard) giveBack(key clientKey, at int64) {
@@ -146,38 +151,85 @@ func (s *shard) giveBack(key clientKey, at int64) {
 		return
 	}
 	e := &s.entries[i]
-	for k := int(e.n) - 1; k >= 0; k-- {
-		if *s.time(i, k) == uint32(at) {
-			for ; k < int(e.n)-1; k++ {
-				*s.time(i, k) = *s.time(i, k+1)
-			}
-			e.n--
-			break
-		}
+	k := int(e.used) - 1
+	for k >= 0 && *s.time(e, k) != uint32(at) {
+		k--
 	}
-	if e.n == 0 {
+	if k >= 0 {
+		for ; k > 0; k-- { // the times before it move up
+			*s.time(e, k) = *s.time(e, k-1)
+		}
+		s.forgetOldest(e)
+	}
+	if e.used == 0 {
 		s.drop(i)
 	} else {
 		s.accepted(i)
 	}
 }
 
-// time is where entry i keeps its request k, counted from the oldest: the low 32
-// bits of its tick.
-func (s *shard) time(i uint32, k int) *uint32 {
-	return &s.times[int(i)*s.width+(int(s.entries[i].first)+k)%s.width]
+// time is where an entry keeps its request k, counted from the oldest.
+func (s *shard) time(e *entry, k int) *uint32 {
+	k += int(e.skipped)
+	b := &s.blocks[e.oldest]
+	for ; k >= blockTimes; k -= blockTimes {
+		b = &s.blocks[b.next]
+	}
+	return &b.times[k]
 }
 
 // age is how many ticks before now request k was counted. now must not be before
 // last.
-func (s *shard) age(i uint32, k int, now int64) int64 {
-	last := s.entries[i].last
-	return now - last + int64(uint32(last)-*s.time(i, k))
+func (s *shard) age(e *entry, k int, now int64) int64 {
+	return now - e.last + int64(uint32(e.last)-*s.time(e, k))
 }
 
 // wait is the time until request k leaves the minute.
-func (s *shard) wait(i uint32, k int, now int64) time.Duration {
-	return time.Duration(windowTicks-s.age(i, k, now)) * tick
+func (s *shard) wait(e *entry, k int, now int64) time.Duration {
+	return time.Duration(windowTicks-s.age(e, k, now)) * tick
+}
+
+// add counts a request.
+func (s *shard) add(e *entry, now int64) {
+	slot := int(e.skipped+e.used) % blockTimes
+	if slot == 0 {
+		b := s.freeBlocks
+		if b != 0 {
+			s.freeBlocks = s.blocks[b].next
+		} else {
+			b = uint32(len(s.blocks))
+			s.blocks = append(withRoom(s.blocks), block{})
+		}
+		if e.used == 0 {
+			e.oldest = b
+		} else {
+			s.blocks[e.newest].next = b
+		}
+		e.newest = b
+	}
+	s.blocks[e.newest].times[slot] = uint32(now)
+	e.used++
+	e.last = now
+}
+
+// forgetOldest drops the oldest time, and its block with its last one. An entry
+// without times has no block.
+func (s *shard) forgetOldest(e *entry) {
+	e.skipped++
+	e.used--
+	if e.skipped == blockTimes || e.used == 0 {
+		b := e.oldest
+		e.oldest, e.skipped = s.blocks[b].next, 0
+		s.blocks[b].next, s.freeBlocks = s.freeBlocks, b
+	}
+}
+
+// withRoom makes room for one more, and little beyond.
+func withRoom[T any](all []T) []T {
+	if len(all) < cap(all) {
+		return all
+	}
+	return append(make([]T, 0, len(all)+len(all)/8+8), all...)
 }
 
 // find returns the entry of a budget, and makes one for a new client. It returns
@@ -199,12 +251,11 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 		}
 		s.drop(oldest)
 	}
-	if i = s.free; i != 0 {
-		s.free = s.entries[i].next
+	if i = s.freeEntry; i != 0 {
+		s.freeEntry = s.entries[i].next
 	} else {
 		i = uint32(len(s.entries))
-		s.entries = append(s.entries, entry{})
-		s.times = append(s.times, make([]uint32, s.width)...)
+		s.entries = append(withRoom(s.entries), entry{})
 	}
 	s.entries[i] = entry{key: key, last: now, prev: i, next: i}
 	s.index[key] = i
@@ -214,7 +265,7 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 // accepted moves an entry to the end of its list.
 func (s *shard) accepted(i uint32) {
 	list := uint32(seenOnce)
-	if s.entries[i].n > 1 {
+	if s.entries[i].used > 1 {
 		list = seenAgain
 	}
 	s.unlink(i)
@@ -223,11 +274,15 @@ func (s *shard) accepted(i uint32) {
 	s.entries[before].next, s.entries[list].prev = i, i
 }
 
-// drop makes an entry free for another budget.
+// drop frees an entry and its blocks.
 func (s *shard) drop(i uint32) {
-	delete(s.index, s.entries[i].key)
+	e := &s.entries[i]
+	delete(s.index, e.key)
+	if e.used > 0 {
+		s.blocks[e.newest].next, s.freeBlocks = s.freeBlocks, e.oldest
+	}
 	s.unlink(i)
-	s.entries[i].next, s.free = s.free, i
+	e.next, s.freeEntry = s.freeEntry, i
 }
 
 // unlink takes an entry out of its list.

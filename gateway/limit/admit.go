@@ -33,7 +33,10 @@ func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
 		return nil
 	}
 	if !from.valid {
-		l.passWithoutAddress()
+		l.uncounted.Add(1)
+		l.warnedNoAddress.Do(func() {
+			l.log.Warn("rate limit: a peer without an IP address cannot be counted, its requests pass")
+		})
 		return nil
 	}
 	q := question{from.key, cmp.Or(from.perMinute, l.perMinute), polled}
@@ -52,13 +55,6 @@ func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
 		return nil
 	}
 	return q.fault(wait)
-}
-
-func (l *Limiter) passWithoutAddress() {
-	l.uncounted.Add(1)
-	l.warnedNoAddress.Do(func() {
-		l.log.Warn("rate limit: a peer without an IP address cannot be counted, its requests pass")
-	})
 }
 
 // question is a request to be counted.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -49,11 +48,12 @@ func (c Config) Validate() error {
 }
 
 // redisTarget is what REDIS_URL names, in the forms of go-redis: a server, the
-// Sentinels that know it, or a Cluster. One of the fields is set.
+// Sentinels that know it, or a Cluster.
 type redisTarget struct {
-	server    *redis.Options
+	server    *redis.Options // one of the three is set
 	sentinels *redis.FailoverOptions
 	cluster   *redis.ClusterOptions
+	passwords []string
 }
 
 // The message never repeats the URL, which may hold a password.
@@ -67,58 +67,39 @@ func parseRedisURL(text string) (t redisTarget, err error) {
 	if err != nil {
 		return t, errRedisURL
 	}
-	var addrs []string
-	db := 0
+	var ok bool
 	switch query := u.Query(); {
 	case query.Has("master_name"):
 		if t.sentinels, err = redis.ParseFailoverURL(text); err == nil {
-			addrs, db = t.sentinels.SentinelAddrs, t.sentinels.DB
-			if t.sentinels.MasterName == "" {
-				return t, errRedisURL
-			}
+			ok = t.sentinels.MasterName != "" && t.sentinels.DB >= 0 && validAddresses(t.sentinels.SentinelAddrs...)
+			t.passwords = []string{t.sentinels.Password, t.sentinels.SentinelPassword}
 		}
 	case query.Has("addr"):
 		if t.cluster, err = redis.ParseClusterURL(text); err == nil {
-			addrs = t.cluster.Addrs
-			if strings.Trim(u.Path, "/") != "" {
-				return t, errRedisURL
-			}
+			ok = strings.Trim(u.Path, "/") == "" && validAddresses(t.cluster.Addrs...)
+			t.passwords = []string{t.cluster.Password}
 		}
 	default:
 		if t.server, err = redis.ParseURL(text); err == nil {
-			db = t.server.DB
-			if t.server.Network != "unix" {
-				addrs = []string{t.server.Addr}
-			}
+			ok = t.server.DB >= 0 && (t.server.Network == "unix" || validAddresses(t.server.Addr))
+			t.passwords = []string{t.server.Password}
 		}
 	}
-	if err != nil || db < 0 || slices.ContainsFunc(addrs, func(addr string) bool { return !validAddress(addr) }) {
+	if !ok {
 		return t, errRedisURL
 	}
 	return t, nil
 }
 
-func validAddress(addr string) bool {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil || strings.Contains(host, ",") {
-		return false
+func validAddresses(all ...string) bool {
+	for _, addr := range all {
+		host, port, err := net.SplitHostPort(addr)
+		number, bad := strconv.ParseUint(port, 10, 16)
+		if err != nil || bad != nil || number == 0 || strings.Contains(host, ",") {
+			return false
+		}
 	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
-}
-
-// secrets are the passwords, which no log line may show.
-func (t redisTarget) secrets() []string {
-	var all []string
-	switch {
-	case t.sentinels != nil:
-		all = []string{t.sentinels.Password, t.sentinels.SentinelPassword}
-	case t.cluster != nil:
-		all = []string{t.cluster.Password}
-	default:
-		all = []string{t.server.Password}
-	}
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	return true
 }
 
 // connect makes the client. It does not wait for a connection. A retry is never
@@ -154,6 +135,5 @@ func (t redisTarget) connect(limits timeouts) redis.UniversalClient {
 		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // as above
 		return redis.NewClusterClient(&o)
 	}
-	o := *t.server
-	return tune(&o)
+	return tune(t.server)
 }

@@ -153,8 +153,8 @@ func TestRedisTargets(t *testing.T) {
 	if o.MasterName != "main" || o.Username != "user" || o.Password != "p@ss" || o.DB != 2 || o.PoolSize != 5 || o.TLSConfig == nil {
 		t.Errorf("got %+v", o)
 	}
-	if want := []string{"p@ss", "y&"}; !slices.Equal(got.secrets(), want) {
-		t.Errorf("got secrets %q, want %q", got.secrets(), want)
+	if want := []string{"p@ss", "y&"}; !slices.Equal(got.passwords, want) {
+		t.Errorf("got passwords %q, want %q", got.passwords, want)
 	}
 	got, err = parseRedisURL("redis://:secret@a?addr=b:6380&max_idle_conns=2")
 	if err != nil || got.cluster == nil {
@@ -163,7 +163,7 @@ func TestRedisTargets(t *testing.T) {
 	if want := []string{"a:6379", "b:6380"}; !slices.Equal(got.cluster.Addrs, want) {
 		t.Errorf("got nodes %q, want %q", got.cluster.Addrs, want)
 	}
-	if want := []string{"secret"}; got.cluster.MaxIdleConns != 2 || !slices.Equal(got.secrets(), want) {
+	if want := []string{"secret"}; got.cluster.MaxIdleConns != 2 || !slices.Equal(got.passwords, want) {
 		t.Errorf("got %+v", got.cluster)
 	}
 }

@@ -55,16 +55,12 @@ func (m *memory) shard(q question) *shard {
 	return &m.shards[maphash.Comparable(m.seed, q.budget())%shardCount]
 }
 
-// take counts a request at tick now, or refuses it.
-func (m *memory) take(q question, now int64) decision { return m.shard(q).take(q, now) }
-
-// giveBack undoes the take of a request that was counted at tick at.
-func (m *memory) giveBack(q question, at int64) { m.shard(q).giveBack(q.budget(), at) }
-
 func (m *memory) budgets() int {
 	n := 0
 	for i := range m.shards {
-		n += m.shards[i].size()
+		m.shards[i].mu.Lock()
+		n += len(m.shards[i].index)
+		m.shards[i].mu.Unlock()
 	}
 	return n
 }
@@ -93,12 +89,11 @@ const (
 
 // entry is a budget. All its times lie within a minute before last.
 type entry struct {
-	key           clientKey
-	last          int64  // tick of the newest request ever counted
-	prev, next    uint32 // neighbours in a list
-	oldest        uint32 // the block of its oldest time
-	newest        uint32 // the block of its newest time
-	skipped, used uint16 // times of the oldest block that have left the minute, and those that count
+	key            clientKey
+	last           int64  // tick of the newest request ever counted
+	prev, next     uint32 // neighbours in a list
+	oldest, newest uint32 // the blocks of its first and last time
+	skipped, used  uint16 // times of the oldest block that have left the minute, and those that count
 }
 
 // block is a piece of an entry's log: the low 32 bits of ticks.
@@ -114,13 +109,9 @@ func (s *shard) init(room int) {
 	s.blocks = make([]block, 1)
 }
 
-func (s *shard) size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.index)
-}
-
-func (s *shard) take(q question, now int64) decision {
+// take counts a request at tick now, or refuses it.
+func (m *memory) take(q question, now int64) decision {
+	s := m.shard(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.find(q.budget(), now)
@@ -143,10 +134,12 @@ func (s *shard) take(q question, now int64) decision {
 	return decision{allowed: true, used: used, wait: s.wait(e, 0, now), at: now}
 }
 
-func (s *shard) giveBack(key clientKey, at int64) {
+// giveBack undoes the take of a request that was counted at tick at.
+func (m *memory) giveBack(q question, at int64) {
+	s := m.shard(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.index[key]
+	i, ok := s.index[q.budget()]
 	if !ok {
 		return
 	}

@@ -21,6 +21,8 @@ import (
 //go:embed take.lua
 var takeScript string
 
+var takeHash = redis.NewScript(takeScript).Hash()
+
 // timeouts say how long to wait for Redis.
 type timeouts struct {
 	request time.Duration // for one decision
@@ -33,11 +35,10 @@ type timeouts struct {
 type redisCounter struct {
 	redis    redis.UniversalClient
 	cluster  *redis.ClusterClient // the same, if it is a cluster
-	script   *redis.Script
-	prefix   string // of every key; the client follows
+	prefix   string               // of every key; the client follows
 	timeouts timeouts
 	log      *slog.Logger
-	secrets  []string // what no log line may show
+	secrets  []string // the passwords, which no log line may show
 	batches  *batcher
 
 	downSince  atomic.Pointer[time.Time]  // nil while Redis answers
@@ -57,19 +58,13 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
 	target, err := parseRedisURL(cfg.RedisURL)
-	if err != nil {
-		panic("limit: newRedisCounter of an invalid configuration")
+	if err != nil { // Validate has accepted it
+		panic(err)
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &redisCounter{
-		redis:    target.connect(t),
-		script:   redis.NewScript(takeScript),
-		prefix:   cfg.RedisPrefix + "limit:",
-		timeouts: t,
-		log:      log,
-		secrets:  target.secrets(),
-		stop:     stop,
-		stopped:  make(chan struct{}),
+		redis: target.connect(t), prefix: cfg.RedisPrefix + "limit:", timeouts: t, log: log, secrets: target.passwords,
+		stop: stop, stopped: make(chan struct{}),
 	}
 	r.cluster, _ = r.redis.(*redis.ClusterClient)
 	r.batches = startBatcher(r.askAll)
@@ -99,7 +94,7 @@ func (r *redisCounter) take(q question) (decision, bool) {
 		r.fail(q, fmt.Errorf("no answer within %s", r.timeouts.request))
 		return decision{}, false
 	}
-	return a.decision, a.ok
+	return a.decision, a.err == nil
 }
 
 // askAll asks Redis a batch of questions.
@@ -110,21 +105,17 @@ func (r *redisCounter) askAll(deadline time.Time, questions []question, answers 
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	for i, got := range r.run(ctx, keys, questions, window) {
-		switch refused, ok := got.err.(redisError); {
-		case got.err == nil:
-			answers[i] = answer{got.decision, true}
-		case ok:
+	r.run(ctx, keys, questions, answers, window)
+	for i, got := range answers {
+		if refused, ok := got.err.(redisError); ok {
 			r.refusal.Store(&refused)
-		default:
+		} else if got.err != nil {
 			r.fail(questions[i], got.err)
 		}
 	}
 }
 
-// probeKeys is how many keys a probe writes. In a cluster they are on different
-// nodes.
-const probeKeys = 8
+const probeKeys = 8 // of one probe; in a cluster they are on different nodes
 
 // probe runs the script on keys that expire at once. Unlike a PING it also fails
 // if Redis cannot write, because it is a replica or full. In a cluster the first
@@ -141,8 +132,9 @@ func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	if q := r.lastFailed.Load(); q != nil {
 		keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + q.String() + "}"
 	}
-	questions := slices.Repeat([]question{{limit: 1}}, probeKeys)
-	for _, got := range r.run(ctx, keys, questions, time.Millisecond) {
+	var answers [probeKeys]answer
+	r.run(ctx, keys, slices.Repeat([]question{{limit: 1}}, probeKeys), answers[:], time.Millisecond)
+	for _, got := range answers {
 		if got.err != nil {
 			return got.err
 		}
@@ -150,8 +142,7 @@ func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// fail switches to counting in memory. It logs only the first failure of an
-// outage.
+// fail switches to counting in memory. It logs only the first failure of an outage.
 func (r *redisCounter) fail(q question, err error) {
 	r.lastFailed.Store(&q)
 	if now := time.Now(); r.downSince.CompareAndSwap(nil, &now) {
@@ -164,7 +155,9 @@ func (r *redisCounter) fail(q question, err error) {
 func (r *redisCounter) describe(err error) string {
 	s := err.Error()
 	for _, secret := range r.secrets {
-		s = strings.ReplaceAll(s, secret, "[password]")
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "[password]")
+		}
 	}
 	return fmt.Sprintf("%.300s", s)
 }
@@ -213,49 +206,40 @@ func (r *redisCounter) close() error {
 	return r.redis.Close()
 }
 
-// result is what the script decided about a key.
-type result struct {
-	decision decision
-	err      error
-}
-
-// call is one run of the script.
+// call is one run of the script, with a question and an answer for each key.
 type call struct {
 	keys      []string
-	questions []question // one for each key
-	results   []result
+	questions []question
+	answers   []answer
 	reply     *redis.IntSliceCmd
 }
 
 // run runs the script for all questions in one round trip, or in two where a server
 // does not know the script yet. A cluster allows only one key a run, since the
 // keys are on different nodes.
-func (r *redisCounter) run(ctx context.Context, keys []string, questions []question, window time.Duration) (results []result) {
-	results = make([]result, len(keys))
+func (r *redisCounter) run(ctx context.Context, keys []string, questions []question, answers []answer, window time.Duration) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("panic", "in", "the Redis client", "cause", guard.Caught(p))
-			for i := range results {
-				results[i].err = fmt.Errorf("the Redis client panicked: %v", p)
+			for i := range answers {
+				answers[i].err = fmt.Errorf("the Redis client panicked: %v", p)
 			}
 		}
 	}()
+	var calls []*call
 	size := len(keys)
 	if r.cluster != nil {
 		size = 1
 	}
-	var calls []*call
 	for i := 0; i < len(keys); i += size {
-		calls = append(calls, &call{keys: keys[i : i+size], questions: questions[i : i+size], results: results[i : i+size]})
+		calls = append(calls, &call{keys: keys[i : i+size], questions: questions[i : i+size], answers: answers[i : i+size]})
 	}
-	if unknown := r.send(ctx, calls, window, "evalsha", r.script.Hash()); len(unknown) > 0 {
+	if unknown := r.send(ctx, calls, window, "evalsha", takeHash); len(unknown) > 0 {
 		r.send(ctx, unknown, window, "eval", takeScript)
 	}
-	return results
 }
 
-// send makes the calls, and returns those to servers that do not know the
-// script.
+// send makes the calls, and returns those to servers that do not know the script.
 func (r *redisCounter) send(ctx context.Context, calls []*call, window time.Duration, command, script string) (unknown []*call) {
 	pipe := r.redis.Pipeline()
 	for _, c := range calls {
@@ -296,16 +280,16 @@ func (c *call) read(window time.Duration) {
 	case err == nil && len(numbers) != 3*len(c.keys):
 		err = redisError{fmt.Errorf("the script answered %d numbers for %d keys", len(numbers), len(c.keys))}
 	}
-	for i := range c.results {
+	for i := range c.answers {
+		c.answers[i] = answer{err: err}
 		if err != nil {
-			c.results[i] = result{err: err}
 			continue
 		}
 		allowed, used, wait := numbers[3*i], numbers[3*i+1], numbers[3*i+2]
 		if (allowed == 1) != (used < int64(c.questions[i].limit)) || used < 0 || used > MaxPerMinute || wait < 1 || wait > window.Microseconds() {
-			c.results[i] = result{err: redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}}
+			c.answers[i].err = redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}
 			continue
 		}
-		c.results[i] = result{decision: decision{allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond}}
+		c.answers[i].decision = decision{allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond}
 	}
 }

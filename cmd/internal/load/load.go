@@ -36,8 +36,18 @@ type Options struct {
 	Duration time.Duration // of the load
 	Requests int           // ends it earlier; 0 for no end but Duration
 	// Clients is how many client addresses take turns in X-Forwarded-For, and
-	// First the number of the first of them.
-	Clients, First int
+	// First the number of the first of them. After Turn requests, if it is set, as
+	// many others take their place.
+	Clients, First, Turn int
+	Start                int // the number of the first request, so that a load can go on where another ended
+}
+
+func (o *Options) client(n int) netip.Addr {
+	first := o.First
+	if o.Turn > 0 {
+		first += n / o.Turn * o.Clients
+	}
+	return ClientAddress(first + n%o.Clients)
 }
 
 // Result is what a load came to.
@@ -98,8 +108,9 @@ func (c *Conn) repeat(ctx context.Context, addr string, cases []Case, o Options,
 		if o.Requests > 0 && n >= o.Requests {
 			break
 		}
+		n += o.Start
 		wanted := &cases[n%len(cases)]
-		request = AppendRequest(request[:0], addr, wanted.Target, ClientAddress(o.First+n%o.Clients))
+		request = AppendRequest(request[:0], addr, wanted.Target, o.client(n))
 		start := time.Now()
 		answer, err := c.Ask(request, askTimeout)
 		if err != nil {

@@ -48,6 +48,15 @@ func TestRunAsksInTurn(t *testing.T) {
 	}
 }
 
+func TestClientsTakeTurns(t *testing.T) {
+	o := Options{Clients: 10, First: 5, Turn: 100}
+	for n, want := range map[int]string{0: "10.0.0.5", 9: "10.0.0.14", 10: "10.0.0.5", 99: "10.0.0.14", 100: "10.0.0.15", 209: "10.0.0.34"} {
+		if got := o.client(n).String(); got != want {
+			t.Errorf("request %d: got %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestRunEndsWithItsTime(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "x") })
 	got, err := Run(t.Context(), addr, []Case{{Target: "/", Body: []byte("x")}}, Options{Conns: 2, Duration: 50 * time.Millisecond, Clients: 1})

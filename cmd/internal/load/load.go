@@ -3,7 +3,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -135,9 +134,8 @@ func AppendRequest(b []byte, host, target string, client netip.Addr) []byte {
 	return append(b, "\r\n\r\n"...)
 }
 
-// ClientAddress is the address of client number n, of 16 million.
+// ClientAddress is the address of client number n, of 7 million. Each is in a network
+// of its own, since a gateway takes those of one network for one client.
 func ClientAddress(n int) netip.Addr {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], 10<<24|uint32(n)&(1<<24-1))
-	return netip.AddrFrom4(b)
+	return netip.AddrFrom4([4]byte{10 + byte(n>>16), byte(n >> 8), byte(n), 1})
 }

@@ -1,11 +1,16 @@
 package gateway
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"strings"
+	"time"
+
+	"github.com/go-chi/cors"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
@@ -34,8 +39,9 @@ func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// routes collects the routes of all modules by path.
-func (g *Gateway) routes() map[string]*revisions {
+// router finds the handlers of a path. All paths are exact, and all are for GET and
+// HEAD.
+func (g *Gateway) router() http.HandlerFunc {
 	paths := map[string]*revisions{}
 	for i := range g.modules {
 		m := &g.modules[i]
@@ -48,7 +54,34 @@ func (g *Gateway) routes() map[string]*revisions {
 			p.handlers[route.Revision] = g.serve(m, route)
 		}
 	}
-	return paths
+	paths["/versions"] = &revisions{handlers: map[string]http.Handler{"": http.HandlerFunc(g.versions)}}
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := paths[cmp.Or(r.URL.RawPath, r.URL.Path)] // RawPath is set for a path with unusual escapes
+		switch {
+		case len(r.RequestURI) > maxURL:
+			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
+		case p == nil:
+			m, _ := g.module(r)
+			g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			p.ServeHTTP(w, r)
+		case r.Method == http.MethodOptions: // and not a preflight, which has been answered before
+			w.Header().Set("Allow", allowed)
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.Header().Set("Allow", allowed)
+			g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
+		}
+	}
+}
+
+const allowed = "GET, HEAD, OPTIONS"
+
+// versions answers with the lifecycle of every version.
+func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
+	if err := web.JSON(w, http.StatusOK, g.lifecycle.Document()); err != nil {
+		g.fail(w, r, err)
+	}
 }
 
 // serve handles a request to a route. First it applies the lifecycle of the
@@ -139,4 +172,20 @@ func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 		}
 	}
 	return &g.modules[0], false
+}
+
+// allowOrigins lets web pages of any origin use GET and read our headers.
+func allowOrigins() func(http.Handler) http.Handler {
+	return cors.Handler(cors.Options{
+		AllowedOrigins: []string{"*"},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead},
+		AllowedHeaders: []string{
+			"Accept", "Content-Type", "API-Revision", "API-Rehearse", "API-Key", "If-None-Match", "X-Request-ID",
+			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // added by tracing libraries to every request
+		},
+		ExposedHeaders: append(lifecycle.ResponseHeaders(),
+			"X-Request-ID", "Retry-After", "Quote-Warning", "Request-Warning", "ETag",
+			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+		MaxAge: int(time.Hour.Seconds()),
+	})
 }

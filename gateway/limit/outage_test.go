@@ -191,18 +191,21 @@ var badAnswers = map[string]string{
 	"too large for memory":     "*9223372036854775807\r\n", // go-redis panics
 }
 
-// Whatever Redis answers to the script, requests are answered by the limit's rules.
+// Whatever a server answers to the script, or to the greeting of go-redis, requests
+// are answered by the limit's rules.
 func TestBadAnswersAreNotBelieved(t *testing.T) {
 	t.Parallel()
-	for name, reply := range badAnswers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startScripted(t, func(command []string) (string, bool) {
-				return reply, strings.HasPrefix(command[0], "eval")
+	for _, to := range []string{"eval", "hello"} {
+		for name, reply := range badAnswers {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				s := startScripted(t, func(command []string) (string, bool) {
+					return reply, strings.HasPrefix(command[0], to)
+				})
+				l := newSharedLimiter(t, "redis://"+s.addr, quiet, newClock(), wary)
+				wantTheRules(t, guarded(l))
 			})
-			l := newSharedLimiter(t, "redis://"+s.addr, quiet, newClock(), wary)
-			wantTheRules(t, guarded(l))
-		})
+		}
 	}
 }
 

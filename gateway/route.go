@@ -106,7 +106,7 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 // it stands for.
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
 	who := &t.event.Caller
-	gone := g.lifecycle.Admit(h, r, t.event.Version, *who)
+	gone := g.gone(h, r, t)
 	t.event.Exempt = g.lifecycle.Exempts(t.event.Version, *who)
 	from := limit.Address(who.Addr)
 	if who.Proven() {
@@ -126,6 +126,23 @@ func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Rout
 		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were given, once and unchanged, or leave the header out, since no endpoint needs one")
 	}
 	return gone
+}
+
+// gone applies the lifecycle of the version, and returns why it refuses a request. A
+// rehearsal without a plan names the current version as the successor.
+func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
+	e := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
+	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.modules[0].Name {
+		return e
+	}
+	for _, route := range g.modules[0].Routes {
+		if route.Quotes {
+			e.Successor = route.Path
+			e.Message += "; use " + route.Path + " instead"
+			break
+		}
+	}
+	return e
 }
 
 // challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.

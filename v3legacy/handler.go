@@ -31,7 +31,7 @@ func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
-			{Path: "/v3legacy/app/routers", Handle: wire.ListRouters(deployment)},
+			{Path: "/v3legacy/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
 			{Path: "/v3legacy/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),

@@ -27,9 +27,8 @@ const (
 // order is how the mixes are run and shown.
 var order = []string{direct, details, integrator, burn, v1, shield, pairs}
 
-// casesPerMix is how many different requests a mix has: every client asks for a
-// recipient of its own.
-const casesPerMix = servedClients
+// casesPerMix is how many different requests a mix has.
+const casesPerMix = 4096
 
 // partners are the integrators that the bench's node has registered, and their
 // fee.

@@ -24,7 +24,34 @@ type connections struct {
 }
 
 // limit is a listener that accepts at most max connections at a time.
-func (c *connections) limit(l net.Listener) net.Listener { return netutil.LimitListener(l, c.max) }
+func (c *connections) limit(l net.Listener) net.Listener {
+	return steadyListener{netutil.LimitListener(l, c.max)}
+}
+
+type steadyListener struct{ net.Listener }
+
+func (l steadyListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &steadyConn{Conn: conn}, nil
+}
+
+// steadyConn moves the deadline for writes once a second at most. net/http moves it
+// before every answer and takes it away after, which costs more than the log line.
+type steadyConn struct {
+	net.Conn
+	writeBy time.Time
+}
+
+func (c *steadyConn) SetWriteDeadline(t time.Time) error {
+	if later := t.Sub(c.writeBy); t.IsZero() || later >= 0 && later < time.Second {
+		return nil
+	}
+	c.writeBy = t
+	return c.Conn.SetWriteDeadline(t)
+}
 
 // Open is how many connections there are.
 func (c *connections) Open() int { return int(c.open.Load()) }

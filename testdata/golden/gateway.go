@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -109,7 +111,8 @@ func Core() gateway.Core {
 	}
 }
 
-// Gateway serves all versions over Core, without a limit, a plan or a log.
+// Gateway serves all versions over Core, without a limit, a plan or a log. It has given
+// out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -124,8 +127,23 @@ func Gateway(t testing.TB) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Lifecycle: life, Limiter: limiter, Names: unused{}, Log: log,
+		Modules: modules, Lifecycle: life, Limiter: limiter, Clients: someClients(t), Names: unused{}, Log: log,
 	})
+}
+
+// someClients has one client with a key, so that an unknown key is refused.
+func someClients(t testing.TB) *caller.Clients {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "clients.json")
+	_, hash := caller.NewKey()
+	if err := os.WriteFile(file, []byte(`{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clients, err := caller.NewClients(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients
 }
 
 // unused counts no calls.

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -105,7 +106,7 @@ func TestALawfulClientIsNeverRefused(t *testing.T) {
 	}
 }
 
-func TestTheDeniedRequestIsExplained(t *testing.T) {
+func TestARefusalSaysWhenTheNextPasses(t *testing.T) {
 	for _, tt := range []struct {
 		perMinute int
 		want      string
@@ -119,7 +120,7 @@ func TestTheDeniedRequestIsExplained(t *testing.T) {
 			if e != nil {
 				t.Fatalf("refused early: %v", e)
 			}
-			e = l.Admit(t.Context(), http.Header{}, Address(netip.MustParseAddr("203.0.113.1")), false)
+			e = l.Admit(http.Header{}, Address(netip.MustParseAddr("203.0.113.1")), false)
 		}
 		if e == nil {
 			t.Fatal("got no refusal")
@@ -233,5 +234,126 @@ func TestConcurrentRequestsOverLoopback(t *testing.T) {
 			t.Errorf("minute %d: got %v, want 30 times 200 and 50 times 429", minute, got)
 		}
 		c.advance(time.Minute)
+	}
+}
+
+// admit asks for one request and returns the headers of the answer.
+func admit(t *testing.T, l *Limiter, who Client, polled bool) (http.Header, *fault.Error) {
+	t.Helper()
+	h := http.Header{}
+	return h, l.Admit(h, who, polled)
+}
+
+// wantAdmitted checks which of n requests pass, and what the last one was told.
+func wantAdmitted(t *testing.T, l *Limiter, who Client, polled bool, n, want int, remaining string) {
+	t.Helper()
+	got, h := 0, http.Header{}
+	for range n {
+		var refused *fault.Error
+		if h, refused = admit(t, l, who, polled); refused == nil {
+			got++
+		}
+	}
+	if got != want || h.Get(headerRemaining) != remaining {
+		t.Errorf("polled %v: %d of %d passed with %q remaining, want %d and %q", polled, got, n, h.Get(headerRemaining), want, remaining)
+	}
+}
+
+var holder = Key(0x1234567890abc, 100)
+
+// limiters are one that counts in memory and one that counts in Redis.
+func limiters(t *testing.T, test func(t *testing.T, l *Limiter)) {
+	t.Run("memory", func(t *testing.T) { test(t, newTestLimiter(t, Config{PerMinute: 30}, newClock())) })
+	t.Run("redis", func(t *testing.T) {
+		l := newSharedLimiter(t, startRedis(t).url(), quiet, newClock(), calm)
+		test(t, l)
+		if got := l.Stats(); got.Backend != Redis {
+			t.Errorf("got %+v, want all decided by Redis", got)
+		}
+	})
+}
+
+// Polled requests have half of the limit beside it: a burst of either leaves the
+// other alone.
+func TestPolledRequestsHaveABudgetOfTheirOwn(t *testing.T) {
+	limiters(t, func(t *testing.T, l *Limiter) {
+		a, b := Address(peerOf(alice)), Address(netip.MustParseAddr("2001:db8::1"))
+		wantAdmitted(t, l, a, true, 20, 15, "0")
+		wantAdmitted(t, l, a, false, 31, 30, "0")
+		wantAdmitted(t, l, b, false, 31, 30, "0")
+		wantAdmitted(t, l, b, true, 14, 14, "1")
+		if got := l.Stats().Clients; got != 4 {
+			t.Errorf("got %d budgets, want two of each client", got)
+		}
+	})
+}
+
+func TestAKeyHasABudgetOfItsOwn(t *testing.T) {
+	limiters(t, func(t *testing.T, l *Limiter) {
+		a := Address(peerOf(alice))
+		wantAdmitted(t, l, a, false, 31, 30, "0")
+		wantAdmitted(t, l, holder, true, 60, 50, "0")
+		wantAdmitted(t, l, holder, false, 110, 100, "0")
+		wantAdmitted(t, l, Key(7, 0), false, 31, 30, "0")
+		wantAdmitted(t, l, Key(8, 5), false, 31, 5, "0")
+	})
+}
+
+func TestARefusalSaysWhoseBudgetItIs(t *testing.T) {
+	for want, tt := range map[string]struct {
+		who    Client
+		polled bool
+	}{
+		"The limit is 30 requests a minute from one address; the next one passes in 60 seconds":               {Address(peerOf(alice)), false},
+		"The limit is 15 requests a minute for this path from one address; the next one passes in 60 seconds": {Address(peerOf(alice)), true},
+		"The limit is 100 requests a minute with this key; the next one passes in 60 seconds":                 {holder, false},
+		"The limit is 1 request a minute for this path with this key; the next one passes in 60 seconds":      {Key(1, 1), true},
+	} {
+		l := newTestLimiter(t, Config{PerMinute: 30}, newClock())
+		for n := 0; ; n++ {
+			h, refused := admit(t, l, tt.who, tt.polled)
+			if refused == nil && n < MaxPerMinute {
+				continue
+			}
+			if refused == nil || refused.Message != want || h.Get(headerLimit) != fmt.Sprint(n) {
+				t.Errorf("got %v and a limit of %s after %d requests, want %q", refused, h.Get(headerLimit), n, want)
+			}
+			break
+		}
+	}
+}
+
+func TestClientOf(t *testing.T) {
+	tests := []struct{ a, b, want string }{
+		{"203.0.113.9", "::ffff:203.0.113.9", "203.0.113.9"},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"},
+		{"fe80::1", "fe80::1%eth0", "fe80::/64"},
+		{"::1", "::2", "::/64"},
+		{"255.255.255.255", "255.255.255.255", "255.255.255.255"},
+	}
+	for _, tt := range tests {
+		a, b := clientKeyOf(netip.MustParseAddr(tt.a)), clientKeyOf(netip.MustParseAddr(tt.b))
+		if a != b {
+			t.Errorf("%s and %s are two clients, want one", tt.a, tt.b)
+		}
+		if got := a.String(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.a, got, tt.want)
+		}
+	}
+	different := []string{"203.0.113.9", "203.0.113.8", "2001:db8:1:2::1", "2001:db8:1:3::1", "::1", "0.0.0.1"}
+	seen := map[clientKey]string{}
+	for _, s := range different {
+		c := clientKeyOf(netip.MustParseAddr(s))
+		if other, ok := seen[c]; ok {
+			t.Errorf("%s and %s are one client, want two", s, other)
+		}
+		seen[c] = s
+	}
+	for _, id := range []uint64{0, 1, 1<<52 - 1} {
+		c := Key(id, 0).key
+		if other, ok := seen[c]; ok || c.String() != fmt.Sprintf("key:%013x", id) {
+			t.Errorf("the key %d is %q, and the same client as %q", id, c, other)
+		}
+		seen[c] = c.String()
 	}
 }

@@ -352,6 +352,7 @@ func TestCalls(t *testing.T) {
 		s.look(robinhood, s.tx)
 		first := count(s)
 		s.look(robinhood, s.tx)
+		t.Logf("%s: %d calls, then %d", name, first, count(s)-first)
 		if again := count(s) - first; first > test.first || again > test.again {
 			t.Errorf("%s: %d calls, then %d; want %d and %d at most: %v, %v", name, first, again, test.first, test.again, s.source.calls, s.destination.calls)
 		}
@@ -363,6 +364,7 @@ func TestCalls(t *testing.T) {
 	s.want(robinhood, s.tx, Settled, false)
 	first := count(s)
 	s.want(robinhood, s.tx, Settled, false)
+	t.Logf("a payout that waits: %d calls, then %d", first, count(s)-first)
 	if again := count(s) - first; again > 4 {
 		t.Errorf("%d calls for a payout that waits, want 4 at most", again)
 	}

@@ -17,9 +17,9 @@ import (
 // listed here when it has a reason of its own to exist.
 var layers = map[string][]string{
 	"shared/fault":      {},
-	"shared/jsonfile":   {},
 	"shared/guard":      {},
 	"shared/words":      {},
+	"shared/jsonfile":   {"shared/guard", "shared/words"},
 	"shared/chain":      {"shared/fault", "shared/jsonfile"},
 	"shared/fee":        {"shared/chain", "shared/fault"},
 	"shared/calldata":   {},
@@ -37,19 +37,17 @@ var layers = map[string][]string{
 	"v1":                {"shared/*"},
 	"v3":                {"shared/*"},
 	"v3legacy":          {"shared/*"},
-	"gateway/caller":    {"shared/guard", "shared/integrator", "shared/jsonfile"},
+	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/words"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/guard", "shared/words"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile", "shared/words"},
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/guard", "shared/words"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc", "shared/words"},
 	"gateway/metrics":   {"gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
-	"gateway/admin":     {"gateway/admin/page", "gateway/lifecycle", "gateway/usage", "shared/guard", "shared/web"},
+	"gateway/admin":     {"gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/guard", "shared/web", "shared/words"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
 	"gateway":           {"shared/*", "v1", "v3", "v3legacy", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
-	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "gateway/admin/*"},
-
-	"gateway/admin/page": {"gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/words"},
+	"cmd/gateway":       {"shared/*", "gateway", "gateway/*"},
 
 	"cmd/internal/child":   {},
 	"cmd/internal/load":    {},
@@ -66,6 +64,7 @@ var layers = map[string][]string{
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
 	"testdata/node":      {},
+	"testdata/npm":       {},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 }

@@ -36,6 +36,10 @@ func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
+		Moves: []string{
+			"Call /v3/swap/quote, on the current host and without the header API-Revision.",
+			"Read the fee from fee.protocol.percentage and fee.protocol.amount; the numbers mean the same.",
+		},
 	}
 }
 

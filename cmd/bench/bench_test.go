@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // which must answer every mix as the referee says.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and loads it for seconds")
+		t.Skip("SKIPPED, NOT TESTED: it builds a gateway and loads it for seconds; make test-all runs it")
 	}
 	root, err := child.Root()
 	if err != nil {

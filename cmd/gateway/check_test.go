@@ -139,10 +139,10 @@ func TestCheckProcess(t *testing.T) {
 		t.Errorf("got %s, want it to hold %s", out, want)
 	}
 
-	if out, complaint, code := run([]string{"everything"}); code != 2 || out != "" || !strings.Contains(complaint, checkUsage) {
+	if out, complaint, code := run([]string{"everything"}); code != 2 || out != "" || !strings.Contains(complaint, "usage: gateway check [-json]") {
 		t.Errorf("a wrong call: got exit code %d, %q and %q", code, out, complaint)
 	}
-	if out, _, code := run([]string{"-h"}); code != 0 || out != checkUsage+"\n" {
+	if out, _, code := run([]string{"-h"}); code != 0 || out != "usage: gateway check [-json]\n" {
 		t.Errorf("asked for help: got exit code %d and %q", code, out)
 	}
 }

@@ -2,18 +2,20 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // invocation is how a command was called.
@@ -21,6 +23,37 @@ type invocation struct {
 	args           []string // those after the command's name
 	env            environment
 	stdout, stderr io.Writer
+	usage          string // how the command is called
+}
+
+// parse reads the flags of a command, which may come before and after its other
+// arguments, and returns those. If help was asked for, it prints it and returns nil.
+func (in invocation) parse(flags *flag.FlagSet, want int) (rest []string, err error) {
+	flags.SetOutput(io.Discard) // the error says what is wrong
+	rest = []string{}
+	for args := in.args; ; args = flags.Args()[1:] {
+		switch err := flags.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			_, err := fmt.Fprintln(in.stdout, in.usage)
+			return nil, err
+		case err != nil:
+			return nil, usageError(fmt.Sprintf("%v; %s", err, in.usage))
+		case flags.NArg() > 0:
+			rest = append(rest, flags.Arg(0))
+			continue
+		case len(rest) != want:
+			return nil, usageError(in.usage)
+		}
+		return rest, nil
+	}
+}
+
+// writeJSON prints for programs.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 // command is something the program can do.
@@ -36,8 +69,9 @@ func commands() []command {
 		{"", "", "serves", serve},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
+		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", askHealth},
 		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
-		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline", checkPlan},
+		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline; with USAGE_DB, also what its gates make of the counts", checkPlan},
 		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
 		{"report", "-o FILE", "writes the operator's page, from the database and the plan, as one HTML file; - is standard output", writeReport},
 		{"version", "", "shows the version of this program", showVersion},
@@ -60,7 +94,7 @@ func execute(ctx context.Context, in invocation) error {
 		if len(in.args) < len(words) || !slices.Equal(in.args[:len(words)], words) || c.name == "" && len(in.args) > 0 {
 			continue
 		}
-		in.args = in.args[len(words):]
+		in.args, in.usage = in.args[len(words):], "usage: "+c.call()
 		if c.args == "" && len(in.args) > 0 {
 			return usageError(fmt.Sprintf("gateway %s takes no arguments", c.name))
 		}
@@ -91,14 +125,38 @@ func showConfig(ctx context.Context, in invocation) error {
 	return err
 }
 
-func checkPlan(_ context.Context, in invocation) error {
-	return lifecycle.CheckCommand(in.args, servedVersions(), in.stdout, time.Now())
+// askHealth asks the service that has the same environment. It needs no shell and
+// no other program, so that it works in an image that has nothing else.
+func askHealth(ctx context.Context, in invocation) error {
+	cfg, err := readConfig(ctx, in.env)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	path := "http://" + net.JoinHostPort(host, port) + "/" + servedVersions()[0] + "/swap/healthcheck"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service answers %s", response.Status)
+	}
+	_, err = fmt.Fprintln(in.stdout, "ok")
+	return err
 }
 
-// servedVersions are the versions that this program serves, whatever the deployment.
-func servedVersions() []string {
-	return gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
-}
+// healthTimeout is shorter than the 30 seconds that Docker waits.
+const healthTimeout = 5 * time.Second
 
 func showHelp(_ context.Context, in invocation) error {
 	table := tabwriter.NewWriter(in.stdout, 0, 0, 3, ' ', 0)

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 // connections bounds the connections of a server. At the bound, new ones wait in
@@ -28,7 +31,7 @@ func (c *connections) Open() int { return int(c.open.Load()) }
 
 // watch counts the connections of a server and keeps it from being crowded, until
 // ctx ends.
-func (c *connections) watch(ctx context.Context, server *http.Server) {
+func (c *connections) watch(ctx context.Context, server *http.Server, log *slog.Logger) {
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -37,18 +40,7 @@ func (c *connections) watch(ctx context.Context, server *http.Server) {
 			c.open.Add(-1)
 		}
 	}
-	go func() {
-		ticker := time.NewTicker(250 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				c.relieve(server.SetKeepAlivesEnabled)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	go guard.Every(ctx, 250*time.Millisecond, log, "watching the connections", func() { c.relieve(server.SetKeepAlivesEnabled) })
 }
 
 // relieve turns idle connections off while more than three quarters of the bound

@@ -30,6 +30,9 @@ func (e environment) misspelled() []error {
 	var known []string
 	for _, s := range settings() {
 		known = append(known, s.name)
+		if s.secret {
+			known = append(known, s.name+fileSuffix)
+		}
 	}
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(e)) {

@@ -1,5 +1,5 @@
 // Command gateway serves swap quotes. Environment variables configure it, and all
-// are optional: see the README. `gateway help` lists the commands beside it.
+// are optional: see docs/operate. `gateway help` lists the commands beside it.
 package main
 
 import (
@@ -16,7 +16,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
-	err := execute(ctx, invocation{os.Args[1:], newEnvironment(os.Environ()), os.Stdout, os.Stderr})
+	err := execute(ctx, invocation{args: os.Args[1:], env: newEnvironment(os.Environ()), stdout: os.Stdout, stderr: os.Stderr})
 	if err == nil {
 		return
 	}

@@ -121,6 +121,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		Usage:     recorder,
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Plan:      s.lifecycle.Snapshot,
+		Moves:     moves(first.modules),
 		Health:    s.health(cfg, sources, time.Now()),
 		Ready:     s.ready,
 		Level:     log.level,
@@ -164,6 +165,15 @@ func closeWithin(d time.Duration, close func(context.Context)) func() {
 		defer cancel()
 		close(ctx)
 	}
+}
+
+// moves are the steps out of each version.
+func moves(modules []web.Module) map[string][]string {
+	steps := map[string][]string{}
+	for _, m := range modules {
+		steps[m.Name] = m.Moves
+	}
+	return steps
 }
 
 // contacts tells reports what the operator wrote down about a known client.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -48,14 +50,53 @@ func settingsOf(t reflect.Type) (all []setting) {
 	return all
 }
 
-// value is the text in the environment. A number that is set but empty counts
-// as not set: an empty RATE_LIMIT must not turn the limit off.
-func (s setting) value(env environment) (text string, set bool) {
-	text, set = env[s.name]
-	if text == "" && s.typ.Kind() != reflect.String && s.typ.Kind() != reflect.Slice {
-		return "", false
+// fileSuffix makes the name of a variable that names a file. Every secret may be
+// in a file: ADMIN_TOKEN_FILE names the one that holds ADMIN_TOKEN.
+const fileSuffix = "_FILE"
+
+// value is the text in the environment or in the file that it names, and where it
+// is from. A number that is set but empty counts as not set: an empty RATE_LIMIT
+// must not turn the limit off.
+func (s setting) value(env environment) (text, from string) {
+	text, set := env[s.name]
+	if path := env[s.name+fileSuffix]; s.secret && path != "" {
+		text, _ = readSecret(path) // secretFiles reports the error
+		return text, "file"
 	}
-	return text, set
+	if !set || text == "" && s.typ.Kind() != reflect.String && s.typ.Kind() != reflect.Slice {
+		return "", ""
+	}
+	return text, "environment"
+}
+
+// readSecret reads a file with one line.
+func readSecret(path string) (string, error) {
+	const most = 64 << 10
+	return jsonfile.Load(path, most, func(data []byte) (string, error) {
+		text := strings.TrimRight(string(data), "\r\n")
+		if text == "" || strings.ContainsAny(text, "\r\n") {
+			return "", errors.New("must have one line, with the value")
+		}
+		return text, nil
+	})
+}
+
+// secretFiles reports every file of a secret that cannot be used.
+func (e environment) secretFiles() (problems []error) {
+	for _, s := range settings() {
+		path := e[s.name+fileSuffix]
+		if !s.secret || path == "" {
+			continue
+		}
+		_, err := readSecret(path)
+		if e[s.name] != "" {
+			err = fmt.Errorf("%s is set too; set one of them", s.name)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s%s: %w", s.name, fileSuffix, err))
+		}
+	}
+	return problems
 }
 
 // unreadable says what is wrong with a text that cannot be parsed. The parser's
@@ -82,8 +123,8 @@ type shown struct{ name, value, from string }
 // showSettings lists what is in force and where it came from.
 func showSettings(env environment) (all []shown) {
 	for _, s := range settings() {
-		text, set := s.value(env)
-		from := "environment"
+		text, from := s.value(env)
+		set := from != ""
 		if !set {
 			text, from = s.standard, "default"
 		}

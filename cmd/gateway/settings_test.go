@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -48,13 +49,13 @@ func TestSettingsAreThoseThatAreRead(t *testing.T) {
 	}
 }
 
-func TestReadmeHasEverySettingAndCommand(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+func TestGuideHasEverySettingAndCommand(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operate/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	inTable := func(words ...string) bool {
-		for line := range strings.Lines(string(readme)) {
+		for line := range strings.Lines(string(guide)) {
 			if strings.HasPrefix(line, "|") && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, "`"+word+"`") }) {
 				return true
 			}
@@ -70,12 +71,12 @@ func TestReadmeHasEverySettingAndCommand(t *testing.T) {
 			words = append(words, s.standard)
 		}
 		if !inTable(words...) {
-			t.Errorf("no table of the README has a row with %q", words)
+			t.Errorf("no table of docs/operate/README.md has a row with %q", words)
 		}
 	}
 	for _, c := range commands() {
 		if !inTable(c.call()) {
-			t.Errorf("no table of the README has a row with %q", c.call())
+			t.Errorf("no table of docs/operate/README.md has a row with %q", c.call())
 		}
 	}
 }
@@ -201,6 +202,47 @@ func TestReferenceDeploymentIsWarnedOf(t *testing.T) {
 		line := `"level":"WARN","msg":"deployment: this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE"`
 		if got := strings.Contains(log.String(), line); got != warned || !strings.Contains(log.String(), `"deployment":"reference"`) {
 			t.Errorf("%q: warned %v, want %v:\n%s", file, got, warned, log.String())
+		}
+	}
+}
+
+// TestSecretsFromFiles: every secret may be in a file, as containers and systemd
+// hand them over.
+func TestSecretsFromFiles(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token := strings.Repeat("a", 32)
+	env := environment{"ADMIN_TOKEN_FILE": write(token + "\n"), "RPC_URLS_1_FILE": write("http://a.example,http://b.example\n"), "ADMIN_ADDR": ":0"}
+	cfg, err := readConfig(t.Context(), env)
+	if err != nil || cfg.Admin.Token != token || len(cfg.RPC[1]) != 2 {
+		t.Fatalf("got %+v, %v", cfg, err)
+	}
+	var out bytes.Buffer
+	if err := printSettings(&out, env); err != nil || strings.Contains(out.String(), token) || !regexp.MustCompile(`ADMIN_TOKEN +\[hidden\] +file`).MatchString(out.String()) {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	for _, s := range settings() {
+		if s.secret {
+			if got := (environment{s.name + "_FILE": "/does/not/exist"}).secretFiles(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), s.name+"_FILE: ") {
+				t.Errorf("%s: got %v", s.name, got)
+			}
+		}
+	}
+	for name, bad := range map[string]environment{
+		"both":      {"ADMIN_TOKEN": token, "ADMIN_TOKEN_FILE": write(token)},
+		"empty":     {"ADMIN_TOKEN_FILE": write("\n")},
+		"two lines": {"ADMIN_TOKEN_FILE": write(token + "\n" + token)},
+		"a folder":  {"ADMIN_TOKEN_FILE": t.TempDir()},
+		"a slip":    {"ADMIN_TOKEN_FIL": write(token)},
+		"no secret": {"LISTEN_ADDR_FILE": write(":1"), "RATE_LIMIT_FIL": "x", "ADMIN_TOKEN_FILE": "/does/not/exist"},
+	} {
+		if _, err := readConfig(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

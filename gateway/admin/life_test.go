@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -29,7 +28,7 @@ type life struct {
 	recorder *usage.Recorder
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
-	tables   []page.Table
+	tables   []Table
 }
 
 // today is after the second window of halfYear and before the third.
@@ -51,8 +50,8 @@ const halfYear = `{"versions": {
 // begin starts a listener without calls. The plan may be empty.
 func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Helper()
-	l := &life{tables: []page.Table{
-		{Title: "Process", Head: []string{"What", "Now"}, Rows: []page.Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
+	l := &life{tables: []Table{
+		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time
@@ -79,7 +78,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	l.setTime(now) // the plan was in force long before
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
-		Lifecycle: func() any { return l.plan() }, Health: func() []page.Table { return l.tables },
+		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l
@@ -146,8 +145,8 @@ func (l *life) live(t testing.TB, clients []client) {
 				if at.After(end) {
 					break
 				}
-				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
-				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits("v1", b.Share, who) {
+				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(lifecycle.Calling(version, who))}
+				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits(b, lifecycle.Calling("v1", who)) {
 					e.Code, e.Pair = fault.VersionBrownout, nil
 				}
 				l.recorder.Observe(e)
@@ -162,13 +161,6 @@ func (l *life) live(t testing.TB, clients []client) {
 	}
 	l.setTime(end)
 	l.keeper.Poll()
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // town is some clients of each kind.

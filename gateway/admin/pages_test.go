@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -82,7 +81,7 @@ func TestPageHeaders(t *testing.T) {
 	for path, want := range map[string]int{
 		"/": 200, "/clients": 200, "/client?client=client+Harbour+Wallet": 200, "/what-if": 200, "/health": 200,
 		"/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50": 200, "/what-if?version=v1&from=never": 200,
-		"/clients?version=v9": 400, "/clients?colour=red": 400, "/client": 400, "/client?client=nobody": 404, "/what-if?version=v9": 400,
+		"/clients?version=v9": 400, "/clients?colour=red": 400, "/client": 400, "/client?client=nobody": 404, "/what-if?version=v9": 400, "/clinets": 404,
 	} {
 		status, body, header := get(t, l.URL+path)
 		if status != want || header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasSuffix(body, "</html>\n") {
@@ -94,7 +93,7 @@ func TestPageHeaders(t *testing.T) {
 				t.Errorf("%s: the policy %q lacks %s", path, policy, part)
 			}
 		}
-		if strings.Contains(policy, "script") || strings.Contains(policy, "unsafe") || header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" {
+		if strings.Contains(policy, "script") || strings.Contains(policy, "unsafe") || header.Get("Referrer-Policy") != "same-origin" || header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: got headers %v", path, header)
 		}
 		for _, no := range []string{"<script", " style=", " onclick", "ZgotmplZ"} {
@@ -139,7 +138,7 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	server := httptest.NewServer(Handler(Options{
 		Versions: served, Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
-		Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler),
+		Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
 	}))
 	defer server.Close()
 	for path, want := range map[string]string{"/": "The plan below is in force", "/clients": "", "/client?client=x": "", "/what-if": ""} {
@@ -172,8 +171,8 @@ func TestHostileText(t *testing.T) {
 	report.Matching = len(report.Clients)
 	server := httptest.NewServer(Handler(Options{
 		Versions: served, Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
-		Health: func() []page.Table {
-			return []page.Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []page.Row{{Cells: hostile, Wrong: true}}}}
+		Health: func() []Table {
+			return []Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []Row{{Cells: hostile, Wrong: true}}}}
 		},
 	}))
 	defer server.Close()
@@ -274,8 +273,8 @@ func crowd(t testing.TB) *httptest.Server {
 	recorder := open()
 	t.Cleanup(func() { recorder.Close(context.Background()) })
 	plan := begin(t, today, halfYear, "").keeper
-	recorder.Follow(plan.Snapshot().Hash)
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: recorder, Plan: plan.Snapshot, Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	recorder.Follow(plan.Snapshot().Hash, nil)
+	server := httptest.NewServer(Handler(Options{Versions: served, Usage: recorder, Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	return server
 }
@@ -285,7 +284,7 @@ const maxPage = 500_000
 
 func TestPagesOfACrowd(t *testing.T) {
 	plan := begin(t, today, halfYear, "").keeper
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []page.Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/", "/clients"} {
 		status, body, _ := get(t, server.URL+path)
@@ -354,7 +353,7 @@ func BenchmarkRender(b *testing.B) {
 	report := newMultitude().report
 	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
 	for b.Loop() {
-		if _, err := page.Overview(page.Facts{Plan: snapshot, Report: report, Now: today}); err != nil {
+		if _, err := showOverview(Facts{Plan: snapshot, Report: report, Now: today}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -106,6 +106,6 @@ func peerOf(remote string) netip.Addr {
 func skipIfShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("SKIPPED, NOT TESTED: it takes seconds; make test-all runs it")
 	}
 }

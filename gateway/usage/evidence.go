@@ -115,7 +115,7 @@ func (r *Recorder) Release(version string, sunset time.Time) error {
 }
 
 // Follow tells the other instances which plan this one follows.
-func (r *Recorder) Follow(plan string) { r.plan.Store(&plan) }
+func (r *Recorder) Follow(plan string, _ []string) { r.plan.Store(&plan) }
 
 // instanceName is how an operator knows an instance: by its host and, since a host
 // may run several, the beginning of its number.

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +52,11 @@ func TestEvidence(t *testing.T) {
 			{3, lifecycle.Evidence{Clients: 1, Calls: 20}},
 			{9, lifecycle.Evidence{Clients: 4, Calls: 1000}},
 		} {
-			if got := r.Evidence("v1", test.days); got != test.want {
+			if got := r.Evidence("v1", test.days); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("%d days: got %+v, want %+v", test.days, got, test.want)
 			}
 		}
-		if got := r.Evidence("v3", 7); got != (lifecycle.Evidence{}) {
+		if got := r.Evidence("v3", 7); !reflect.DeepEqual(got, lifecycle.Evidence{}) {
 			t.Errorf("v3: got %+v, want none", got)
 		}
 	})
@@ -126,21 +127,21 @@ func TestReleases(t *testing.T) {
 func TestInstancesDisagree(t *testing.T) {
 	cfg := Config{DB: postgres(t).fresh(t)}
 	a, b := begin(t, cfg, &clock{t: noon}), begin(t, cfg, &clock{t: noon})
-	a.Follow("aaaa")
-	b.Follow("aaaa")
+	a.Follow("aaaa", nil)
+	b.Follow("aaaa", nil)
 	a.flush(t)
 	b.flush(t)
 	a.flush(t)
 	if got := a.Notes(); len(got) != 0 || a.Plans() != 1 {
 		t.Errorf("got %q and %d plans while they agree", got, a.Plans())
 	}
-	b.Follow("")
+	b.Follow("", nil)
 	b.flush(t)
 	a.flush(t)
 	if got := strings.Join(a.Notes(), "\n"); !strings.Contains(got, "instances follow different plans") || !strings.Contains(got, "follows aaaa") || !strings.Contains(got, "follows no plan") || a.Plans() != 2 {
 		t.Errorf("got %q and %d plans, want both named", got, a.Plans())
 	}
-	b.Follow("aaaa")
+	b.Follow("aaaa", nil)
 	b.clock.pass(45 * time.Second)
 	b.flush(t)
 	a.flush(t)
@@ -183,7 +184,7 @@ func TestMigration(t *testing.T) {
 		if len(report.Clients) != 2 || report.Clients[0].Calls90 != 5 || report.Clients[1].Client != "origin https://b.example" || report.Clients[1].Last410.IsZero() {
 			t.Errorf("got %+v, want a client with 5 calls and one that was refused", report.Clients)
 		}
-		if got := r.Evidence("v1", 7); got != (lifecycle.Evidence{Clients: 2, Calls: 7}) {
+		if got := r.Evidence("v1", 7); !reflect.DeepEqual(got, lifecycle.Evidence{Clients: 2, Calls: 7}) {
 			t.Errorf("got %+v, want both clients and all calls", got)
 		}
 	}

@@ -109,7 +109,7 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 		secret: cfg.Key, buffer: newBuffer(shardEntries, otherEntries), done: make(chan struct{}),
 	}
 	r.instance, r.started = rand.Text(), r.now()
-	r.Follow("")
+	r.Follow("", nil)
 	r.host, _ = os.Hostname() // without one, the instance has no name
 	k := keyFrom(cmp.Or(r.secret, rand.Text()))
 	r.hashKey.Store(&k)

@@ -177,7 +177,7 @@ func (p *prediction) window(b lifecycle.Brownout) Hit {
 		}
 		weeks++
 		for _, u := range p.uses {
-			if part := u.within(begin, end); part > 0 && p.hits(u.client, b.Share) {
+			if part := u.within(begin, end); part > 0 && p.hits(u.client, b) {
 				calls[u.client] += part
 			}
 		}
@@ -197,16 +197,10 @@ func (p *prediction) sunset() Hit {
 	return hit
 }
 
-// hits reports whether a share takes a client. Where its name does not tell whether
-// an exemption is its own, it counts what the plan in force did when it last called.
-func (p *prediction) hits(client int64, share float64) bool {
+// hits reports whether a window refuses a client.
+func (p *prediction) hits(client int64, b lifecycle.Brownout) bool {
 	m := p.members[client]
-	for _, pattern := range p.schedule.Exempt {
-		if pattern.Names(m.name) || m.exempt && !pattern.Decides(m.name) {
-			return false
-		}
-	}
-	return m.position < share
+	return p.schedule.Hits(b, lifecycle.Recorded(m.name, m.position, m.exempt))
 }
 
 // within is how many of the calls were made between two times. Calls are taken to

@@ -76,8 +76,8 @@ func (r *rig) live(t testing.TB, clients []habit, weeks int, p *lifecycle.Plan) 
 			if !slices.Contains(h.hours, hour) {
 				continue
 			}
-			e := event.Event{Time: now, Version: "v1", Caller: h.who, Client: r.Name(h.who.Identity()), Pair: pair, Exempt: schedule.Exempts(h.who)}
-			if planned && !now.Before(window.From) && schedule.Hits("v1", window.Share, h.who) {
+			e := event.Event{Time: now, Version: "v1", Caller: h.who, Client: r.Name(h.who.Identity()), Pair: pair, Exempt: schedule.Exempts(lifecycle.Calling("v1", h.who))}
+			if planned && !now.Before(window.From) && schedule.Hits(window, lifecycle.Calling("v1", h.who)) {
 				e.Pair, e.Quotes, e.Code = nil, true, "VERSION_BROWNOUT"
 				refused[e.Client] += h.calls
 			}

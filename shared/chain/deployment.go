@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -79,7 +80,8 @@ func (d *Deployment) Target(p *Pair) Address {
 	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
 }
 
-// Changes says in what a deployment differs from the one before, in words.
+// Changes says in what a deployment differs from the one before, in words. It is
+// empty only if nothing differs.
 func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add := func(differs bool, what string) {
 		if differs {
@@ -96,11 +98,12 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	for _, id := range PoolChains {
 		add(d.registries[id] != before.registries[id], "the registry of chain "+id.String())
 	}
-	add(!maps.Equal(d.contracts, before.contracts) && len(changes) == 0, "the retired routers")
+	add(!slices.Equal(d.retired, before.retired), "the retired routers")
 	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
 	add(d.Railgun != before.Railgun, "RAILGUN's rates")
 	add(d.tracked != before.tracked, "the tracking")
 	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
+	add(len(changes) == 0 && !reflect.DeepEqual(d, before), "other contracts")
 	return changes
 }
 

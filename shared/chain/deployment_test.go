@@ -211,3 +211,26 @@ func TestChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesFindsACorrectedRow: a retired router keeps its address and gets another
+// token, or another chain.
+func TestChangesFindsACorrectedRow(t *testing.T) {
+	with := func(row string) *chain.Deployment {
+		d, err := chain.ParseDeployment(edit(t, `"registries"`, `"retired": [{`+row+`, "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	before := with(`"chainId": 1, "token": "ETH"`)
+	for row, want := range map[string]string{
+		`"chainId": 1, "token": "ETH"`:     "",
+		`"chainId": 1, "token": "USDC"`:    "the retired routers",
+		`"chainId": 8453, "token": "ETH"`:  "the retired routers",
+		`"chainId": 1, "token": "UNKNOWN"`: "the retired routers",
+	} {
+		if got := strings.Join(with(row).Changes(before), ", "); got != want {
+			t.Errorf("%s: got %q, want %q", row, got, want)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // walker compares the tokens of a file with the type they will be decoded into.
@@ -17,7 +19,8 @@ type walker struct {
 	dec      *json.Decoder
 	reached  place
 	depth    int
-	problems []error
+	values   int
+	problems Problems
 }
 
 // next reads a token and moves reached to where it begins.
@@ -28,12 +31,7 @@ func (w *walker) next() (json.Token, error) {
 }
 
 // problem notes what is wrong with the token that was read last.
-func (w *walker) problem(path, what string) {
-	if path != "" {
-		what = path + ": " + what
-	}
-	w.problems = append(w.problems, fmt.Errorf("%s: %s", w.reached, what))
-}
+func (w *walker) problem(path, what string) { w.problems.add(&w.reached, path, "%s", what) }
 
 func (w *walker) value(path string, t reflect.Type) error {
 	for t != nil && t.Kind() == reflect.Pointer {
@@ -45,6 +43,9 @@ func (w *walker) value(path string, t reflect.Type) error {
 	}
 	if w.depth++; w.depth > maxDepth {
 		return fmt.Errorf("%s: nested too deeply", w.reached)
+	}
+	if w.values++; w.values > maxValues {
+		return fmt.Errorf("%s: more than %s values", w.reached, words.Number(maxValues))
 	}
 	defer func() { w.depth-- }()
 	if t != nil && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
@@ -89,6 +90,8 @@ func wanted(t reflect.Type) string {
 		return fmt.Sprintf("whole number from 0 to %d", uint64(math.MaxUint64)>>(64-t.Bits()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "whole number"
+	case reflect.Float32, reflect.Float64:
+		return "number"
 	}
 	return t.Kind().String()
 }

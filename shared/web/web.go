@@ -29,6 +29,9 @@ type Module struct {
 	Decode func(rawQuery string) (quote.Request, error)
 	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
+	// Moves is what every client has to do to leave this version, as
+	// docs/migrate.md tells it. It is empty for the current version.
+	Moves []string
 }
 
 // Route is one GET endpoint of a version.

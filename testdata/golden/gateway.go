@@ -135,4 +135,4 @@ func (unused) Name(who caller.Identity) string                   { return who.St
 func (unused) Evidence(string, int) (e lifecycle.Evidence)       { return e }
 func (unused) Released(string, time.Time) (t time.Time, _ error) { return t, nil }
 func (unused) Release(string, time.Time) error                   { return nil }
-func (unused) Follow(string)                                     {}
+func (unused) Follow(string, []string)                           {}

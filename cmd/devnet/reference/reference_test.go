@@ -21,7 +21,7 @@ import (
 // TestNet starts the chains once, for everything that is wanted of them.
 func TestNet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it starts every chain")
+		t.Skip("SKIPPED, NOT TESTED: it starts every chain; make test-all runs it")
 	}
 	// One port is taken, so that its chain must find another.
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,0 +1,412 @@
+/**
+ * Checks a quote of /v3/swap/quote before a wallet signs it. It imports nothing: read it, copy it, pin it.
+ *
+ * verify() works the quote out again from your own request. It never throws. The listing (/v3/app/pairs) or the routers
+ * (/v3/app/routers) come from the service that quotes, so they show its mistakes but not its lies: better pin those you
+ * have reviewed.
+ *
+ *   const listing = await (await fetch('/v3/app/pairs')).json();
+ *   const {ok, problems, calls} = verify(request, quote, {listing, now: Date.now()});
+ *
+ * Pairs, fees, limits and contracts are learned from the listing, so that a new pair needs no new copy of this file.
+ * What this file knows itself, and a listing cannot change: the three calls and their encoding; the routes DIRECT and
+ * CCTP_INBOUND; the tokens below, with their addresses and decimals; which of them demands a reset of its allowance; that
+ * the protocol takes at most 1 %, an integrator 10 %, the issuer of USDC 1.2 %. A listing may have other tokens and
+ * chains: their addresses are named in `unchecked`. A route of another kind, or a higher fee, is refused, and needs a new
+ * version. With routers alone, the pairs are those of this version.
+ *
+ * Addresses compare in any letter case; EIP-55 checksums are not checked. index.d.ts has the types.
+ */
+
+// Reading values that may be anything. No text of ours has half of 2048 characters.
+const isObject = (value) => typeof value === 'object' && value !== null;
+const has = (value, key) => Object.prototype.hasOwnProperty.call(value, key);
+const own = (value, key) => (isObject(value) && has(value, key) ? value[key] : undefined);
+const listOf = (value) => (Array.isArray(value) ? value : []);
+const at = (value, path) => path.split('.').reduce((inner, key) => own(inner, key), value);
+const text = (value) => (typeof value === 'string' && value.length <= 2048 ? value : '');
+const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : value);
+const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
+const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
+const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
+const isChain = (value) => Number.isSafeInteger(value) && value > 0;
+const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
+const show = (value) => (value === undefined ? 'left out' : isObject(value) ? 'an object'
+  : String(value?.description ?? value).slice(0, 200));
+
+const HUB = 369;
+const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
+/** Where the service has pools. On the other networks, the issuer of USDC burns and mints it. */
+const POOL_CHAINS = [1, 56, HUB, 4663, 8453];
+const USDC = {
+  1: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 10: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
+  25: '0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D', 56: '0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d',
+  130: '0x078D782b760474a361dDA0AF3839290b0EF57AD6', 137: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
+  143: '0x754704Bc059F8C67012fEd69BC8A327a5aafb603', 146: '0x29219dd400f2Bf60E5a23d13Be72B486D4038894',
+  369: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', 480: '0x79A02482A880bCE3F13e09Da970dC34db4CD24d1',
+  999: '0xb88339CB7199b77E23DB6E890353E22632Ba630f', 1329: '0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392',
+  1672: '0xC879C018dB60520F4355C26eD1a6D572cdAC1815', 2818: '0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B',
+  8453: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 42161: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
+  43114: '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E', 57073: '0x2D270e6886d130D724215A266106e6832161EAEd',
+  59144: '0x176211869cA2b568f2A7D4EE941E073a821EE1ff', 98866: '0x222365EF19F7947e5484218551B56bb3965Aa7aF',
+};
+const TOKENS = {
+  USDC,
+  USDT: { 1: '0xdAC17F958D2ee523a2206206994597C13D831ec7', 56: '0x55d398326f99059fF775485246999027B3197955' },
+  DAI: { 1: '0x6B175474E89094C44Da98b954EedeAC495271d0F', 56: '0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3' },
+  USD1: { 56: '0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d' },
+  ETH: { 1: NATIVE, 4663: NATIVE, 8453: NATIVE },
+  WETH: {
+    1: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 56: '0x2170Ed0880ac9A755fd29B2688956BD959F933F8',
+    369: '0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C',
+  },
+};
+/** A token that refuses to change an allowance other than from zero or to zero. */
+const RESETS = [TOKENS.USDT[1]];
+const DEAD = '0x000000000000000000000000000000000000dead';
+const OURS = Object.values(TOKENS).flatMap((addresses) => Object.values(addresses));
+const ISSUER_CHAINS = Object.keys(USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
+/** The routing IDs of the privacy pools on chains 1 and 56. */
+const PRIVATE = [69696969, 96969696];
+const networkOf = (chain) => [1, 56][PRIVATE.indexOf(chain)] ?? chain;
+
+function tokenOn(chain, symbol) {
+  const chainId = networkOf(chain);
+  const decimals = chainId !== 56 && (symbol === 'USDC' || symbol === 'USDT') ? 6 : 18;
+  return { address: own(own(TOKENS, symbol), chainId), symbol, decimals, chainId };
+}
+
+/** @type {[string, number[], string, number[]][]} a token and its source chains, a token and its destination chains */
+const ROUTES = [
+  ['USDC', [1, 8453, 56, ...ISSUER_CHAINS], 'USDC', [HUB]],
+  ['USDC', [HUB], 'USDC', [1, 8453, 56, ...ISSUER_CHAINS]],
+  ['ETH', [1, 8453, 4663], 'WETH', [HUB]],
+  ['WETH', [HUB], 'ETH', [1, 8453, 4663]],
+  ['USDT', [1, 56], 'USDC', [HUB, ...PRIVATE]],
+  ['DAI', [1], 'USDC', [HUB, ...PRIVATE]],
+  ['DAI', [56], 'USDC', PRIVATE],
+  ['USD1', [56], 'USDC', [HUB, ...PRIVATE]],
+  ['USDC', [HUB, 1, 8453, 56], 'USDC', PRIVATE],
+  ['USDC', PRIVATE, 'USDC', [HUB, 1, 8453, 56]],
+  ['ETH', [1], 'WETH', PRIVATE],
+  ['WETH', [HUB, 1], 'WETH', PRIVATE],
+  ['WETH', PRIVATE, 'WETH', [HUB, 1]],
+  ['WETH', PRIVATE, 'ETH', [1]],
+];
+/** The swaps of this version, with their fees in percent and their limits in the smallest unit. */
+export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sources.flatMap((srcChain) => destinations.map((dstChain) => {
+  const srcToken = tokenOn(srcChain, from);
+  const unit = unitOf(srcToken.decimals);
+  const [min, max] = from.endsWith('ETH') ? [unit / 100n, 20n * unit] : [10n * unit, 25000n * unit];
+  const type = ISSUER_CHAINS.includes(srcChain) ? 'CCTP_INBOUND' : 'DIRECT';
+  const fee = dstChain === HUB && !PRIVATE.includes(srcChain) ? 0.3 : 0.5;
+  return { srcChain, srcToken, dstChain, dstToken: tokenOn(dstChain, to), type, fee, min, max };
+})));
+
+/**
+ * Adds a problem for every wanted value that differs. If exact, and in lists, there may be nothing else. Nothing equals a
+ * symbol, which says in words what is wanted.
+ */
+function compare(problems, path, got, want, exact = false) {
+  if (!isObject(want) || !isObject(got) || Array.isArray(got) !== Array.isArray(want)) {
+    if (lower(got) !== lower(want)) problems.push(`${path} is ${show(got)}, but must be ${show(want)}.`);
+    return;
+  }
+  const inner = (key) => (path ? `${path}.${key}` : key);
+  for (const key of Object.keys(want)) compare(problems, inner(key), own(got, key), want[key], exact);
+  if (!exact && !Array.isArray(want)) return;
+  const extra = Object.keys(got).find((key) => !has(want, key));
+  if (extra !== undefined) problems.push(`${inner(show(extra))} must be left out.`);
+}
+
+// Calldata. Numbers are decimal strings, all else is 0x and lower-case digits.
+const inputsOf = (list) => list.split(', ').map((input) => input.split(' '));
+const [APPROVE, SWAP, BURN] = [
+  ['0x095ea7b3', 'approve', 'address spender, uint256 amount'],
+  ['0x095ff22d', 'swap',
+    'uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId'],
+  ['0x779b432d', 'depositForBurnWithHook', 'uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, ' +
+    'address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData'],
+].map(([selector, name, list]) => {
+  const inputs = inputsOf(list);
+  return { selector, inputs, signature: `${name}(${inputs.map(([type]) => type)})` };
+});
+const HOOK = inputsOf('uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, bytes recipient');
+const BYTES = { uint256: 32, bytes32: 32, address: 20, uint32: 4, uint8: 1 };
+const hex = (value, bytes) => BigInt(value).toString(16).padStart(2 * bytes, '0');
+const valueOf = (type, digits) => (type.startsWith('uint') ? String(BigInt('0x' + digits)) : '0x' + digits);
+
+/** Canonical ABI encoding, for at most one argument of type bytes. */
+function encode({ selector, inputs }, values) {
+  let tail = '';
+  const words = inputs.map(([type, name]) => {
+    if (type !== 'bytes') return hex(values[name], 32);
+    const digits = values[name].slice(2);
+    tail = hex(digits.length / 2, 32) + digits.padEnd(Math.ceil(digits.length / 64) * 64, '0');
+    return hex(32 * inputs.length, 32);
+  });
+  return selector + words.join('') + tail;
+}
+
+/** Says what calldata does, or null if it is no approval, swap or burn in canonical encoding. */
+export function decode(calldata) {
+  const data = text(calldata).toLowerCase();
+  const called = [APPROVE, SWAP, BURN].find(({ selector }) => data.startsWith(selector));
+  if (!called || !/^0x([0-9a-f]{2})*$/.test(data)) return null;
+  const word = (i) => data.slice(10 + 64 * i, 74 + 64 * i).padEnd(64, '0');
+  const count = called.inputs.length;
+  const values = Object.fromEntries(called.inputs.map(([type, name], i) => {
+    if (type !== 'bytes') return [name, valueOf(type, word(i).slice(-2 * BYTES[type]))];
+    return [name, '0x' + data.slice(74 + 64 * count).slice(0, 2 * parseInt(word(count).slice(-4), 16))];
+  }));
+  if (encode(called, values) !== data) return null;
+  const decoded = { function: called.signature, arguments: values };
+  const { hookData } = values;
+  if (!(hookData?.length >= 2 + 2 * 85)) return decoded;
+  let end = 2;
+  decoded.hook = Object.fromEntries(HOOK.map(([type, name]) =>
+    [name, valueOf(type, hookData.slice(end, (end += 2 * (BYTES[type] ?? hookData.length))))]));
+  return decoded;
+}
+
+/** See index.d.ts: verify(request, quote, known) gives a report. */
+export function verify(request, quote, known) {
+  const report = { ok: false, problems: [], unchecked: [], checked: [], calls: [], wrap: [], expired: false };
+  try {
+    const swap = readRequest(request, known, report);
+    if (swap) checkQuote(swap, quote, own(known, 'allowance'), report);
+    const now = own(known, 'now');
+    const time = now instanceof Date ? now.getTime() : now;
+    report.expired = typeof time === 'number' && time > Date.parse(text(at(quote, 'details.validUntil')));
+  } catch {
+    report.problems.push('The quote cannot be read.');
+  }
+  report.ok = report.problems.length === 0;
+  if (!report.ok || report.wrap.length) delete report.sendCalls;
+  if (!report.ok) report.calls = report.wrap = [];
+  return report;
+}
+
+/** The token of a listing by its symbol, or nothing if the listing contradicts itself or what is known here. */
+function listedToken(listing, chain, symbol, { problems, unchecked }) {
+  const refuse = (sentence) => void problems.push(`The listing must have ${sentence}.`);
+  const rows = listOf(own(listing, 'tokens')).filter((row) => own(row, 'chainId') === chain && own(row, 'symbol') === symbol);
+  const network = own(listOf(own(listing, 'chains')).find((row) => own(row, 'chainId') === chain), 'network');
+  const [address, decimals] = [own(rows[0], 'address'), own(rows[0], 'decimals')];
+  const [min, max] = ['minAmount', 'maxAmount'].map((name) => amountOf(own(rows[0], name)));
+  const name = `${show(symbol)} on chain ${chain}`;
+  if (rows.length !== 1 || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36) || min < 0n || max < min) {
+    return refuse(`one row for ${name}, with address, decimals and limits`);
+  }
+  if (PRIVATE.includes(chain) ? network !== networkOf(chain) : network !== undefined && !isChain(network)) return refuse(`the network of chain ${chain}`);
+  const token = { address, symbol, decimals, chainId: network ?? chain };
+  const truth = tokenOn(token.chainId, symbol);
+  if (truth.address === undefined) unchecked.push(`The address of ${name}, ${address}: this version does not know the token.`);
+  else if (lower(truth.address) !== lower(address) || truth.decimals !== decimals) return refuse(`${truth.address} with ${truth.decimals} decimals for ${name}`);
+  return { token, private: network !== undefined, min, max };
+}
+
+/** The pair that was asked for, from the listing, or from this version's own table where there is none. */
+function findPair(request, listing, report) {
+  const [from, to, source, destination] = ['srcChain', 'dstChain', 'srcToken', 'dstToken'].map((name) => {
+    const value = own(request, name);
+    return typeof value === 'number' ? String(value) : text(value);
+  });
+  const refuse = (sentence) => void report.problems.push(sentence);
+  const none = 'request must have a supported pair of tokens and chains.';
+  const names = (name, row) => {
+    const [symbol, address] = [own(row, 'symbol'), own(row, 'address')];
+    return name !== '' && (name.toUpperCase() === text(symbol).toUpperCase() || lower(name) === lower(address) ||
+    (lower(address) === lower(NATIVE) && /^0x0{40}$/.test(name)));
+  };
+  if (listing === undefined) {
+    const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
+      names(source, p.srcToken) && names(destination, p.dstToken));
+    return pair ? { ...pair, shields: PRIVATE.includes(pair.dstChain), unshields: PRIVATE.includes(pair.srcChain) } : refuse(none);
+  }
+  const isId = (value, id) => isChain(value) && String(value) === id;
+  const tokens = listOf(own(listing, 'tokens'));
+  const symbols = (chain, name) => tokens.filter((row) => isId(own(row, 'chainId'), chain) && names(name, row)).map((row) => own(row, 'symbol'));
+  const [sources, destinations] = [symbols(from, source), symbols(to, destination)];
+  const rows = listOf(own(listing, 'pairs')).filter((row) => isId(own(row, 'srcChain'), from) && isId(own(row, 'dstChain'), to) &&
+    sources.includes(own(row, 'srcToken')) && destinations.includes(own(row, 'dstToken')));
+  if (rows.length !== 1) return refuse(none);
+  const { srcChain, srcToken, dstChain, dstToken, type, protocolFee: fee, feeChainId, to: router } = rows[0];
+  const src = listedToken(listing, srcChain, srcToken, report);
+  const dst = listedToken(listing, dstChain, dstToken, report);
+  if (!src || !dst) return undefined;
+  if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
+  if (!isRate(fee, 1) || !isChain(feeChainId)) return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
+  if (type === 'CCTP_INBOUND' && (src.private || dst.private)) return refuse('The listing must not burn into or out of a private balance.');
+  return {
+    srcChain, srcToken: src.token, dstChain, dstToken: dst.token, type, fee, min: src.min, max: src.max,
+    feeChainId, router, shields: dst.private, unshields: src.private,
+  };
+}
+
+/** Reads what was asked for and what is known, or nothing if there are problems. */
+function readRequest(request, known, report) {
+  const { problems } = report;
+  const must = (right, sentence) => right || problems.push(sentence);
+  const read = (name) => text(own(request, name));
+  const listing = own(known, 'listing');
+  const pair = findPair(request, listing, report);
+  if (!pair) return undefined;
+  const { srcChain, srcToken, min, max, shields } = pair;
+  const amount = amountOf(read('amount'));
+  must(amount >= min && amount <= max, `request.amount is ${show(read('amount'))}, but must be ${min} to ${max}.`);
+
+  const routers = listOf(own(known, 'routers'));
+  let router = lower(pair.router);
+  if (listing === undefined || own(known, 'routers') !== undefined) {
+    const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
+    router = lower(own(rows[0], 'router'));
+    must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address) && isAddress(router),
+      `routers must have one row for ${srcToken.symbol} on chain ${srcChain}, with its token and a router.`);
+  } else must(isAddress(router), 'The listing must have the contract of this pair.');
+  const settlement = own(known, 'settlement') ?? own(listing, 'settlement');
+  const [chainId, domain, receiver] = ['chainId', 'domain', 'receiver'].map((name) => lower(own(settlement, name)));
+  must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain <= 0xffffffff &&
+    isAddress(receiver) && BigInt(receiver) !== 0n,
+    'settlement must have a chainId, a domain and a receiver.');
+
+  const recipient = lower(read('recipient'));
+  const ours = (value) => lower(value) === recipient;
+  if (shields) must(/^0zk1[02-9ac-hj-np-z]{123}$/i.test(recipient), 'request.recipient must be a 0zk address.');
+  else must(isAddress(recipient) && BigInt(recipient) >= 0x10000n && ![NATIVE, DEAD, receiver, ...OURS].some(ours) &&
+    !routers.some((row) => ours(own(row, 'router'))) && !listOf(own(listing, 'pairs')).some((row) => ours(own(row, 'to'))) &&
+    !listOf(own(listing, 'tokens')).some((row) => ours(own(row, 'address'))),
+    'request.recipient must be an EVM address that can own money: no token, and no contract of the service.');
+  const type = own(request, 'recipientType');
+  must([undefined, '', 0, '0', shields && 2, shields && '2'].includes(type), 'request.recipientType must be 0, or 2 for 0zk.');
+  const partner = lower(read('integratorId')).replace(/^0x0{24}(?=.{40}$)/, '0x') || undefined;
+  must(!partner || (isAddress(partner) && BigInt(partner) !== 0n), 'request.integratorId must be a wallet address or its 32 bytes.');
+  const sender = lower(read('from')) || undefined;
+  must(!sender || isAddress(sender), 'request.from must be an EVM address.');
+  if (problems.length) return undefined;
+  const integratorId = '0x' + hex(partner ?? 0, 32);
+  return { pair, amount, router, chainId, domain, receiver, recipient, sender, partner, integratorId };
+}
+
+/** Builds the main call. Of the quote's call it takes only a shield note, and a burn's maxFee within its bound. */
+function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, theirs) {
+  const dstToken = lower(pair.dstToken.address);
+  if (pair.type === 'DIRECT') {
+    const note = text(theirs?.recipient).padEnd(322, '0').slice(0, 322);
+    const to = pair.shields ? { recipient: note, recipientType: 2 } : { recipient, recipientType: 0 };
+    return encode(SWAP, { dstChainId: pair.dstChain, amount, ...to, dstToken, integratorId });
+  }
+  const bound = (((amount + 99n) / 100n) * 6n + 4n) / 5n; // 1 % and a fifth of that, both rounded up
+  const maxFee = amountOf(theirs?.maxFee);
+  return encode(BURN, {
+    amount, destinationDomain: domain, mintRecipient: receiver, burnToken: pair.srcToken.address, destinationCaller: receiver,
+    maxFee: maxFee < 0n || maxFee > bound ? bound : maxFee, minFinalityThreshold: 1000,
+    hookData: `0x${hex(pair.dstChain, 32)}${dstToken.slice(2)}${integratorId.slice(2)}00${recipient.slice(2)}`,
+  });
+}
+
+/** Builds the quote that there must be, and compares. */
+function checkQuote(swap, quote, allowance, report) {
+  const { problems, unchecked, checked } = report;
+  const { pair, amount, router, sender, partner } = swap;
+  const { srcToken, dstToken, shields, unshields } = pair;
+  const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false) => {
+    const before = problems.length;
+    compare(problems, path, got, want, exact);
+    if (problems.length === before) checked.push(group);
+  };
+  checked.push('limits');
+  check('contract', { to: router });
+  check('route', { route: { type: pair.type } });
+  check('tokens', { srcToken, destToken: dstToken });
+
+  const share = (whole, rate) => (whole * BigInt(Math.round(rate * 100))) / 10000n; // rounded down
+  const gross = (amount * unitOf(dstToken.decimals)) / unitOf(srcToken.decimals);
+  const protocol = share(gross, pair.fee);
+  const rate = at(quote, 'fee.integrator.percentage');
+  const usable = isRate(rate, partner ? 10 : 0);
+  const integrator = usable ? share(gross, rate) : 0n;
+  const dest = gross - protocol - integrator;
+  const feeChain = pair.feeChainId ?? (POOL_CHAINS.includes(dstToken.chainId) ? dstToken.chainId : swap.chainId);
+  check('fees', {
+    fee: {
+      chainId: feeChain, token: 'destination', protocol: { percentage: pair.fee, amount: String(protocol) },
+      integrator: {
+        percentage: usable ? rate : Symbol(partner ? 'from 0 to 10' : '0'), amount: String(integrator),
+        id: partner && swap.integratorId, address: partner,
+      },
+      total: { amount: String(protocol + integrator) },
+    },
+  });
+  check('amounts', { srcAmount: String(amount), destAmount: String(dest) });
+  if (partner) unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
+
+  const theirs = decode(at(quote, 'methodParameters.calldata'));
+  const data = buildCall(swap, theirs?.arguments);
+  const call = decode(data);
+  if (theirs) check('calldata', call, 'methodParameters.calldata', theirs);
+  else problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
+  if (shields) unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
+  if (call.hook) unchecked.push(`The issuer's fee: at most maxFee, ${call.arguments.maxFee}. The service pays it.`);
+  if (shields || unshields) unchecked.push("RAILGUN's own fee: its owner decides.");
+
+  const native = lower(srcToken.address) === lower(NATIVE);
+  const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
+  const approve = (most) => ({ to: lower(srcToken.address), data: encode(APPROVE, { spender: router, amount: most }), value: '0x0' });
+  const approval = approve(amount);
+  const resets = RESETS.some((token) => srcToken.chainId === 1 && lower(token) === approval.to);
+  // Without a reading of the allowance, everything that may be needed is there. What is not needed does no harm.
+  const callsAt = (allowed) => (native || allowed >= amount ? [main]
+    : resets && allowed !== 0n ? [approve(0), approval, main] : [approval, main]);
+  check('value', { methodParameters: { value: main.value } });
+  check('approval', {
+    approval: native ? undefined : { token: approval.to, spender: router, amount: String(amount), calldata: approval.data },
+  });
+  const stated = sender && amountOf(at(quote, 'details.checks.allowance.actual'));
+  const given = typeof allowance === 'bigint' ? allowance : amountOf(allowance);
+  const calls = callsAt(allowance === undefined ? stated : given);
+  const chainId = '0x' + srcToken.chainId.toString(16);
+  const batch = (list) => ({ version: '2.0.0', ...(sender && { from: sender }), chainId, atomicRequired: false, calls: list });
+  report[unshields ? 'wrap' : 'calls'] = calls.map((each) => ({ chainId, ...each }));
+  report.sendCalls = batch(calls);
+  if (at(quote, 'details') === undefined) return;
+
+  if (unshields) unchecked.push('That a RAILGUN wallet wraps it: sent from a public account, this is an ordinary swap at another fee, without privacy.');
+  if (unshields && (at(quote, 'details.sendCalls') === undefined || at(quote, 'details.unshield') !== undefined)) {
+    check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
+  } else {
+    // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
+    const count = at(quote, 'details.sendCalls.calls.length');
+    const sent = native || (stated >= amount && count === 1) ? [main] : count === 3 ? [approve(0), approval, main] : [approval, main];
+    check('sendCalls', batch(sent), 'details.sendCalls', undefined, true);
+  }
+
+  let arrives = dest;
+  const listed = at(quote, 'details.arrival.deductions');
+  const deductions = (shields && Array.isArray(listed) ? listed.slice(0, 9) : []).map((deduction) => {
+    const percentage = own(deduction, 'percentage');
+    const taken = isRate(percentage, 100) ? share(dest, percentage) : 0n;
+    arrives -= taken;
+    return { amount: String(taken) };
+  });
+  const out = at(quote, 'details.arrival.unshieldAmount');
+  const enough = amountOf(out) >= amount && amountOf(out) * 100n <= amount * 101n;
+  const until = at(quote, 'details.validUntil');
+  const needed = { needed: String(amount) };
+  if (sender) unchecked.push(`What ${sender} holds: only the chain can tell.`);
+  check('details', {
+    request: {
+      srcChain: String(pair.srcChain), srcToken: srcToken.address, dstChain: String(pair.dstChain), dstToken: dstToken.address,
+      amount: String(amount), recipient: swap.recipient, recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
+    },
+    call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
+    arrival: {
+      amount: String(arrives), deductions: listed && deductions,
+      unshieldAmount: unshields ? (enough ? out : Symbol(`${amount} or up to 1 % more`)) : undefined,
+    },
+    validUntil: Date.parse(text(until)) ? until : Symbol('a time'),
+    issuerFee: call.hook && { maxFee: call.arguments.maxFee },
+    integrator: partner && { chainId: feeChain },
+    checks: sender && (at(quote, 'details.checks') === null ? null : { balance: needed, allowance: native ? undefined : needed }),
+  }, 'details');
+}

@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/ethclient"
 
@@ -179,6 +182,11 @@ func TestOptions(t *testing.T) {
 		"no such pair": {"-to", "USDC@10"},
 		"no chain":     {"-to", "USDC"},
 		"no amount":    {"-amount", "much"},
+		"no such time": {"-settle-after", "soon"},
+		"time below 0": {"-settle-after", "-1s"},
+		"no blocks":    {"-confirmations", "0"},
+		"a virtual ID": {"-failing-chain", "69696969"},
+		"unknown ID":   {"-failing-chain", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
@@ -189,6 +197,18 @@ func TestOptions(t *testing.T) {
 	}
 	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 || o.demo == nil {
 		t.Errorf("got %+v and %v without any flag", o, err)
+	}
+	unhappy, err := parseOptions([]string{"-settle-after", "30s", "-confirmations", "3", "-failing-chain", "10"}, io.Discard)
+	if err != nil || unhappy.settleAfter != 30*time.Second || unhappy.confirmations != 3 || unhappy.failing != 10 {
+		t.Errorf("got %+v and %v of unhappy days", unhappy, err)
+	}
+	dir := t.TempDir()
+	env, err := unhappy.unhappyEnv(dir)
+	if err != nil || !slices.Equal(env, []string{"RPC_URLS_10=http://127.0.0.1:1", "DEPLOYMENT_FILE=" + filepath.Join(dir, "deployment.json")}) {
+		t.Errorf("got %q and %v", env, err)
+	}
+	if d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json")); err != nil || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
+		t.Errorf("got %+v and %v", d, err)
 	}
 	if o, err := parseOptions([]string{"-amount", ""}, io.Discard); err != nil || o.demo != nil {
 		t.Errorf("got %+v and %v without a demonstration", o, err)

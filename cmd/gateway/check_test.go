@@ -110,7 +110,8 @@ func TestCheckProcess(t *testing.T) {
 	wantLines(t, out,
 		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
 		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint for chain 137",
-		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 44 not tested")
+		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 64 not tested",
+		"not tested chain 137, status of swaps no endpoint for chain 137: nobody can tell what became of a swap from or to it")
 
 	wrong := []string{"RPC_URLS_10=" + good.SecretURL() + "," + other.SecretURL(), "RPC_URLS_8453=" + bad.SecretURL(), "RPC_URLS_137=" + other.SecretURL()}
 	out, complaint, code = run(nil, wrong...)
@@ -128,7 +129,7 @@ func TestCheckProcess(t *testing.T) {
 		OK      bool
 		Results []selfcheck.Result
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 51 {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 69 {
 		t.Errorf("got %v, exit code %d, ok %t and %d results:\n%s", err, code, answer.OK, len(answer.Results), out)
 	}
 	if want := `"what": "endpoint",

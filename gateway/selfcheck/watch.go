@@ -32,8 +32,9 @@ func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch 
 // Run tests now and every ten minutes, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	const what = "testing the deployment"
-	guard.Do(w.log, what, func() { w.round(ctx) })
-	guard.Every(ctx, every, w.log, what, func() { w.round(ctx) })
+	round := func() { w.round(ctx) }
+	guard.Do(w.log, what, round)
+	guard.Every(ctx, every, w.log, what, round)
 }
 
 // Results are those of the last round, none before the first has ended. A test

@@ -62,6 +62,9 @@ type Router struct {
 //go:embed reference.json
 var reference []byte
 
+// ReferenceFile is the text of the embedded deployment, for who changes some of it.
+func ReferenceFile() []byte { return slices.Clone(reference) }
+
 // Reference is the embedded deployment, which a local devnet runs.
 func Reference() *Deployment {
 	d, err := ParseDeployment(reference)

@@ -117,7 +117,6 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 			l.tracker.RanOut()
 			break
 		}
-		l.steps--
 		if !s.located {
 			err = l.locate(ctx, f)
 		} else {
@@ -185,6 +184,7 @@ func (l *lookup) locate(ctx context.Context, f *searching) error {
 		back = uint64(s.high.at.Sub(target)/pace) + span/2
 	}
 	guess := s.high.number - min(max(back, 1), s.high.number-s.low.number-1)
+	l.steps--
 	var block *rpc.Block
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
 		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(guess, &block)}); err != nil {
@@ -222,6 +222,7 @@ func (s *search) pace(network chain.ID) time.Duration {
 
 // advance asks for the logs of one more range.
 func (l *lookup) advance(ctx context.Context, f *searching) error {
+	l.steps--
 	s, last, refused := f.search, uint64(0), false
 	topics := make([][]common.Hash, f.place+1)
 	topics[0], topics[f.place] = []common.Hash{f.key.topic}, s.names
@@ -231,8 +232,8 @@ func (l *lookup) advance(ctx context.Context, f *searching) error {
 		}
 	}
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
-		if e.Place == s.avoid && l.tracker.chains.Endpoints(f.key.network) > 1 {
-			return &rpc.Failure{Reason: rpc.Declined, Text: "it has shown no such event before"}
+		if l.tracker.chains.Endpoints(f.key.network) > 1 && (e.Place == s.avoid || l.standsStill(f.key.network, e)) {
+			return &rpc.Failure{Reason: rpc.Declined, Text: "it has shown no such event before, or stands still"}
 		}
 		span := l.widest(f.key.network, e)
 		last = min(uint64(f.head.Number), s.next+span-1)
@@ -259,6 +260,14 @@ func (l *lookup) advance(ctx context.Context, f *searching) error {
 		s.next = last + 1
 	}
 	return err
+}
+
+// standsStill tells whether an endpoint was behind when it was last asked.
+func (l *lookup) standsStill(network chain.ID, e *rpc.Endpoint) bool {
+	t := l.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.node(network, e).old
 }
 
 // take keeps the logs that are what was asked for.

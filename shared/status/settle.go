@@ -234,6 +234,7 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		if head == nil {
 			return garbled("it has no latest block")
 		}
+		l.tracker.remember(network, e, head)
 		behind := l.tracker.old(network, head)
 		read, list := 0, make([]answer, len(questions))
 		for i, q := range questions {

@@ -286,6 +286,7 @@ type place struct {
 // knownNode is what is known of an endpoint.
 type knownNode struct {
 	latest *rpc.Block // when it was last asked
+	old    bool       // it was too old then
 	asked  time.Time
 	rung   int       // which of the ranges of logs it answers
 	rungAt time.Time // when it refused a wider one
@@ -304,7 +305,7 @@ func (t *Tracker) remember(network chain.ID, e *rpc.Endpoint, latest *rpc.Block)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.node(network, e)
-	n.latest, n.asked = latest, t.Now()
+	n.latest, n.old, n.asked = latest, t.old(network, latest), t.Now()
 }
 
 // order is a swap of the transaction, with what its settlement is found by.

@@ -2,10 +2,12 @@ package status
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/big"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -13,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/node"
 )
 
 // TestStatus starts the chains once, for everything that is wanted of them.
@@ -23,6 +26,8 @@ func TestStatus(t *testing.T) {
 		"burn":                    wantBurn,
 		"two burns":               wantTwoBurns,
 		"onward":                  wantOnward,
+		"onward, both legs":       wantOnwardEvidence,
+		"replayed again":          wantReplayedAgain,
 		"reverted":                wantReverted,
 		"not a swap":              wantNotASwap,
 		"two swaps":               wantTwoSwaps,
@@ -185,6 +190,63 @@ func wantOnward(t *testing.T, w *world) {
 	s = g.want(hub, swapped.TxHash, Settled, true)
 	if p := s.Swaps[0].Settlement; p.ChainID != optimism || p.TxHash != delivered.TxHash || p.Amount.Uint64() != 99_500_000 {
 		t.Errorf("got the settlement %+v, want %s", p, delivered.TxHash)
+	}
+}
+
+// An onward swap is final only with both of its legs, and only if the delivery is that
+// of the attested message.
+func wantOnwardEvidence(t *testing.T, w *world) {
+	g := w.newRig(t, everyChain, `"8453": 1`, `"8453": 3`)
+	usdc := w.token(optimism, chain.USDC)
+	swapped := w.send(hub, w.pool(hub, chain.USDC), contracts.PoolABI, "swap", big.NewInt(int64(optimism)), hundred, recipient[:], uint8(0), usdc, [32]byte{})
+	paid := w.send(base, w.pool(base, chain.USDC), contracts.PoolABI, "settleOnward", contracts.Settlement{
+		Source: big.NewInt(int64(hub)), SrcPool: w.pool(hub, chain.USDC), Nonce: w.nonceOf(swapped, 0), Token: w.token(base, chain.USDC),
+		Amount: big.NewInt(99_500_000), Recipient: recipient[:], ProtocolFee: big.NewInt(500_000), IntegratorFee: new(big.Int),
+	}, cctpOf(optimism).Domain)
+	messages, signatures := w.attest(paid)
+	w.send(optimism, cctpOf(optimism).Transmitter.Address, contracts.TransmitterABI, "receiveMessage", messages[0], signatures[0])
+	g.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
+	g.want(hub, swapped.TxHash, Settled, false)
+
+	for name, place := range map[string]int{"source domain": 31, "sender": 63, "token": 132 + 31, "recipient": 132 + 63, "amount": 132 + 95, "hook": 132 + 7*32 + 31} {
+		forged := w.newRig(t, everyChain)
+		forged.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
+		change(forged.fronts[optimism][0], w.chains[optimism], func(c call, result json.RawMessage) (json.RawMessage, string) {
+			var logs []map[string]any
+			if c.Method != "eth_getLogs" || json.Unmarshal(result, &logs) != nil || len(logs) == 0 {
+				return nil, ""
+			}
+			for _, log := range logs {
+				data := common.FromHex(log["data"].(string))
+				data[place]++
+				log["data"] = hexutil.Encode(data)
+			}
+			text, _ := json.Marshal(logs)
+			return text, ""
+		})
+		if s := forged.want(hub, swapped.TxHash, Settling, false); s.Swaps[0].Settlement != nil || s.Swaps[0].Reason != anotherPayout {
+			t.Errorf("a delivery with another %s: got %+v", name, s.Swaps[0])
+		}
+	}
+	w.chains[base].Commit()
+	g.want(hub, swapped.TxHash, Settled, false)
+	w.chains[base].Commit()
+	g.want(hub, swapped.TxHash, Settled, true)
+}
+
+// Why a transaction failed is asked for again, if the node could not be asked.
+func wantReplayedAgain(t *testing.T, w *world) {
+	robin, pool := w.chains[robinhood], w.pool(robinhood, chain.ETH)
+	g := w.newRig(t, everyChain)
+	hash := robin.Submit(pool, big.NewInt(5), w.etherSwap(1000))
+	robin.Commit()
+	g.fronts[robinhood][0].Instead("eth_call", node.Drops)
+	if s := g.want(robinhood, hash, Failed, false); s.Reason != "" {
+		t.Errorf("got the reason %q of a replay that failed", s.Reason)
+	}
+	g.fronts[robinhood][0].Instead("eth_call", nil)
+	if s := g.want(robinhood, hash, Failed, true); s.Reason != "value is not the amount" {
+		t.Errorf("got the reason %q", s.Reason)
 	}
 }
 

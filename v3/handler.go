@@ -10,9 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
@@ -27,14 +25,6 @@ type Quoter interface {
 // Tracker tells what became of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
-}
-
-// Health is what the health check reports on.
-type Health struct {
-	Registries func() []integrator.Health
-	IssuerFees func() []cctp.State
-	Draining   func() bool     // whether the service is about to end; nil for never
-	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
 }
 
 //go:embed openapi.yaml
@@ -82,13 +72,4 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
-}
-
-func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
-	if h.health.Draining != nil && h.health.Draining() {
-		body.Status = "draining"
-		return web.JSON(w, http.StatusServiceUnavailable, body)
-	}
-	return web.JSON(w, http.StatusOK, body)
 }

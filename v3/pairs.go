@@ -18,7 +18,13 @@ type pairsBody struct {
 	Tokens     []tokenBody     `json:"tokens"`
 	Pairs      []pairBody      `json:"pairs"`
 	Settlement wire.Settlement `json:"settlement"`
+	Tracking   bool            `json:"tracking"` // whether status can be told
+	Client     string          `json:"client"`
+	Contact    string          `json:"contact,omitempty"`
 }
+
+// oldestClient is the oldest client module that understands this gateway.
+const oldestClient = "1.0.0"
 
 type chainBody struct {
 	ChainID chain.ID `json:"chainId"`
@@ -52,7 +58,9 @@ func listPairs(d *chain.Deployment) web.Handler {
 }
 
 func mapPairs(d *chain.Deployment) pairsBody {
-	body := pairsBody{Deployment: d.Name, Settlement: wire.MapSettlement(d)}
+	body := pairsBody{
+		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: d.Tracked(), Client: oldestClient, Contact: d.Contact,
+	}
 	for _, id := range chain.IDs() {
 		row := chainBody{ChainID: id, Name: id.Name()}
 		if id.Private() {

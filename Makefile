@@ -15,7 +15,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show;
 test: check unit deletable ## install what the tests need and check everything CI checks
 
 # The Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal node referee steps)
+packages := ./... $(addprefix ./testdata/,browser contracts golden journal node npm referee steps)
 
 # Everything is compiled once, with the race detector: for vet, for staticcheck, for the tests, and by the tests that
 # build a gateway. Only the program staticcheck itself is built without, since it would be slow.
@@ -39,7 +39,7 @@ redis: ## install redis-server for the tests, if run as root
 postgres: ## install PostgreSQL for the tests, if run as root
 	.ci/postgres
 
-node: ## install Node.js for the tests, if run as root
+node: ## install Node.js and npm for the tests, if run as root
 	.ci/node
 
 browser: ## install Chromium for the tests, if run as root

@@ -64,6 +64,7 @@ var layers = map[string][]string{
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
 	"testdata/node":      {},
+	"testdata/npm":       {},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"net/http"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -30,24 +29,20 @@ type Tracker interface {
 //go:embed openapi.yaml
 var contract []byte
 
-//go:embed verify.js
-var verifier []byte
-
 // Module is this version over a core.
 func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
 	h := handler{quoter, tracker, deployment, health}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
-		Routes: []web.Route{
+		Routes: append([]web.Route{
 			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
 			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
-			{Path: "/v3/verify.js", Handle: web.Document("text/javascript; charset=utf-8", verifier, 5*time.Minute), Free: true},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
-		},
+		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}

@@ -114,3 +114,12 @@ func readVectors(t *testing.T) (calldata []string, decoded []decodedCall) {
 	}
 	return calldata, decoded
 }
+
+func marshal(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

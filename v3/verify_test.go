@@ -1,6 +1,7 @@
 package v3_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +26,8 @@ import (
 
 // verifyInput is what testdata/verify/run.mjs reads.
 type verifyInput struct {
-	Listing     json.RawMessage `json:"listing"`
+	Listing     json.RawMessage `json:"listing"` // of routers
+	Pairs       json.RawMessage `json:"pairs"`
 	Now         time.Time       `json:"now"`
 	Quotes      []verifyQuote   `json:"quotes"`
 	Alterations []alteration    `json:"alterations"`
@@ -33,7 +36,20 @@ type verifyInput struct {
 	Lies        []string        `json:"lies"`    // the quotes that are altered digit by digit
 	Hostile     []string        `json:"hostile"` // the quotes in which every value is replaced by hostile ones
 
+	Others []otherKnown `json:"others"`
+
 	decoded []decodedCall // what Calldata must decode to
+}
+
+// otherKnown is a quote checked against something else than the true listings.
+type otherKnown struct {
+	Known   map[string]any    `json:"known"`
+	Request map[string]string `json:"request"`
+	Quote   json.RawMessage   `json:"quote"`
+
+	name, says string   // a problem; if none, it is accepted
+	unchecked  string   // and this is said
+	functions  []string // of the calls
 }
 
 type verifyQuote struct {
@@ -70,6 +86,7 @@ type decodedCall struct {
 type verifyOutput struct {
 	Pairs                         []verifyPair
 	Quotes, Alterations, Requests map[string]verifyReport
+	Others                        []verifyReport
 	Decoded                       []decodedCall
 	Lies                          map[string]struct {
 		Told   int
@@ -84,10 +101,14 @@ type verifyOutput struct {
 type verifyReport struct {
 	OK, Expired                  bool
 	Problems, Unchecked, Checked []string
-	Calls                        []verifyCall
+	Calls, Wrap                  []verifyCall
+	SendCalls                    *struct {
+		ChainID string
+		Calls   []verifyCall
+	}
 }
 
-type verifyCall struct{ To, Data, Value string }
+type verifyCall struct{ ChainID, To, Data, Value string }
 
 type verifyPair struct {
 	SrcChain, DstChain chain.ID
@@ -115,7 +136,7 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, folder, "input.json", data)
-	writeFile(t, folder, "verify.mjs", readFile(t, "verify.js"))
+	writeFile(t, folder, "verify.mjs", readFile(t, "client/verify.js"))
 	writeFile(t, folder, "run.mjs", readFile(t, "../testdata/verify/run.mjs"))
 	writeFile(t, folder, "page.html", []byte(`<!DOCTYPE html><link rel="icon" href="data:,">`+
 		`<script>output = import("./run.mjs").then((run) => run.default)</script>`))
@@ -168,6 +189,8 @@ func readVerifyInput(t *testing.T) verifyInput {
 		switch {
 		case name == "routers":
 			input.Listing = body
+		case name == "pairs":
+			input.Pairs = body
 		case request["amount"] != "" && body != nil:
 			input.Quotes = append(input.Quotes, verifyQuote{name, request, body})
 		}
@@ -211,6 +234,7 @@ func readVerifyInput(t *testing.T) verifyInput {
 	}, input.Hostile...)
 	input.Requests = otherRequests
 	input.Calldata, input.decoded = readVectors(t)
+	input.Others = readOthers(t, &input)
 	return input
 }
 
@@ -271,8 +295,11 @@ func judge(t *testing.T, input verifyInput, data []byte) {
 			t.Errorf("%s: of %d hostile inputs these go wrong: %.2000q", name, hostility.Tried, hostility.Wrong)
 		}
 	}
-	if len(got.Lies) != len(input.Lies) || len(got.Hostility) != len(input.Hostile) {
-		t.Errorf("got lies about %d quotes and hostile values in %d, want %d and %d", len(got.Lies), len(got.Hostility), len(input.Lies), len(input.Hostile))
+	if len(got.Lies) != 2*len(input.Lies) || len(got.Hostility) != len(input.Hostile) {
+		t.Errorf("got lies about %d quotes and hostile values in %d, want %d and %d", len(got.Lies), len(got.Hostility), 2*len(input.Lies), len(input.Hostile))
+	}
+	for i, o := range input.Others {
+		judgeOther(t, &o, got.Others[i])
 	}
 	judgePairs(t, got.Pairs)
 	if g, w := fmt.Sprintf("%q", got.Decoded), fmt.Sprintf("%q", input.decoded); g != w {
@@ -284,10 +311,13 @@ func judge(t *testing.T, input verifyInput, data []byte) {
 func judgeQuote(t *testing.T, q verifyQuote, got verifyReport, now time.Time) {
 	t.Helper()
 	var quote struct {
-		To               string
+		To, SrcAmount    string
 		Approval         *struct{ Token, Calldata string }
 		MethodParameters struct{ Calldata, Value string }
-		Details          *struct{ ValidUntil time.Time }
+		Details          *struct {
+			ValidUntil time.Time
+			Checks     *struct{ Allowance struct{ Actual string } }
+		}
 	}
 	if err := json.Unmarshal(q.Quote, &quote); err != nil {
 		t.Fatal(err)
@@ -299,16 +329,42 @@ func judgeQuote(t *testing.T, q verifyQuote, got verifyReport, now time.Time) {
 	if !got.OK || len(got.Problems) != 0 || !slices.Equal(got.Checked, checked) {
 		t.Errorf("%s: got %v, checked %q, want it accepted after checking %q", q.Name, got.Problems, got.Checked, checked)
 	}
-	var calls []verifyCall
-	if a := quote.Approval; a != nil {
-		calls = append(calls, verifyCall{strings.ToLower(a.Token), a.Calldata, "0x0"})
+	private := func(id string) bool { return id == "69696969" || id == "96969696" }
+	network := map[string]string{"69696969": "1", "96969696": "56"}
+	id, err := strconv.ParseUint(cmp.Or(network[q.Request["srcChain"]], q.Request["srcChain"]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
-	calls = append(calls, verifyCall{strings.ToLower(quote.To), quote.MethodParameters.Calldata, quote.MethodParameters.Value})
+	main := verifyCall{fmt.Sprintf("0x%x", id), strings.ToLower(quote.To), quote.MethodParameters.Calldata, quote.MethodParameters.Value}
+	calls := []verifyCall{main}
+	if a := quote.Approval; a != nil {
+		approval := verifyCall{main.ChainID, strings.ToLower(a.Token), a.Calldata, "0x0"}
+		reset := approval
+		reset.Data = approval.Data[:len(approval.Data)-64] + strings.Repeat("0", 64)
+		allowed := ""
+		if quote.Details != nil && quote.Details.Checks != nil {
+			allowed = quote.Details.Checks.Allowance.Actual
+		}
+		switch enough := cmp.Or(cmp.Compare(len(allowed), len(quote.SrcAmount)), strings.Compare(allowed, quote.SrcAmount)) >= 0; {
+		case enough:
+		case approval.To == usdt && allowed != "0":
+			calls = []verifyCall{reset, approval, main}
+		default:
+			calls = []verifyCall{approval, main}
+		}
+	}
+	if unshields := private(q.Request["srcChain"]); unshields {
+		if got.SendCalls != nil || len(got.Calls) != 0 {
+			t.Errorf("%s: it can be sent from a public account: %+v", q.Name, got)
+		}
+		got.Calls = got.Wrap
+	} else if s := got.SendCalls; len(got.Wrap) != 0 || s == nil || s.ChainID != main.ChainID || len(s.Calls) != len(calls) || s.Calls[len(calls)-1].Data != main.Data {
+		t.Errorf("%s: got sendCalls %+v", q.Name, s)
+	}
 	if !slices.Equal(got.Calls, calls) {
 		t.Errorf("%s: got calls %v, want %v", q.Name, got.Calls, calls)
 	}
 	unchecked := strings.Join(got.Unchecked, "\n")
-	private := func(id string) bool { return id == "69696969" || id == "96969696" }
 	for words, want := range map[string]bool{
 		"only the owner of the 0zk address can open it":              private(q.Request["dstChain"]),
 		"RAILGUN's own fee":                                          private(q.Request["srcChain"]) || private(q.Request["dstChain"]),
@@ -368,7 +424,7 @@ func mapToken(t chain.Token) verifyToken {
 
 // TestVerifySize keeps the file small enough to be read before it is copied.
 func TestVerifySize(t *testing.T) {
-	if got := len(readFile(t, "verify.js")); got > 20_000 {
-		t.Errorf("verify.js has %d bytes, want at most 20000", got)
+	if got := len(readFile(t, "client/verify.js")); got > 26_000 {
+		t.Errorf("verify.js has %d bytes, want at most 26000", got)
 	}
 }

@@ -40,6 +40,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("altered", w.altered)
 	t.Run("followed", w.followed)
 	t.Run("page", w.page)
+	t.Run("snippets", w.snippets)
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 

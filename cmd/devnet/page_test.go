@@ -21,21 +21,7 @@ import (
 
 // page swaps on the devnet as a visitor does: by clicks on the gateway's page, with the test wallet.
 func (w *world) page(t *testing.T) {
-	var told reports
-	stopped, err := w.net.Operate(t.Context(), told.add)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stopped)
-	proxy, err := servePage("", w.gateway.URL, w.net)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := proxy.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	proxy, told := w.servePage(t)
 	tab := browser.Open(t, proxy.address+"/")
 	t.Cleanup(func() {
 		for _, problem := range tab.Close() {

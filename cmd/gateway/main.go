@@ -1,5 +1,5 @@
 // Command gateway serves swap quotes. Environment variables configure it, and all
-// are optional: see the README. `gateway help` lists the commands beside it.
+// are optional: see docs/operate. `gateway help` lists the commands beside it.
 package main
 
 import (

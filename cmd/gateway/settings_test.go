@@ -48,13 +48,13 @@ func TestSettingsAreThoseThatAreRead(t *testing.T) {
 	}
 }
 
-func TestReadmeHasEverySettingAndCommand(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+func TestGuideHasEverySettingAndCommand(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/operate/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	inTable := func(words ...string) bool {
-		for line := range strings.Lines(string(readme)) {
+		for line := range strings.Lines(string(guide)) {
 			if strings.HasPrefix(line, "|") && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, "`"+word+"`") }) {
 				return true
 			}
@@ -70,12 +70,12 @@ func TestReadmeHasEverySettingAndCommand(t *testing.T) {
 			words = append(words, s.standard)
 		}
 		if !inTable(words...) {
-			t.Errorf("no table of the README has a row with %q", words)
+			t.Errorf("no table of docs/operate/README.md has a row with %q", words)
 		}
 	}
 	for _, c := range commands() {
 		if !inTable(c.call()) {
-			t.Errorf("no table of the README has a row with %q", c.call())
+			t.Errorf("no table of docs/operate/README.md has a row with %q", c.call())
 		}
 	}
 }

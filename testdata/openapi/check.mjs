@@ -153,6 +153,7 @@ async function mock(version) {
   endpoints.set(`/${version}/openapi.yaml`, { target: `/${version}/openapi.yaml`, headers: {}, isExample: (text) => file.startsWith(text) });
   if (version === "v3") {
     endpoints.set("/v3/verify.js", { target: "/v3/verify.js", headers: {}, isExample: (text) => text.startsWith("import { verify }") });
+    endpoints.set("/v3/client/index.js", { target: "/v3/client/index.js", headers: {}, isExample: (text) => text.startsWith("import { createClient }") });
     endpoints.set("/versions", { target: "/versions", headers: {}, isExample: (text) => JSON.parse(text).versions[0].name === "v3" });
   }
   for (const { target, headers, isExample } of endpoints.values()) {

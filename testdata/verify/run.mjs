@@ -1,11 +1,22 @@
-// Runs v3/verify.js on the cases in input.json and exports what came of it as JSON. It is the same file in Node and in a
-// browser, beside input.json and verify.mjs; v3/verify_test.go writes the cases and judges the results.
-import { decode, pairs, verify } from './verify.mjs';
+// Runs v3/client/verify.js on the cases in input.json and exports what came of it as JSON. It is the same file in Node and
+// in a browser, beside input.json and verify.mjs; v3/verify_test.go writes the cases and judges the results.
+import { decode, pairs, verify as check } from './verify.mjs';
 
 const input = globalThis.window
   ? await (await fetch('input.json')).json()
   : JSON.parse(await (await import('node:fs/promises')).readFile('input.json', 'utf8'));
 const listing = { routers: input.listing.data, settlement: input.listing.settlement, now: new Date(input.now) };
+/** What is known, as the routers and as the listing of pairs say it. */
+const learned = { listing: input.pairs, now: new Date(input.now) };
+
+/** Checks against the routers and, where these are the true ones, against the listing of pairs: both must say the same. */
+function verify(request, quote, known) {
+  const report = check(request, quote, known);
+  if (known !== listing) return report;
+  const other = check(request, quote, learned);
+  if (JSON.stringify(other) !== JSON.stringify(report)) report.problems.push(`With the pairs it says ${other.ok}: ${other.problems}`);
+  return { ...report, ok: report.ok && other.ok };
+}
 const byName = new Map(input.quotes.map((quote) => [quote.name, quote]));
 
 /** Does one edit of an alteration to a decoded JSON value. cmd/internal/wallet does the same in Go. */
@@ -43,7 +54,7 @@ function places(node, path = '') {
 
 /** What of a quote may be anything, since nobody can check it. There may be no details. Times only need to be times. */
 const FREE = new RegExp('^details$|^details\\.(arrival\\.seconds|arrival\\.deductions\\.\\d\\.by|validUntil|issuerFee\\.(percentage|origin)|' +
-  'integrator\\.(registry|checkedAt)|checks\\.\\w+\\.actual|reason)$');
+  'integrator\\.(registry|checkedAt)|checks\\.\\w+\\.actual|checks\\.(native|checkedAt)|validForSeconds|simulation|simulationReason|reason)(\\.|$)');
 
 /** Other values than the true one, of the same form: other digits, one at a time; of long ones, one in each byte. */
 function lies(value) {
@@ -112,6 +123,33 @@ function misreported(report, mayPass, value) {
   return unforeseen && value !== thrower ? 'not foreseen' : undefined;
 }
 
+/** The rows of the listing that a quote needs, and a few others. */
+function smallListing({ request }) {
+  const { chains, tokens, pairs: rows, settlement } = structuredClone(input.pairs);
+  const ends = [request.srcChain, request.dstChain];
+  const near = (row) => ends.includes(String(row.chainId));
+  return { chains: chains.filter(near), tokens: tokens.filter(near), settlement,
+    pairs: rows.filter((row) => String(row.srcChain) === ends[0] && String(row.dstChain) === ends[1]) };
+}
+
+/** Alters every value of the listing that a quote was checked against, and lists what changes the calls and passes. */
+function lieInListing(base) {
+  const truth = JSON.stringify(check(base.request, base.quote, learned).calls);
+  const result = { told: 0, passed: [] };
+  const altered = smallListing(base);
+  for (const { path, holder, key } of places(altered)) {
+    const value = holder[key];
+    for (const lie of [...lies(value), undefined, null, 0, '', [], {}]) {
+      holder[key] = lie;
+      result.told++;
+      const report = check(base.request, base.quote, { listing: altered });
+      if (report.ok && JSON.stringify(report.calls) !== truth) result.passed.push(`${path}: ${String(lie)}`);
+    }
+    holder[key] = value;
+  }
+  return result;
+}
+
 /** Puts hostile values everywhere. Nothing may be thrown, and a quote may pass only with one where nobody can check. */
 function meetHostility(base) {
   const result = { tried: 0, wrong: [] };
@@ -130,6 +168,14 @@ function meetHostility(base) {
     attempt(`hostile value ${i} as quote`, false, value, () => verify(base.request, value, listing));
     attempt(`hostile value ${i} as known`, false, value, () => verify(base.request, base.quote, value));
     if (decode(value) !== null) result.wrong.push(`hostile value ${i} is decoded`);
+    attempt(`hostile value ${i} as listing`, false, value, () => check(base.request, base.quote, { listing: value ?? null }));
+    const small = smallListing(base);
+    for (const { path, holder, key } of places(small)) {
+      const truth = holder[key];
+      holder[key] = value;
+      attempt(`hostile value ${i} as listing.${path}`, true, value, () => check(base.request, base.quote, { listing: small }));
+      holder[key] = truth;
+    }
     const whole = structuredClone({ request: base.request, quote: base.quote, known: { ...listing, routers: listing.routers.slice(0, 6) } });
     for (const { path, holder, key } of places(whole)) {
       if (!path.includes('.')) continue;
@@ -168,6 +214,7 @@ export default JSON.stringify({
   requests: Object.fromEntries(input.requests.map(({ name, base, change }) =>
     [name, verify({ ...byName.get(base).request, ...change }, byName.get(base).quote, listing)])),
   decoded: input.calldata.map(decode),
-  lies: Object.fromEntries(input.lies.map((name) => [name, tellLies(byName.get(name))])),
+  lies: Object.fromEntries(input.lies.flatMap((name) => [[name, tellLies(byName.get(name))], [`listing of ${name}`, lieInListing(byName.get(name))]])),
+  others: input.others.map(({ known, request, quote }) => check(request, quote, known)),
   hostility: Object.fromEntries(input.hostile.map((name) => [name, meetHostility(byName.get(name))])),
 }, (_, value) => (typeof value === 'bigint' ? String(value) : value));

@@ -1,27 +1,38 @@
 /**
  * Checks a quote of /v3/swap/quote before a wallet signs it. It imports nothing: read it, copy it, pin it.
  *
- * verify() works the quote out again from your own request. It never throws. Routers and settlement of /v3/app/routers
- * come from the service that quotes, so they show its mistakes but not its lies: better pin those you have reviewed.
+ * verify() works the quote out again from your own request. It never throws. The listing (/v3/app/pairs) or the routers
+ * (/v3/app/routers) come from the service that quotes, so they show its mistakes but not its lies: better pin those you
+ * have reviewed.
  *
- *   const {data: routers, settlement} = await (await fetch('/v3/app/routers')).json();
- *   const {ok, problems, calls} = verify(request, quote, {routers, settlement, now: Date.now()});
+ *   const listing = await (await fetch('/v3/app/pairs')).json();
+ *   const {ok, problems, calls} = verify(request, quote, {listing, now: Date.now()});
  *
- * Addresses compare in any letter case; EIP-55 checksums are not checked.
+ * Pairs, fees, limits and contracts are learned from the listing, so that a new pair needs no new copy of this file.
+ * What this file knows itself, and a listing cannot change: the three calls and their encoding; the routes DIRECT and
+ * CCTP_INBOUND; the tokens below, with their addresses and decimals; which of them demands a reset of its allowance; that
+ * the protocol takes at most 1 %, an integrator 10 %, the issuer of USDC 1.2 %. A listing may have other tokens and
+ * chains: their addresses are named in `unchecked`. A route of another kind, or a higher fee, is refused, and needs a new
+ * version. With routers alone, the pairs are those of this version.
  *
- * @typedef {{srcToken: string, dstToken: string, amount: string, srcChain: string, dstChain: string, recipient: string,
- *   recipientType?: string, integratorId?: string, from?: string}} Request the query parameters that you sent
- * @typedef {{routers: {chainId: number, symbol: string, token: string, router: string}[],
- *   settlement: {chainId: number, domain: number, receiver: string}, now?: Date | number}} Known
- * @typedef {{to: string, data: string, value: string}} Call
- * @typedef {object} Report
- * @property {boolean} ok there are no problems
- * @property {string[]} problems every reason to refuse the quote
- * @property {string[]} unchecked what the quote alone cannot tell
- * @property {string[]} checked the groups of checks that passed
- * @property {Call[]} calls built here: the approval, unless the coin is native, and the main call. Empty if not ok
- * @property {boolean} expired now is after details.validUntil
+ * Addresses compare in any letter case; EIP-55 checksums are not checked. index.d.ts has the types.
  */
+
+// Reading values that may be anything. No text of ours has half of 2048 characters.
+const isObject = (value) => typeof value === 'object' && value !== null;
+const has = (value, key) => Object.prototype.hasOwnProperty.call(value, key);
+const own = (value, key) => (isObject(value) && has(value, key) ? value[key] : undefined);
+const listOf = (value) => (Array.isArray(value) ? value : []);
+const at = (value, path) => path.split('.').reduce((inner, key) => own(inner, key), value);
+const text = (value) => (typeof value === 'string' && value.length <= 2048 ? value : '');
+const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : value);
+const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
+const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
+const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
+const isChain = (value) => Number.isSafeInteger(value) && value > 0;
+const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
+const show = (value) => (value === undefined ? 'left out' : isObject(value) ? 'an object'
+  : String(value?.description ?? value).slice(0, 200));
 
 const HUB = 369;
 const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
@@ -50,14 +61,19 @@ const TOKENS = {
     369: '0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C',
   },
 };
+/** A token that refuses to change an allowance other than from zero or to zero. */
+const RESETS = [TOKENS.USDT[1]];
+const DEAD = '0x000000000000000000000000000000000000dead';
+const OURS = Object.values(TOKENS).flatMap((addresses) => Object.values(addresses));
 const ISSUER_CHAINS = Object.keys(USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
 /** The routing IDs of the privacy pools on chains 1 and 56. */
 const PRIVATE = [69696969, 96969696];
+const networkOf = (chain) => [1, 56][PRIVATE.indexOf(chain)] ?? chain;
 
 function tokenOn(chain, symbol) {
-  const chainId = [1, 56][PRIVATE.indexOf(chain)] ?? chain;
+  const chainId = networkOf(chain);
   const decimals = chainId !== 56 && (symbol === 'USDC' || symbol === 'USDT') ? 6 : 18;
-  return { address: TOKENS[symbol][chainId], symbol, decimals, chainId };
+  return { address: own(own(TOKENS, symbol), chainId), symbol, decimals, chainId };
 }
 
 /** @type {[string, number[], string, number[]][]} a token and its source chains, a token and its destination chains */
@@ -77,26 +93,15 @@ const ROUTES = [
   ['WETH', PRIVATE, 'WETH', [HUB, 1]],
   ['WETH', PRIVATE, 'ETH', [1]],
 ];
-/** Every swap there is, with its fee in percent and its limits in the smallest unit. */
+/** The swaps of this version, with their fees in percent and their limits in the smallest unit. */
 export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sources.flatMap((srcChain) => destinations.map((dstChain) => {
   const srcToken = tokenOn(srcChain, from);
-  const unit = 10n ** BigInt(srcToken.decimals);
+  const unit = unitOf(srcToken.decimals);
   const [min, max] = from.endsWith('ETH') ? [unit / 100n, 20n * unit] : [10n * unit, 25000n * unit];
   const type = ISSUER_CHAINS.includes(srcChain) ? 'CCTP_INBOUND' : 'DIRECT';
   const fee = dstChain === HUB && !PRIVATE.includes(srcChain) ? 0.3 : 0.5;
   return { srcChain, srcToken, dstChain, dstToken: tokenOn(dstChain, to), type, fee, min, max };
 })));
-
-// Reading values that may be anything. No text of ours has half of 2048 characters.
-const isObject = (value) => typeof value === 'object' && value !== null;
-const own = (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined);
-const at = (value, path) => path.split('.').reduce((inner, key) => own(inner, key), value);
-const text = (value) => (typeof value === 'string' && value.length <= 2048 ? value : '');
-const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : value);
-const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
-const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
-const show = (value) => (value === undefined ? 'left out' : isObject(value) ? 'an object'
-  : String(value?.description ?? value).slice(0, 200));
 
 /**
  * Adds a problem for every wanted value that differs. If exact, and in lists, there may be nothing else. Nothing equals a
@@ -110,7 +115,7 @@ function compare(problems, path, got, want, exact = false) {
   const inner = (key) => (path ? `${path}.${key}` : key);
   for (const key of Object.keys(want)) compare(problems, inner(key), own(got, key), want[key], exact);
   if (!exact && !Array.isArray(want)) return;
-  const extra = Object.keys(got).find((key) => !Object.hasOwn(want, key));
+  const extra = Object.keys(got).find((key) => !has(want, key));
   if (extra !== undefined) problems.push(`${inner(show(extra))} must be left out.`);
 }
 
@@ -143,11 +148,7 @@ function encode({ selector, inputs }, values) {
   return selector + words.join('') + tail;
 }
 
-/**
- * Says what calldata does, or null if it is no approval, swap or burn in canonical encoding.
- * @param {unknown} calldata
- * @returns {{function: string, arguments: Record<string, string>, hook?: Record<string, string>} | null}
- */
+/** Says what calldata does, or null if it is no approval, swap or burn in canonical encoding. */
 export function decode(calldata) {
   const data = text(calldata).toLowerCase();
   const called = [APPROVE, SWAP, BURN].find(({ selector }) => data.startsWith(selector));
@@ -168,17 +169,12 @@ export function decode(calldata) {
   return decoded;
 }
 
-/**
- * @param {Request} request
- * @param {unknown} quote
- * @param {Known} known
- * @returns {Report}
- */
+/** See index.d.ts: verify(request, quote, known) gives a report. */
 export function verify(request, quote, known) {
-  const report = { ok: false, problems: [], unchecked: [], checked: [], calls: [], expired: false };
+  const report = { ok: false, problems: [], unchecked: [], checked: [], calls: [], wrap: [], expired: false };
   try {
-    const swap = readRequest(request, known, report.problems);
-    if (swap) checkQuote(swap, quote, report);
+    const swap = readRequest(request, known, report);
+    if (swap) checkQuote(swap, quote, own(known, 'allowance'), report);
     const now = own(known, 'now');
     const time = now instanceof Date ? now.getTime() : now;
     report.expired = typeof time === 'number' && time > Date.parse(text(at(quote, 'details.validUntil')));
@@ -186,55 +182,118 @@ export function verify(request, quote, known) {
     report.problems.push('The quote cannot be read.');
   }
   report.ok = report.problems.length === 0;
-  if (!report.ok) report.calls = [];
+  if (!report.ok || report.wrap.length) delete report.sendCalls;
+  if (!report.ok) report.calls = report.wrap = [];
   return report;
 }
 
+/** The token of a listing by its symbol, or nothing if the listing contradicts itself or what is known here. */
+function listedToken(listing, chain, symbol, { problems, unchecked }) {
+  const refuse = (sentence) => void problems.push(`The listing must have ${sentence}.`);
+  const rows = listOf(own(listing, 'tokens')).filter((row) => own(row, 'chainId') === chain && own(row, 'symbol') === symbol);
+  const network = own(listOf(own(listing, 'chains')).find((row) => own(row, 'chainId') === chain), 'network');
+  const [address, decimals] = [own(rows[0], 'address'), own(rows[0], 'decimals')];
+  const [min, max] = ['minAmount', 'maxAmount'].map((name) => amountOf(own(rows[0], name)));
+  const name = `${show(symbol)} on chain ${chain}`;
+  if (rows.length !== 1 || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36) || min < 0n || max < min) {
+    return refuse(`one row for ${name}, with address, decimals and limits`);
+  }
+  if (PRIVATE.includes(chain) ? network !== networkOf(chain) : network !== undefined && !isChain(network)) return refuse(`the network of chain ${chain}`);
+  const token = { address, symbol, decimals, chainId: network ?? chain };
+  const truth = tokenOn(token.chainId, symbol);
+  if (truth.address === undefined) unchecked.push(`The address of ${name}, ${address}: this version does not know the token.`);
+  else if (lower(truth.address) !== lower(address) || truth.decimals !== decimals) return refuse(`${truth.address} with ${truth.decimals} decimals for ${name}`);
+  return { token, private: network !== undefined, min, max };
+}
+
+/** The pair that was asked for, from the listing, or from this version's own table where there is none. */
+function findPair(request, listing, report) {
+  const [from, to, source, destination] = ['srcChain', 'dstChain', 'srcToken', 'dstToken'].map((name) => {
+    const value = own(request, name);
+    return typeof value === 'number' ? String(value) : text(value);
+  });
+  const refuse = (sentence) => void report.problems.push(sentence);
+  const none = 'request must have a supported pair of tokens and chains.';
+  const names = (name, row) => {
+    const [symbol, address] = [own(row, 'symbol'), own(row, 'address')];
+    return name !== '' && (name.toUpperCase() === text(symbol).toUpperCase() || lower(name) === lower(address) ||
+    (lower(address) === lower(NATIVE) && /^0x0{40}$/.test(name)));
+  };
+  if (listing === undefined) {
+    const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
+      names(source, p.srcToken) && names(destination, p.dstToken));
+    return pair ? { ...pair, shields: PRIVATE.includes(pair.dstChain), unshields: PRIVATE.includes(pair.srcChain) } : refuse(none);
+  }
+  const isId = (value, id) => isChain(value) && String(value) === id;
+  const tokens = listOf(own(listing, 'tokens'));
+  const symbols = (chain, name) => tokens.filter((row) => isId(own(row, 'chainId'), chain) && names(name, row)).map((row) => own(row, 'symbol'));
+  const [sources, destinations] = [symbols(from, source), symbols(to, destination)];
+  const rows = listOf(own(listing, 'pairs')).filter((row) => isId(own(row, 'srcChain'), from) && isId(own(row, 'dstChain'), to) &&
+    sources.includes(own(row, 'srcToken')) && destinations.includes(own(row, 'dstToken')));
+  if (rows.length !== 1) return refuse(none);
+  const { srcChain, srcToken, dstChain, dstToken, type, protocolFee: fee, feeChainId, to: router } = rows[0];
+  const src = listedToken(listing, srcChain, srcToken, report);
+  const dst = listedToken(listing, dstChain, dstToken, report);
+  if (!src || !dst) return undefined;
+  if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
+  if (!isRate(fee, 1) || !isChain(feeChainId)) return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
+  if (type === 'CCTP_INBOUND' && (src.private || dst.private)) return refuse('The listing must not burn into or out of a private balance.');
+  return {
+    srcChain, srcToken: src.token, dstChain, dstToken: dst.token, type, fee, min: src.min, max: src.max,
+    feeChainId, router, shields: dst.private, unshields: src.private,
+  };
+}
+
 /** Reads what was asked for and what is known, or nothing if there are problems. */
-function readRequest(request, known, problems) {
+function readRequest(request, known, report) {
+  const { problems } = report;
   const must = (right, sentence) => right || problems.push(sentence);
   const read = (name) => text(own(request, name));
-  const names = (name, { symbol, address }) => name.toUpperCase() === symbol || lower(name) === lower(address) ||
-    (address === NATIVE && /^0x0{40}$/.test(name));
-  const [from, to, source, destination] = ['srcChain', 'dstChain', 'srcToken', 'dstToken'].map(read);
-  const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
-    names(source, p.srcToken) && names(destination, p.dstToken));
-  if (!pair) return void must(false, 'request must have a supported pair of tokens and chains.');
-  const { srcChain, srcToken, dstChain, dstToken, min, max } = pair;
+  const listing = own(known, 'listing');
+  const pair = findPair(request, listing, report);
+  if (!pair) return undefined;
+  const { srcChain, srcToken, min, max, shields } = pair;
   const amount = amountOf(read('amount'));
   must(amount >= min && amount <= max, `request.amount is ${show(read('amount'))}, but must be ${min} to ${max}.`);
 
-  const routers = Array.isArray(own(known, 'routers')) ? known.routers : [];
-  const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
-  const router = lower(own(rows[0], 'router'));
-  must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address) && isAddress(router),
-    `routers must have one row for ${srcToken.symbol} on chain ${srcChain}, with its token and a router.`);
-  const [chainId, domain, receiver] = ['chainId', 'domain', 'receiver'].map((name) => lower(at(known, `settlement.${name}`)));
-  must(Number.isInteger(chainId) && Number.isInteger(domain) && domain >= 0 && domain < 2 ** 32 &&
+  const routers = listOf(own(known, 'routers'));
+  let router = lower(pair.router);
+  if (listing === undefined || own(known, 'routers') !== undefined) {
+    const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
+    router = lower(own(rows[0], 'router'));
+    must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address) && isAddress(router),
+      `routers must have one row for ${srcToken.symbol} on chain ${srcChain}, with its token and a router.`);
+  } else must(isAddress(router), 'The listing must have the contract of this pair.');
+  const settlement = own(known, 'settlement') ?? own(listing, 'settlement');
+  const [chainId, domain, receiver] = ['chainId', 'domain', 'receiver'].map((name) => lower(own(settlement, name)));
+  must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain <= 0xffffffff &&
     isAddress(receiver) && BigInt(receiver) !== 0n,
     'settlement must have a chainId, a domain and a receiver.');
 
-  const shields = PRIVATE.includes(dstChain);
   const recipient = lower(read('recipient'));
-  const contracts = [NATIVE, dstToken.address, receiver, ...routers.map((row) => own(row, 'router'))].map(lower);
+  const ours = (value) => lower(value) === recipient;
   if (shields) must(/^0zk1[02-9ac-hj-np-z]{123}$/i.test(recipient), 'request.recipient must be a 0zk address.');
-  else must(isAddress(recipient) && BigInt(recipient) >= 0x10000n && !contracts.includes(recipient),
-    'request.recipient must be an EVM address that can own money: no contract of the service.');
-  must(['', '0', shields && '2'].includes(read('recipientType')), 'request.recipientType must be 0, or 2 for 0zk.');
+  else must(isAddress(recipient) && BigInt(recipient) >= 0x10000n && ![NATIVE, DEAD, receiver, ...OURS].some(ours) &&
+    !routers.some((row) => ours(own(row, 'router'))) && !listOf(own(listing, 'pairs')).some((row) => ours(own(row, 'to'))) &&
+    !listOf(own(listing, 'tokens')).some((row) => ours(own(row, 'address'))),
+    'request.recipient must be an EVM address that can own money: no token, and no contract of the service.');
+  const type = own(request, 'recipientType');
+  must([undefined, '', 0, '0', shields && 2, shields && '2'].includes(type), 'request.recipientType must be 0, or 2 for 0zk.');
   const partner = lower(read('integratorId')).replace(/^0x0{24}(?=.{40}$)/, '0x') || undefined;
   must(!partner || (isAddress(partner) && BigInt(partner) !== 0n), 'request.integratorId must be a wallet address or its 32 bytes.');
+  const sender = lower(read('from')) || undefined;
+  must(!sender || isAddress(sender), 'request.from must be an EVM address.');
   if (problems.length) return undefined;
   const integratorId = '0x' + hex(partner ?? 0, 32);
-  const sender = lower(read('from')) || undefined;
-  return { pair, amount, router, chainId, domain, receiver, recipient, shields, sender, partner, integratorId };
+  return { pair, amount, router, chainId, domain, receiver, recipient, sender, partner, integratorId };
 }
 
 /** Builds the main call. Of the quote's call it takes only a shield note, and a burn's maxFee within its bound. */
-function buildCall({ pair, amount, domain, receiver, recipient, shields, integratorId }, theirs) {
+function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, theirs) {
   const dstToken = lower(pair.dstToken.address);
   if (pair.type === 'DIRECT') {
     const note = text(theirs?.recipient).padEnd(322, '0').slice(0, 322);
-    const to = shields ? { recipient: note, recipientType: 2 } : { recipient, recipientType: 0 };
+    const to = pair.shields ? { recipient: note, recipientType: 2 } : { recipient, recipientType: 0 };
     return encode(SWAP, { dstChainId: pair.dstChain, amount, ...to, dstToken, integratorId });
   }
   const bound = (((amount + 99n) / 100n) * 6n + 4n) / 5n; // 1 % and a fifth of that, both rounded up
@@ -247,9 +306,10 @@ function buildCall({ pair, amount, domain, receiver, recipient, shields, integra
 }
 
 /** Builds the quote that there must be, and compares. */
-function checkQuote(swap, quote, { problems, unchecked, checked, calls }) {
-  const { pair, amount, router, shields, sender, partner } = swap;
-  const { srcToken, dstToken } = pair;
+function checkQuote(swap, quote, allowance, report) {
+  const { problems, unchecked, checked } = report;
+  const { pair, amount, router, sender, partner } = swap;
+  const { srcToken, dstToken, shields, unshields } = pair;
   const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false) => {
     const before = problems.length;
     compare(problems, path, got, want, exact);
@@ -260,27 +320,26 @@ function checkQuote(swap, quote, { problems, unchecked, checked, calls }) {
   check('route', { route: { type: pair.type } });
   check('tokens', { srcToken, destToken: dstToken });
 
-  const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
   const share = (whole, rate) => (whole * BigInt(Math.round(rate * 100))) / 10000n; // rounded down
-  const gross = (amount * 10n ** BigInt(dstToken.decimals)) / 10n ** BigInt(srcToken.decimals);
+  const gross = (amount * unitOf(dstToken.decimals)) / unitOf(srcToken.decimals);
   const protocol = share(gross, pair.fee);
-  const stated = at(quote, 'fee.integrator.percentage');
-  const usable = isRate(stated, partner ? 10 : 0);
-  const integrator = usable ? share(gross, stated) : 0n;
+  const rate = at(quote, 'fee.integrator.percentage');
+  const usable = isRate(rate, partner ? 10 : 0);
+  const integrator = usable ? share(gross, rate) : 0n;
   const dest = gross - protocol - integrator;
-  const feeChain = POOL_CHAINS.includes(dstToken.chainId) ? dstToken.chainId : swap.chainId;
+  const feeChain = pair.feeChainId ?? (POOL_CHAINS.includes(dstToken.chainId) ? dstToken.chainId : swap.chainId);
   check('fees', {
     fee: {
       chainId: feeChain, token: 'destination', protocol: { percentage: pair.fee, amount: String(protocol) },
       integrator: {
-        percentage: usable ? stated : Symbol(partner ? 'from 0 to 10' : '0'), amount: String(integrator),
+        percentage: usable ? rate : Symbol(partner ? 'from 0 to 10' : '0'), amount: String(integrator),
         id: partner && swap.integratorId, address: partner,
       },
       total: { amount: String(protocol + integrator) },
     },
   });
   check('amounts', { srcAmount: String(amount), destAmount: String(dest) });
-  if (partner) unchecked.push(`The integrator's fee of ${show(stated)} %: only its registry on chain ${feeChain} can tell.`);
+  if (partner) unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
 
   const theirs = decode(at(quote, 'methodParameters.calldata'));
   const data = buildCall(swap, theirs?.arguments);
@@ -289,27 +348,38 @@ function checkQuote(swap, quote, { problems, unchecked, checked, calls }) {
   else problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
   if (shields) unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
   if (call.hook) unchecked.push(`The issuer's fee: at most maxFee, ${call.arguments.maxFee}. The service pays it.`);
-  const unshields = PRIVATE.includes(pair.srcChain);
   if (shields || unshields) unchecked.push("RAILGUN's own fee: its owner decides.");
 
-  const native = srcToken.address === NATIVE;
+  const native = lower(srcToken.address) === lower(NATIVE);
   const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
   const approve = (most) => ({ to: lower(srcToken.address), data: encode(APPROVE, { spender: router, amount: most }), value: '0x0' });
   const approval = approve(amount);
+  const resets = RESETS.some((token) => srcToken.chainId === 1 && lower(token) === approval.to);
+  // Without a reading of the allowance, everything that may be needed is there. What is not needed does no harm.
+  const callsAt = (allowed) => (native || allowed >= amount ? [main]
+    : resets && allowed !== 0n ? [approve(0), approval, main] : [approval, main]);
   check('value', { methodParameters: { value: main.value } });
   check('approval', {
     approval: native ? undefined : { token: approval.to, spender: router, amount: String(amount), calldata: approval.data },
   });
-  calls.push(...(native ? [main] : [approval, main]));
+  const stated = sender && amountOf(at(quote, 'details.checks.allowance.actual'));
+  const given = typeof allowance === 'bigint' ? allowance : amountOf(allowance);
+  const calls = callsAt(allowance === undefined ? stated : given);
+  const chainId = '0x' + srcToken.chainId.toString(16);
+  const batch = (list) => ({ version: '2.0.0', ...(sender && { from: sender }), chainId, atomicRequired: false, calls: list });
+  report[unshields ? 'wrap' : 'calls'] = calls.map((each) => ({ chainId, ...each }));
+  report.sendCalls = batch(calls);
   if (at(quote, 'details') === undefined) return;
 
-  // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
-  const count = at(quote, 'details.sendCalls.calls.length');
-  const allowed = sender && amountOf(at(quote, 'details.checks.allowance.actual')) >= amount;
-  const sent = native || (allowed && count === 1) ? [main] : count === 3 ? [approve(0), approval, main] : calls;
-  check('sendCalls', {
-    version: '2.0.0', ...(sender && { from: sender }), chainId: '0x' + srcToken.chainId.toString(16), atomicRequired: false, calls: sent,
-  }, 'details.sendCalls', undefined, true);
+  if (unshields) unchecked.push('That a RAILGUN wallet wraps it: sent from a public account, this is an ordinary swap at another fee, without privacy.');
+  if (unshields && (at(quote, 'details.sendCalls') === undefined || at(quote, 'details.unshield') !== undefined)) {
+    check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
+  } else {
+    // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
+    const count = at(quote, 'details.sendCalls.calls.length');
+    const sent = native || (stated >= amount && count === 1) ? [main] : count === 3 ? [approve(0), approval, main] : [approval, main];
+    check('sendCalls', batch(sent), 'details.sendCalls', undefined, true);
+  }
 
   let arrives = dest;
   const listed = at(quote, 'details.arrival.deductions');
@@ -329,7 +399,7 @@ function checkQuote(swap, quote, { problems, unchecked, checked, calls }) {
       srcChain: String(pair.srcChain), srcToken: srcToken.address, dstChain: String(pair.dstChain), dstToken: dstToken.address,
       amount: String(amount), recipient: swap.recipient, recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
     },
-    call,
+    call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
     arrival: {
       amount: String(arrives), deductions: listed && deductions,
       unshieldAmount: unshields ? (enough ? out : Symbol(`${amount} or up to 1 % more`)) : undefined,

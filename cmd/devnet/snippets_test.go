@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/testdata/npm"
+)
+
+var fenced = regexp.MustCompile("(?s)```(ts|js)\n(.*?)```")
+
+// snippets compiles and runs every snippet of the documentation, as it is printed, with a wallet on these chains.
+func (w *world) snippets(t *testing.T) {
+	folder := npm.Consumer(t)
+	proxy, told := w.servePage(t)
+	for _, document := range []string{"docs/integrate.md", "v3/client/README.md"} {
+		text, err := os.ReadFile(filepath.Join("../..", document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := fenced.FindAllStringSubmatch(string(text), -1)
+		if len(found) < 2 {
+			t.Errorf("%s has %d snippets", document, len(found))
+		}
+		for i, match := range found {
+			t.Run(fmt.Sprintf("%s %d", filepath.Base(document), i+1), func(t *testing.T) { runSnippet(t, folder, match[2], w.gateway.URL, proxy, told) })
+		}
+	}
+}
+
+// servePage puts the proxy with the test wallet in front of the gateway, and an operator behind it.
+func (w *world) servePage(t *testing.T) (*pageProxy, *reports) {
+	t.Helper()
+	told := &reports{}
+	stopped, err := w.net.Operate(t.Context(), told.add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stopped)
+	proxy, err := servePage("", w.gateway.URL, w.net)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return proxy, told
+}
+
+var sentLine = regexp.MustCompile(`SENT (\d+) (0x\w+) (0x\w+)`)
+
+// runSnippet wants a snippet to compile strictly, to do what it says, and to send nothing with a wallet on another chain.
+func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, told *reports) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, "snippet.ts"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := []string{"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "--target", "es2022",
+		"--lib", "es2022,dom", "--module", "esnext", "--moduleResolution", "bundler", "snippet.ts"}
+	if out, err := npm.Run(t, folder, command...); err != nil {
+		t.Errorf("it does not compile: %v\n%s\n%s", err, out, source)
+	}
+	if out, err := npm.Run(t, folder, "node_modules/.bin/esbuild", "snippet.ts", "--outfile=snippet.mjs", "--log-level=error"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wallet, err := filepath.Abs("../../testdata/client/wallet.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(more ...string) (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "node", "--import", wallet, "snippet.mjs")
+		cmd.Dir = folder
+		cmd.Env = append(append(os.Environ(), "GATEWAY="+gateway, "DEVNET="+proxy.address, "ACCOUNT="+reference.User.Address.Hex()), more...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if !strings.Contains(source, "ethereum") {
+		if out, err := run(); err != nil || !strings.Contains(out, "99700000 arrive. To sign:") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if out, err := run("STUBBORN=1"); err == nil || sentLine.MatchString(out) {
+		t.Errorf("a wallet on another chain sends: %v\n%s", err, out)
+	}
+	out, err := run()
+	if err != nil || !strings.Contains(out, "SETTLED") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	sent := sentLine.FindAllStringSubmatch(out, -1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	report, err := told.wait(ctx, common.HexToHash(sent[len(sent)-1][3]))
+	if err != nil || report.Err != nil || report.Payout.Settlement.Amount.Sign() <= 0 {
+		t.Errorf("the operator paid nothing: %v, %+v", err, report)
+	}
+}

@@ -1,0 +1,127 @@
+package gateway_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	inCode  = regexp.MustCompile("`[^`\n]*`")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+)
+
+// anchors are the names that GitHub gives to the headings of a document.
+func anchors(text string) map[string]bool {
+	found, used := map[string]bool{}, map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		title := link.ReplaceAllString(m[1], "")
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, title)
+		if n := used[name]; n > 0 {
+			found[name+"-"+strconv.Itoa(n)] = true
+		}
+		used[name]++
+		found[name] = true
+	}
+	return found
+}
+
+// TestLinksOfTheDocuments follows every link of README and docs that stays in
+// the tree, to its file and to its heading.
+func TestLinksOfTheDocuments(t *testing.T) {
+	documents := map[string]string{}
+	read := func(path string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents[path] = string(text)
+	}
+	read(filepath.Join("..", "README.md"))
+	err := filepath.WalkDir(filepath.Join("..", "docs"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			read(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := 0
+	for path, text := range documents {
+		prose := inCode.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
+		for _, m := range link.FindAllStringSubmatch(prose, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			followed++
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, m[1])
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			if _, ours := documents[target]; !ours || !anchors(documents[target])[anchor] {
+				t.Errorf("%s links to %s, and %s has no such heading", path, m[1], target)
+			}
+		}
+	}
+	if len(documents) < 10 || followed < 50 {
+		t.Errorf("found %d links in %d documents: has the way of looking for them broken?", followed, len(documents))
+	}
+}
+
+// TestReadme keeps it on one page, and its layout that of the tree.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 200 {
+		t.Errorf("the README has %d lines, and 200 are allowed: move what only some readers need to docs", lines)
+	}
+	_, layout, _ := strings.Cut(string(text), "## Layout\n")
+	for name := range layers {
+		if top, _, _ := strings.Cut(name, "/"); top != "cmd" {
+			name = filepath.Base(name)
+		} else if depth := strings.Count(name, "/"); depth > 1 {
+			continue // what belongs to one command, or to several
+		}
+		if !strings.Contains(layout, name+"/ ") {
+			t.Errorf("the layout in the README does not have %s", name)
+		}
+	}
+	listed := regexp.MustCompile(`(?m)^(?:    )?([a-z0-9/]+)/ `)
+	for _, m := range listed.FindAllStringSubmatch(layout, -1) {
+		for _, parent := range []string{".", "gateway", "shared", "testdata"} {
+			if _, err := os.Stat(filepath.Join("..", parent, m[1])); err == nil {
+				m = nil
+				break
+			}
+		}
+		if m != nil {
+			t.Errorf("the layout in the README has %s, which is not there", m[1])
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Runs a snippet of the documentation as it is printed: `node --import ./wallet.mjs snippet.mjs`. The gateway at
+// localhost:8080 is the one that GATEWAY names, and window.ethereum a wallet of the devnet at DEVNET. It starts on another
+// chain than the snippet needs. With STUBBORN set, it says that it has switched and stays where it is.
+const real = globalThis.fetch;
+globalThis.fetch = (address, options) => real(String(address).replace('http://localhost:8080', process.env.GATEWAY), options);
+
+let chain = 56;
+let id = 0;
+const hex = (number) => '0x' + number.toString(16);
+async function ask(method, params, at = chain) {
+  const answer = await real(`${process.env.DEVNET}/devnet/rpc/${at}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }) });
+  const { result, error } = await answer.json();
+  if (error) throw Object.assign(new Error(error.message), { code: error.code });
+  return result;
+}
+async function send(at, from, { to, data, value = '0x0' }) {
+  const hash = await ask('eth_sendTransaction', [{ from, to, data, value, chainId: hex(at) }], at);
+  console.log(`SENT ${at} ${to} ${hash}`);
+  return hash;
+}
+const batches = new Map();
+const ethereum = {
+  async request({ method, params = [] }) {
+    switch (method) {
+      case 'eth_requestAccounts': case 'eth_accounts': return [process.env.ACCOUNT];
+      case 'eth_chainId': return hex(chain);
+      case 'wallet_switchEthereumChain':
+        if (!process.env.STUBBORN) chain = Number(params[0].chainId);
+        return null;
+      case 'eth_sendTransaction':
+        if (params[0].chainId && Number(params[0].chainId) !== chain) throw Object.assign(new Error('another chain'), { code: -32602 });
+        return send(chain, params[0].from, params[0]);
+      case 'wallet_sendCalls': { // sends on the chain that the parameters name, whatever the wallet shows
+        const [{ chainId, from, calls }] = params;
+        const hashes = [];
+        for (const call of calls) hashes.push(await send(Number(chainId), from, call));
+        batches.set(hashes[0], { chainId, hashes });
+        return { id: hashes[0] };
+      }
+      case 'wallet_getCallsStatus': {
+        const { chainId, hashes } = batches.get(params[0]);
+        const receipts = await Promise.all(hashes.map((hash) => ask('eth_getTransactionReceipt', [hash], Number(chainId))));
+        return { version: '2.0.0', id: params[0], chainId, status: 200, atomic: false, receipts };
+      }
+      default: return ask(method, params);
+    }
+  },
+  on() {}, removeListener() {},
+};
+globalThis.window = Object.assign(globalThis, { ethereum });

@@ -59,7 +59,7 @@ func listPairs(d *chain.Deployment) web.Handler {
 
 func mapPairs(d *chain.Deployment) pairsBody {
 	body := pairsBody{
-		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: d.Tracked(), Client: oldestClient, Contact: d.Contact,
+		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: d.Tracked(), Client: oldestClient, Contact: "",
 	}
 	for _, id := range chain.IDs() {
 		row := chainBody{ChainID: id, Name: id.Name()}

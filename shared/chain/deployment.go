@@ -14,7 +14,6 @@ import (
 // ParseDeployment guarantees that it covers every supported pair.
 type Deployment struct {
 	Name       string
-	Contact    string // where integrators reach the operator; empty for nowhere
 	Settlement Settlement
 	Railgun    Railgun
 	Warnings   []string // what is accepted but may not be meant, in words
@@ -84,7 +83,6 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 		}
 	}
 	add(d.Name != before.Name, "the name")
-	add(d.Contact != before.Contact, "the contact")
 	add(d.Settlement != before.Settlement, "the settlement")
 	for _, r := range d.Routers() {
 		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -16,7 +14,6 @@ import (
 // deploymentFile is a deployment as an operator writes it.
 type deploymentFile struct {
 	Name       string `json:"name"`
-	Contact    string `json:"contact,omitempty"` // where integrators reach the operator
 	Settlement struct {
 		ChainID  ID     `json:"chainId"`
 		Receiver string `json:"receiver"`
@@ -68,7 +65,6 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b := builder{
 		Deployment: Deployment{
 			Name:       file.Name,
-			Contact:    file.Contact,
 			targets:    make(map[sourceKey]Address),
 			registries: make(map[ID]Address),
 			contracts:  make(map[common.Address]bool),
@@ -77,9 +73,6 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	}
 	if file.Name == "" {
 		b.problem("name: missing")
-	}
-	if len(file.Contact) > 200 || strings.ContainsFunc(file.Contact, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		b.problem("contact: must be at most 200 printed characters, such as an address of mail or of a page")
 	}
 	b.settlement(file)
 	b.pools(file.Pools)

@@ -33,7 +33,7 @@ func TestVersionsKeepTheContract(t *testing.T) {
 func TestContractsListEveryCode(t *testing.T) {
 	gw := newGateway(t)
 	currentOnly := []fault.Code{
-		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive, fault.IntegratorUnverified,
+		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive, fault.IntegratorFeeTooHigh, fault.IntegratorUnverified,
 		fault.StatusUnavailable, fault.ChainUnavailable,
 	}
 	for _, m := range modules() {

@@ -24,6 +24,8 @@ type Quoter interface {
 // Tracker tells what became of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
+	Ready() bool         // whether the status of every swap can be told
+	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
 }
 
 //go:embed openapi.yaml
@@ -40,7 +42,7 @@ func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
-			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
+			{Path: "/v3/app/pairs", Handle: listPairs(deployment, tracker.Ready())},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),

@@ -21,7 +21,7 @@ type Health struct {
 }
 
 func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.tracker.Missing(), h.health.Problems())
 	if h.health.Draining != nil && h.health.Draining() {
 		body.Status = "draining"
 		return web.JSON(w, http.StatusServiceUnavailable, body)
@@ -35,6 +35,7 @@ type healthBody struct {
 	Settlement wire.Settlement `json:"settlement"`
 	Registries []registryBody  `json:"registries"`
 	IssuerFees []issuerFee     `json:"issuerFees"`
+	Untracked  []chain.ID      `json:"untracked,omitempty"` // chains on which swaps cannot be followed, for want of an endpoint
 	Problems   []string        `json:"problems,omitempty"`
 }
 
@@ -51,13 +52,14 @@ type issuerFee struct {
 	Problem    string      `json:"problem,omitempty"`
 }
 
-func mapHealth(deployment *chain.Deployment, registries []integrator.Health, fees []cctp.State, problems []string) healthBody {
+func mapHealth(deployment *chain.Deployment, registries []integrator.Health, fees []cctp.State, untracked []chain.ID, problems []string) healthBody {
 	body := healthBody{
 		Status:     "ok",
 		Deployment: deployment.Name,
 		Settlement: wire.MapSettlement(deployment),
 		Registries: make([]registryBody, len(registries)),
 		IssuerFees: make([]issuerFee, len(fees)),
+		Untracked:  untracked,
 		Problems:   problems,
 	}
 	for i, r := range registries {

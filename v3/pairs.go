@@ -53,13 +53,13 @@ type pairBody struct {
 	Seconds     uint32      `json:"seconds,omitempty"`
 }
 
-func listPairs(d *chain.Deployment) web.Handler {
-	return web.JSONDocument(mapPairs(d), wire.ListingAge)
+func listPairs(d *chain.Deployment, tracking bool) web.Handler {
+	return web.JSONDocument(mapPairs(d, tracking), wire.ListingAge)
 }
 
-func mapPairs(d *chain.Deployment) pairsBody {
+func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 	body := pairsBody{
-		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: d.Tracked(), Client: oldestClient, Contact: "",
+		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: tracking, Client: oldestClient, Contact: d.Contact,
 	}
 	for _, id := range chain.IDs() {
 		row := chainBody{ChainID: id, Name: id.Name()}

@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -35,6 +36,7 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	metrics   *metrics.Metrics
 	hooks     integrator.Hooks // that count look-ups in metrics
+	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
 	mount     func([]web.Module) http.Handler
 	draining  atomic.Bool
@@ -51,7 +53,7 @@ func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
 		connections: connections{max: cfg.MaxConnections},
 		metrics:     metrics.New(), log: log.Logger, stopped: make(chan struct{}),
 	}
-	s.hooks = s.metrics.IntegratorHooks()
+	s.hooks, s.tracking = s.metrics.IntegratorHooks(), s.metrics.StatusOptions()
 	if err := s.build(ctx, cfg, log); err != nil {
 		s.close()
 		return nil, err

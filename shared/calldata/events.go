@@ -64,8 +64,9 @@ var (
 	receivedEvent = parseEvent("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
 )
 
-// Topics by which the logs of a settlement and of a delivery are found.
+// Topics by which the logs of swaps, settlements and deliveries are found.
 var (
+	SwappedTopic  = swapEvent.topic
 	SettledTopic  = settledEvent.topic
 	ReceivedTopic = receivedEvent.topic
 )
@@ -148,7 +149,7 @@ func DecodeSwapped(topics []common.Hash, data []byte) (*Swapped, error) {
 }
 
 func swapOf(c *Call) Swap {
-	return Swap{
+	s := Swap{
 		DstChainID:    chainID(c.Argument("dstChainId")),
 		Amount:        c.number("amount"),
 		Recipient:     c.Argument("recipient"),
@@ -156,11 +157,19 @@ func swapOf(c *Call) Swap {
 		DstToken:      common.BytesToAddress(c.Argument("dstToken")),
 		IntegratorID:  [32]byte(c.Argument("integratorId")),
 	}
+	if n := c.number("dstChainId"); !n.IsUint64() {
+		s.DstTooLarge = &n
+	}
+	return s
 }
 
 // Settled is a pool's event Settled.
 type Settled struct {
 	ID            common.Hash
+	Source        uint256.Int // the chain of the pool, or the domain of a burn
+	SrcPool       common.Address
+	Nonce         common.Hash
+	Token         common.Address
 	Amount        uint256.Int // without the fees
 	Recipient     []byte
 	RecipientType uint8
@@ -172,11 +181,21 @@ func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Settled{topics[1], c.number("amount"), c.Argument("recipient"), c.Argument("recipientType")[0]}, nil
+	return &Settled{
+		ID:            topics[1],
+		Source:        c.number("source"),
+		SrcPool:       common.BytesToAddress(c.Argument("srcPool")),
+		Nonce:         common.BytesToHash(c.Argument("nonce")),
+		Token:         common.BytesToAddress(c.Argument("token")),
+		Amount:        c.number("amount"),
+		Recipient:     c.Argument("recipient"),
+		RecipientType: c.Argument("recipientType")[0],
+	}, nil
 }
 
 // Burnt is the messenger's event DepositForBurn.
 type Burnt struct {
+	Token             common.Address
 	Depositor         common.Address
 	Amount            uint256.Int
 	MintRecipient     common.Hash
@@ -191,6 +210,7 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
 		return nil, err
 	}
 	return &Burnt{
+		Token:             common.BytesToAddress(topics[1][:]),
 		Depositor:         common.BytesToAddress(topics[2][:]),
 		Amount:            c.number("amount"),
 		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
@@ -199,12 +219,13 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
 	}, nil
 }
 
-// DecodeReceived tells the source domain of the message that a transmitter's event
-// MessageReceived is about. Its nonce is the second topic.
-func DecodeReceived(topics []common.Hash, data []byte) (sourceDomain uint32, err error) {
+// DecodeReceived reads the message that a transmitter's event MessageReceived is
+// about. The event does not tell where the message was sent to.
+func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := receivedEvent.decode(topics, data)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return uint32(chainID(c.Argument("sourceDomain"))), nil
+	m := &Message{SourceDomain: uint32(chainID(c.Argument("sourceDomain"))), Nonce: topics[2], Sender: common.Hash(c.Argument("sender"))}
+	return m, m.readBody(c.Argument("messageBody"))
 }

@@ -14,6 +14,7 @@ import (
 // ParseDeployment guarantees that it covers every supported pair.
 type Deployment struct {
 	Name       string
+	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
 	Railgun    Railgun
 	Warnings   []string // what is accepted but may not be meant, in words
@@ -83,6 +84,7 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 		}
 	}
 	add(d.Name != before.Name, "the name")
+	add(d.Contact != before.Contact, "the contact")
 	add(d.Settlement != before.Settlement, "the settlement")
 	for _, r := range d.Routers() {
 		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]

@@ -25,6 +25,7 @@ type deploymentFile struct {
 	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
 	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
 
+	Contact       string            `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
 	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
 	Confirmations map[string]uint64 `json:"confirmations,omitempty"` // by network
 }
@@ -81,7 +82,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.retired(file.Retired)
 	b.times(file.Seconds)
 	b.railgun(file.Railgun)
-	b.tracking(file.Tracking, file.Confirmations)
+	b.tracking(file.Tracking, file.Contact, file.Confirmations)
 	b.coverage()
 	b.warnOfSharedRouters()
 	b.index()

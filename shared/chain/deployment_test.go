@@ -83,6 +83,7 @@ func TestDeploymentProblems(t *testing.T) {
 		{"too many seconds", `"registries"`, `"seconds": [{"seconds": 604801}], "registries"`, "seconds[0].seconds: 604801 is not between"},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
+		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 letters"},
 		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations["98866"]: 0 is not between 1 and 10000`},
 		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations["98866"]: 10001 is not between`},
 		{"confirmations of no network", `"98866": 1`, `"69696969": 1`, `confirmations["69696969"]: not a supported network`},

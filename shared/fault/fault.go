@@ -26,6 +26,7 @@ const (
 	InvalidIntegrator      Code = "INVALID_INTEGRATOR"
 	IntegratorUnregistered Code = "INTEGRATOR_UNREGISTERED"
 	IntegratorInactive     Code = "INTEGRATOR_INACTIVE"
+	IntegratorFeeTooHigh   Code = "INTEGRATOR_FEE_TOO_HIGH"
 	IntegratorUnverified   Code = "INTEGRATOR_UNVERIFIED"
 	StatusUnavailable      Code = "STATUS_UNAVAILABLE"
 	ChainUnavailable       Code = "CHAIN_UNAVAILABLE"
@@ -43,7 +44,7 @@ func Codes() []Code {
 	return []Code{
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
-		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorUnverified,
+		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorFeeTooHigh, IntegratorUnverified,
 		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }

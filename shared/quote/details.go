@@ -131,7 +131,7 @@ func (e *Engine) arrival(q *Quote) Arrival {
 func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
 	now := e.Now().UTC()
 	valid := e.TTL
-	if end := q.Fee.Partner.FreshUntil; !end.IsZero() {
+	if end := q.Fee.Partner.GoodUntil; !end.IsZero() {
 		half := (e.TTL/2 + time.Second - 1).Truncate(time.Second)
 		valid = min(valid, max(end.Sub(now), half+time.Second)) // until loses up to a second
 	}

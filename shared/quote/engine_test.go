@@ -48,7 +48,7 @@ type registry struct {
 
 func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	r.asked = append(r.asked, network)
-	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, FreshUntil: r.until}, nil
+	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 
 // fees notes which source it was asked about.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -12,6 +11,7 @@ import (
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
@@ -143,10 +143,10 @@ func wantTwoBurns(t *testing.T, w *world) {
 	if b := s.Swaps[0].Burn; b.Nonce != common.Hash(mine[0][12:44]) {
 		t.Errorf("got the nonce %s of another burn", b.Nonce)
 	}
-	l := &lookup{Tracker: g.Tracker, messages: map[key]*issued{}}
+	l := &lookup{tracker: g.Tracker, trail: &trail{issued: map[memo.Key]*issued{}}}
 	any := func(*calldata.Message) bool { return true }
 	g.issuer.say(other.TxHash, cctp.Message{State: cctp.Complete, Message: mine[0]}, cctp.Message{State: cctp.Complete, Message: foreign[0]}, cctp.Message{State: cctp.Waiting})
-	tx := key{optimism, other.TxHash}
+	tx := memo.Key{Network: optimism, Name: other.TxHash}
 	first, second := l.attested(t.Context(), tx, &Burn{}, any), l.attested(t.Context(), tx, &Burn{}, any)
 	if first == nil || second == nil || first.Nonce == second.Nonce {
 		t.Errorf("got %+v and %+v, want a message for each", first, second)
@@ -258,8 +258,8 @@ func wantConfirmations(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain, `"4663": 1`, `"4663": 3`, `"369": 1`, `"369": 3`)
 	receipt := w.swapEther(100)
 	s := g.want(robinhood, receipt.TxHash, Pending, false)
-	if s.Source.Confirmations != 1 || s.Next != 4*time.Second || s.Keep != 2*time.Second || len(s.Swaps) != 1 {
-		t.Errorf("got %+v after %v, want one confirmation, and two more in 4s", s.Source, s.Next)
+	if s.Source.Confirmations != 1 || s.Next != shortestNext || len(s.Swaps) != 1 {
+		t.Errorf("got %+v after %v, want one confirmation, and two more soon", s.Source, s.Next)
 	}
 	w.settleEther(w.nonceOf(receipt, 0), 99)
 	w.chains[robinhood].Commit()
@@ -317,7 +317,7 @@ func wantAnotherRecipient(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	receipt := w.swapEther(100)
 	w.send(hub, w.pool(hub, chain.WETH), contracts.PoolABI, "settle", w.settlement(w.nonceOf(receipt, 0), 99, treasury))
-	if s := g.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Reason != otherRecipient {
+	if s := g.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Reason != anotherPayout {
 		t.Errorf("got %+v of a swap that paid somebody else", s.Swaps[0])
 	}
 }

@@ -63,6 +63,7 @@ var statuses = map[fault.Code]int{
 	fault.InvalidIntegrator:      http.StatusBadRequest,
 	fault.IntegratorUnregistered: http.StatusBadRequest,
 	fault.IntegratorInactive:     http.StatusBadRequest,
+	fault.IntegratorFeeTooHigh:   http.StatusBadRequest,
 	fault.IntegratorUnverified:   http.StatusServiceUnavailable,
 	fault.StatusUnavailable:      http.StatusNotImplemented,
 	fault.ChainUnavailable:       http.StatusServiceUnavailable,

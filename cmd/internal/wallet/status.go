@@ -36,47 +36,50 @@ var hashes = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
 type Status struct {
 	Raw json.RawMessage `json:"-"`
 
-	State  string
-	Final  bool
-	Reason string // why it failed
+	State  string `json:"state"`
+	Final  bool   `json:"final"`
+	Reason string `json:"reason"` // why it failed
 
-	SrcChain number
-	TxHash   string
+	SrcChain number `json:"srcChain"`
+	TxHash   string `json:"txHash"`
 
-	Swap       *StatusSwap
-	Source     *StatusSource
-	Burn       *StatusBurn
-	Settlement *StatusSettlement
-	Swaps      []json.RawMessage // all of them, where there are several; the fields above are of the first
+	Swap       *StatusSwap       `json:"swap"`
+	Source     *StatusSource     `json:"source"`
+	Burn       *StatusBurn       `json:"burn"`
+	Settlement *StatusSettlement `json:"settlement"`
+	Swaps      []json.RawMessage `json:"swaps"` // all of them, where there are several; the fields above are of the first
 
-	NextCheckSeconds float64
+	NextCheckSeconds float64 `json:"nextCheckSeconds"`
 }
 
 // StatusSwap is what was swapped, as the gateway read it on the chain.
 type StatusSwap struct {
-	DstChain      number
-	DstToken      string
-	Recipient     string
-	RecipientType number
-	Amount        number
-	IntegratorID  string
+	DstChain      number `json:"dstChain"`
+	DstToken      string `json:"dstToken"`
+	Recipient     string `json:"recipient"`
+	RecipientType number `json:"recipientType"`
+	Amount        number `json:"amount"`
+	IntegratorID  string `json:"integratorId"`
 }
 
 // StatusSource is how deep the transaction is.
-type StatusSource struct{ BlockNumber, Confirmations number }
+type StatusSource struct {
+	BlockNumber   number `json:"blockNumber"`
+	Confirmations number `json:"confirmations"`
+}
 
 // StatusBurn is how far the issuer is.
 type StatusBurn struct {
-	Attested         bool
-	AttestationState string
-	Reason           string
+	Attested         bool   `json:"attested"`
+	AttestationState string `json:"attestationState"`
+	Reason           string `json:"reason"`
 }
 
 // StatusSettlement is where the swap was paid out.
 type StatusSettlement struct {
-	ChainID number
-	TxHash  string
-	Amount  number
+	ChainID number `json:"chainId"`
+	TxHash  string `json:"txHash"`
+	Amount  number `json:"amount"`
 }
 
 // A number is digits, with or without quotes; empty if it is not there.

@@ -222,7 +222,7 @@ export interface Status extends Progress {
   txHash: Hex;
   swap?: Swap;
   source?: { blockNumber: number; confirmations: number; timestamp: Time };
-  swaps?: (Progress & { swap: Swap })[];
+  swaps?: (Progress & { swap?: Swap })[];
   omittedSwaps?: number;
   nextCheckSeconds: number;
   /** Whom to ask when it takes too long, where the operator says. */

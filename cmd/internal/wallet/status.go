@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -66,6 +67,7 @@ type StatusSwap struct {
 type StatusSource struct {
 	BlockNumber   number `json:"blockNumber"`
 	Confirmations number `json:"confirmations"`
+	Timestamp     string `json:"timestamp"`
 }
 
 // StatusBurn is how far the issuer is.
@@ -77,9 +79,10 @@ type StatusBurn struct {
 
 // StatusSettlement is where the swap was paid out.
 type StatusSettlement struct {
-	ChainID number `json:"chainId"`
-	TxHash  string `json:"txHash"`
-	Amount  number `json:"amount"`
+	Timestamp string `json:"timestamp"`
+	ChainID   number `json:"chainId"`
+	TxHash    string `json:"txHash"`
+	Amount    number `json:"amount"`
 }
 
 // A number is digits, with or without quotes; empty if it is not there.
@@ -181,6 +184,16 @@ func (q *Checked) paid() (recipient, kind string, err error) {
 		return "", "", errors.New("the call has no note")
 	}
 	return "0x" + hex.EncodeToString(note[:32]), "2", nil
+}
+
+// Took is the time from the block of the swap to that of the payout; false if the answer does not say.
+func (s *Status) Took() (time.Duration, bool) {
+	if s.Source == nil || s.Settlement == nil {
+		return 0, false
+	}
+	sent, err := time.Parse(time.RFC3339, s.Source.Timestamp)
+	paid, other := time.Parse(time.RFC3339, s.Settlement.Timestamp)
+	return paid.Sub(sent), err == nil && other == nil
 }
 
 // paidOut is what was paid out, nil if the answer does not say.

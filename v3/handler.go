@@ -42,7 +42,7 @@ func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
-			{Path: "/v3/app/pairs", Handle: listPairs(deployment, tracker.Ready())},
+			{Path: "/v3/app/pairs", Handle: listPairs(deployment, tracker != nil && tracker.Ready())},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),

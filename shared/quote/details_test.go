@@ -22,6 +22,8 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 var (
@@ -309,6 +311,28 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 	q = simulated(ether, w, chain.Reference())
 	if want := new(uint256.Int).AddUint64(&q.Value, 500); !q.Details.Simulation.Needed.Eq(want) || q.Details.Simulation.Event != nil {
 		t.Errorf("needs %s, want %s; an estimate tells no event", q.Details.Simulation.Needed.Dec(), want.Dec())
+	}
+	// The event counts from the contract that is called, and with the amount that is swapped.
+	for name, tt := range map[string]struct {
+		address common.Address
+		amount  int64
+		want    bool
+	}{
+		"the pool's":         {q.To.Address, 0, true},
+		"another contract's": {alice, 0, false},
+		"of another amount":  {q.To.Address, 1, false},
+	} {
+		amount := new(big.Int).Add(q.SrcAmount.ToBig(), big.NewInt(tt.amount))
+		event := contracts.PoolABI.Events["Swap"]
+		data, err := event.Inputs.NonIndexed().Pack(big.NewInt(369), amount, alice[:], uint8(0), ether.DstToken.Address.Address, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := rpc.Log{Address: tt.address, Topics: []common.Hash{event.ID, {}, common.BytesToHash(alice[:])}, Data: data}
+		w = &wallet{simulation: account.Simulation{Calls: []account.Result{{Logs: []rpc.Log{{}, log}}}, HasLogs: true}}
+		if got := simulated(ether, w, chain.Reference()).Details.Simulation.Event; got == nil || *got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
 	}
 	w = &wallet{err: errors.New("Nobody answers")}
 	if d := simulated(usdc, w, chain.Reference()).Details; d.Simulation != nil || d.Unsimulated != "Nobody answers" || len(d.Transactions) != 2 {

@@ -55,7 +55,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.Recipient.Zero() {
-		w.Header().Add(wire.Warning, warnZero(query.Has("recipient")))
+		w.Header().Add(wire.QuoteWarning, warnZero(query.Has("recipient")))
 	}
 	return mapQuote(q).Send(w)
 }

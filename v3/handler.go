@@ -9,9 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
@@ -30,14 +28,6 @@ type Tracker interface {
 	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
 }
 
-// Health is what the health check reports on.
-type Health struct {
-	Registries func() []integrator.Health
-	IssuerFees func() []cctp.State
-	Draining   func() bool     // whether the service is about to end; nil for never
-	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
-}
-
 //go:embed openapi.yaml
 var contract []byte
 
@@ -52,7 +42,7 @@ func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
-			{Path: "/v3/app/pairs", Listing: true, Handle: listPairs(deployment)},
+			{Path: "/v3/app/pairs", Listing: true, Handle: listPairs(deployment, tracker != nil && tracker.Ready())},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),
@@ -79,13 +69,4 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
-}
-
-func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.tracker.Missing(), h.health.Problems())
-	if h.health.Draining != nil && h.health.Draining() {
-		body.Status = "draining"
-		return web.JSON(w, http.StatusServiceUnavailable, body)
-	}
-	return web.JSON(w, http.StatusOK, body)
 }

@@ -2,13 +2,32 @@ package v3
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
+
+// Health is what the health check reports on.
+type Health struct {
+	Registries func() []integrator.Health
+	IssuerFees func() []cctp.State
+	Draining   func() bool     // whether the service is about to end; nil for never
+	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
+}
+
+func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
+	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.tracker.Missing(), h.health.Problems())
+	if h.health.Draining != nil && h.health.Draining() {
+		body.Status = "draining"
+		return web.JSON(w, http.StatusServiceUnavailable, body)
+	}
+	return web.JSON(w, http.StatusOK, body)
+}
 
 type healthBody struct {
 	Status     string          `json:"status"`

@@ -108,6 +108,7 @@ func TestDevnet(t *testing.T) {
 	p.until(t, "Ctrl-C stops everything")
 	for _, words := range []string{
 		"   SETTLED: paid out with 0x",
+		" here, from the block of the swap to that of the payout.",
 		"100 USDC on Linea to USDC on PulseChain",
 		"The issuer attests the burn and takes 0.13 USDC",
 		"recipient   got 99.45 USDC on PulseChain, as the quote said",

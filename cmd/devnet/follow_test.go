@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -74,6 +75,11 @@ func (w *world) followOne(t *testing.T, p chain.Pair) {
 	if status.State != wallet.Settled || !status.Final || status.Settlement == nil {
 		t.Fatalf("got %s, want it settled", status.Raw)
 	}
+	took, ok := status.Took()
+	if !ok || took < -time.Minute {
+		t.Errorf("it took %v, says %s", took, status.Raw)
+	}
+	t.Logf("from the block of the swap to that of the payout: %v", took)
 	equal(t, "transaction of the settlement", status.Settlement.TxHash, paid)
 	equal(t, "chain of the settlement", status.Settlement.ChainID, network)
 	equal(t, "amount of the settlement", status.Settlement.Amount, checked.Dest)

@@ -116,9 +116,24 @@ func testDeployment(cfg *config) (*chain.Deployment, selfcheck.Result) {
 	d, err := cfg.deployment()
 	r := result("deployment", selfcheck.Deployment, err)
 	if err == nil {
-		r.Detail = strings.Join(append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...), "; ")
+		notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
+		if n, all := untimed(d); n > 0 {
+			notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; measure it from status", n, all))
+		}
+		r.Detail = strings.Join(notes, "; ")
 	}
 	return d, r
+}
+
+// untimed is how many pairs a deployment does not state the usual time of.
+func untimed(d *chain.Deployment) (n, all int) {
+	pairs := chain.Pairs()
+	for _, p := range pairs {
+		if d.Seconds(&p) == 0 {
+			n++
+		}
+	}
+	return n, len(pairs)
 }
 
 func testPlan(file string) selfcheck.Result {

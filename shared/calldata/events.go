@@ -15,7 +15,7 @@ import (
 // call: only canonical encoding is accepted.
 type event struct {
 	topic   common.Hash
-	indexed int // how many arguments are topics
+	indexed []string // the arguments that are topics
 	data    function
 	tuple   bool // the data is one struct
 }
@@ -31,7 +31,7 @@ func parseEvent(declaration string) event {
 		words := strings.Fields(strings.Trim(param, "()"))
 		kind := words[0]
 		if words[1] == "indexed" {
-			e.indexed++
+			e.indexed = append(e.indexed, words[2])
 		} else {
 			e.data.params = append(e.data.params, Argument{Name: words[1], Type: Type(kind)})
 		}
@@ -74,7 +74,7 @@ var (
 var errOtherEvent = errors.New("another event")
 
 func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
-	if len(topics) != 1+e.indexed || topics[0] != e.topic {
+	if len(topics) != 1+len(e.indexed) || topics[0] != e.topic {
 		return nil, errOtherEvent
 	}
 	if e.tuple {
@@ -87,6 +87,34 @@ func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
 	}
 	c, err := e.data.decode(data)
 	return &c, err
+}
+
+// Emitted tells whether a log is the event by which a contract tells of this call:
+// it names the sender, and every argument of the call that it has is the same.
+func (c *Call) Emitted(sender common.Address, topics []common.Hash, data []byte) bool {
+	e := &swapEvent
+	if strings.HasPrefix(c.Function, "depositForBurn") {
+		e = &burnEvent
+	}
+	got, err := e.decode(topics, data)
+	if err != nil {
+		return false
+	}
+	for i, name := range e.indexed {
+		want := c.Argument(name)
+		if name == "sender" || name == "depositor" {
+			want = sender[:]
+		}
+		if want != nil && topics[i+1] != common.BytesToHash(want) {
+			return false
+		}
+	}
+	for _, a := range got.Arguments {
+		if want := c.Argument(a.Name); want != nil && !bytes.Equal(a.Data, want) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *Call) number(name string) (n uint256.Int) {

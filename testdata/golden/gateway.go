@@ -70,7 +70,7 @@ var (
 )
 
 func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Address) (account.Holding, error) {
-	h := account.Holding{Balance: *everything}
+	h := account.Holding{Native: *everything, Balance: *everything, CheckedAt: noon}
 	switch owner {
 	case allowedLittle:
 		h.Allowance.SetUint64(1)
@@ -80,6 +80,25 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 		return h, errors.New(noEndpoint(uint64(token.ChainID)))
 	}
 	return h, nil
+}
+
+// Simulate answers as a node would. Who has allowed little has no coins for gas, and
+// fails for a reason with quotes in it.
+func (accounts) Simulate(_ context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error) {
+	s := &account.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
+	for range calls {
+		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000})
+	}
+	switch from {
+	case allowedLittle:
+		s.Native.Clear()
+		s.HasLogs = true
+		s.Calls[len(calls)-1].Error = `The contract says: "balance" too low`
+	case allowedEnough:
+	default:
+		return nil, fmt.Errorf("This service has no RPC endpoint for chain %s, so the transactions are not tried", network)
+	}
+	return s, nil
 }
 
 func noEndpoint(network uint64) string {

@@ -164,6 +164,8 @@ export interface Pairs {
   tracking?: boolean;
   /** The oldest version of this package that understands the gateway. */
   client?: string;
+  /** Where to reach the operator, where the operator says. */
+  contact?: string;
 }
 
 export interface Settlement {

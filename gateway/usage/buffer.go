@@ -2,6 +2,7 @@ package usage
 
 import (
 	"hash/maphash"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -323,6 +324,7 @@ type shard struct {
 
 type networkShard struct {
 	sync.Mutex
+	day      int64
 	networks map[int64]network
 }
 
@@ -454,16 +456,13 @@ func (b *buffer) networkShard(hash int64) *networkShard {
 func (s *networkShard) enter(hash, day int64, new bool) bool {
 	s.Lock()
 	defer s.Unlock()
+	if s.day != day { // networks without entries begin anew
+		s.day = day
+		maps.DeleteFunc(s.networks, func(_ int64, n network) bool { return n.entries == 0 })
+	}
 	n, known := s.networks[hash]
 	if !known && len(s.networks) >= networksPerShard {
-		for old, n := range s.networks {
-			if n.entries == 0 && n.day != day {
-				delete(s.networks, old)
-			}
-		}
-		if len(s.networks) >= networksPerShard {
-			return false
-		}
+		return false
 	}
 	if n.day != day {
 		n.day, n.added = day, 0
@@ -487,9 +486,10 @@ func (b *buffer) leave(one *entry) {
 	s := b.networkShard(one.network)
 	s.Lock()
 	defer s.Unlock()
-	n := s.networks[one.network]
-	n.entries = max(0, n.entries-1)
-	s.networks[one.network] = n
+	if n, known := s.networks[one.network]; known {
+		n.entries--
+		s.networks[one.network] = n
+	}
 }
 
 // set corrects how many clients a network has added, by what all instances wrote.
@@ -518,7 +518,7 @@ func (b *buffer) take(now int64) (rows []entry) {
 func (b *buffer) takeShard(s *shard, rows []entry, now int64) []entry {
 	s.Lock()
 	defer s.Unlock()
-	crowded := len(s.entries) > b.most/2
+	crowded := 2*len(s.entries) >= b.most
 	for k, e := range s.entries {
 		if !e.empty() {
 			rows = append(rows, *e)

@@ -147,7 +147,7 @@ func (r *Reader) unnamed(ctx context.Context, version string, from int64) (n int
 }
 
 func unnamedNote(n int64) string {
-	return words.Count(n, "call has", "calls have") + " no client of its own, because there were more clients than are counted apart"
+	return words.Count(n, "call has no client of its own", "calls have no client of their own") + ", because there were more clients than are counted apart"
 }
 
 // uncovered says in which hours nothing was recorded: the service was not up, or its

@@ -88,7 +88,7 @@ func lived(b *testing.B, cfg Config, clients int) *rig {
 	numbers := fmt.Sprintf("with recursive n(i) as (select 1 union all select i + 1 from n where i < %d)", clients)
 	days := fmt.Sprintf("with recursive d(day) as (select %d union all select day + 1 from d where day < %d)", today-reportDays+1, today)
 	for _, statement := range []string{
-		"insert into usage_names (id, name, software, network, first_seen) " + numbers + ` select i, case when i % 50 = 0 then 'client Partner ' || i when i % 2 = 0 then 'agent okhttp #' || i * 7919
+		"insert into usage_names (id, name, software, network, first_seen) " + numbers + ` select i, case when i % 50 = 0 then 'client Partner ' || i when i % 2 = 0 then 'agent okhttp #' || (i * 7919)
 			else 'origin https://wallet-' || i || '.example' end, 'okhttp', i, 1 from n`,
 		"insert into usage_days (day, version, client, served, brownout, retired, rehearsed, failed, hours) " + days +
 			" select day, 'v1', id, 1 + id % 300, 0, 0, 0, id % 3, 1 + id % 16777215 from d, usage_names",

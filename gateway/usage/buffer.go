@@ -458,7 +458,7 @@ func (s *networkShard) enter(hash, day int64, new bool) bool {
 	defer s.Unlock()
 	if s.day != day { // networks without entries begin anew
 		s.day = day
-		maps.DeleteFunc(s.networks, func(_ int64, n network) bool { return n.entries == 0 })
+		maps.DeleteFunc(s.networks, func(_ int64, n network) bool { return n.entries == 0 && n.day != day })
 	}
 	n, known := s.networks[hash]
 	if !known && len(s.networks) >= networksPerShard {

@@ -231,6 +231,28 @@ type clientKey struct {
 
 // page puts one page of the matching clients into a report.
 func (r *Reader) page(ctx context.Context, q Query, at time.Time, report *Report) error {
+	key := q.Values().Encode()
+	r.mu.Lock()
+	kept, ok := r.pages[key]
+	r.mu.Unlock()
+	if !ok || q.hits != nil {
+		if err := r.readPage(ctx, q, at, &kept); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		if len(r.pages) < maxPages && q.hits == nil {
+			r.pages[key] = kept
+		}
+		r.mu.Unlock()
+	}
+	report.Clients, report.Matching, report.Distinct, report.Sum, report.Page, report.Pages = kept.Clients, kept.Matching, kept.Distinct, kept.Sum, kept.Page, kept.Pages
+	return nil
+}
+
+// maxPages is how many pages are kept until counts are written.
+const maxPages = 16
+
+func (r *Reader) readPage(ctx context.Context, q Query, at time.Time, report *Report) error {
 	per, page := cmp.Or(q.Per, defaultPer), max(1, q.Page)
 	keys, err := r.find(ctx, q, per, page, report)
 	if err != nil {
@@ -239,7 +261,7 @@ func (r *Reader) page(ctx context.Context, q Query, at time.Time, report *Report
 	report.Pages = max(1, (report.Matching+per-1)/per)
 	if report.Page = min(page, report.Pages); report.Page < page {
 		q.Page = report.Page
-		return r.page(ctx, q, at, report)
+		return r.readPage(ctx, q, at, report)
 	}
 	report.Clients, err = r.load(ctx, keys, at)
 	return err
@@ -345,6 +367,7 @@ func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Cl
 	}
 	for i := range clients {
 		sortFindings(clients[i].Findings)
+		slices.SortFunc(clients[i].Days, func(a, b DayCount) int { return cmp.Compare(a.Day, b.Day) })
 	}
 	return clients, nil
 }
@@ -360,7 +383,8 @@ func list(ids []int64) string {
 
 // loadDays reads the days of some clients. The table is in the order of days and then
 // of clients, so that each client of each day is looked up, or a range of clients if
-// that has few others.
+// that has few others. The days of a client come as one text: a row for each would
+// take several times as long.
 func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at time.Time, place map[clientKey]*Client) error {
 	today := at.Unix() / day
 	which := "u.client in (" + list(ids) + ")"
@@ -368,16 +392,24 @@ func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at t
 		which = fmt.Sprintf("u.client >= %d and u.client <= %d", first, last)
 	}
 	return r.db.query(ctx, func(rows *sql.Rows) error {
-		var id, on int64
-		var calls uint64
-		err := rows.Scan(&id, &on, &calls)
-		if c := place[clientKey{version, id}]; c != nil {
-			c.Days = append(c.Days, DayCount{Day(on * day), calls})
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return err
 		}
-		return err
+		c := place[clientKey{version, id}]
+		for one := range strings.SplitSeq(text, " ") {
+			on, calls, _ := strings.Cut(one, ":")
+			at, _ := strconv.ParseInt(on, 10, 64)
+			n, _ := strconv.ParseUint(calls, 10, 64)
+			if c != nil {
+				c.Days = append(c.Days, DayCount{Day(at * day), n})
+			}
+		}
+		return nil
 	}, `with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
-		select u.client, u.day, u.served + u.brownout + u.retired from days cross join usage_days as u
-		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 order by u.day`, today-reportDays+1, today, version)
+		select u.client, string_agg(cast(u.day as text) || ':' || cast(u.served + u.brownout + u.retired as text), ' ') from days cross join usage_days as u
+		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 group by u.client`, today-reportDays+1, today, version)
 }
 
 // Traffic is the calls of clients that have something in common.

@@ -98,32 +98,40 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 		if schedule == nil {
 			continue
 		}
-		all := append([]lifecycle.Brownout{}, schedule.Brownouts...)
-		for chunk := range slices.Chunk(all, maxWindows) {
-			p := prediction{r, version, schedule, chunk, recorded, from, now, nil}
-			if err := p.readMembers(ctx); err != nil {
-				return s, err
-			}
-			for i := range chunk {
-				hit, err := p.window(ctx, i)
-				if err != nil {
-					return s, err
-				}
-				s.Windows = append(s.Windows, hit)
-			}
-		}
-		p := prediction{r, version, schedule, nil, recorded, from, now, nil}
-		if err := p.readMembers(ctx); err != nil {
-			return s, err
-		}
-		s.Notes = append(s.Notes, p.notes()...)
-		if !schedule.Sunset.IsZero() {
-			if s.Sunset[version], err = p.sunset(ctx); err != nil {
+		for begin := 0; begin == 0 || begin < len(schedule.Brownouts); begin += maxWindows {
+			p := prediction{Reader: r, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
+			p.windows = schedule.Brownouts[begin:min(begin+maxWindows, len(schedule.Brownouts))]
+			if err := p.add(ctx, &s, begin == 0); err != nil {
 				return s, err
 			}
 		}
 	}
 	return s, nil
+}
+
+// add adds what is predicted to a simulation, with the sunset if it is the first part
+// of a version.
+func (p *prediction) add(ctx context.Context, s *Simulation, first bool) error {
+	if err := p.readMembers(ctx); err != nil {
+		return err
+	}
+	for i := range p.windows {
+		hit, err := p.window(ctx, i)
+		if err != nil {
+			return err
+		}
+		s.Windows = append(s.Windows, hit)
+	}
+	if !first {
+		return nil
+	}
+	s.Notes = append(s.Notes, p.notes()...)
+	if p.schedule.Sunset.IsZero() {
+		return nil
+	}
+	hit, err := p.sunset(ctx)
+	s.Sunset[p.version] = hit
+	return err
 }
 
 // recordedHours are the hours since a time of which there are counts.
@@ -277,13 +285,23 @@ func (p *prediction) sunset(ctx context.Context) (Hit, error) {
 		return hit, nil
 	}
 	calls := map[int64]float64{}
-	err := p.uses(ctx, "served + brownout", p.from, p.to, calls, func(int64) bool { return true })
+	err := p.db.query(ctx, func(rows *sql.Rows) error {
+		var client int64
+		var n float64
+		err := rows.Scan(&client, &n)
+		calls[client] = n
+		return err
+	}, "select client, sum(served + brownout) from usage_days where day >= $1 and version = $2 and served + brownout > 0 group by client", p.from/day, p.version)
 	return p.fill(ctx, hit, calls, max(1, float64(hours)/24), err)
 }
 
 // uses adds up the calls between two times. Those of a day are taken to be spread
 // evenly over the hours in which there were any.
 func (p *prediction) uses(ctx context.Context, what string, from, to int64, calls map[int64]float64, of func(client int64) bool) error {
+	mask := int64(1<<24 - 1)
+	if from/day == (to-1)/day {
+		mask = 1<<((to-1)%day/hour+1) - 1<<(from%day/hour)
+	}
 	return p.db.query(ctx, func(rows *sql.Rows) error {
 		var on, client, hours, n int64
 		if err := rows.Scan(&on, &client, &hours, &n); err != nil {
@@ -293,7 +311,7 @@ func (p *prediction) uses(ctx context.Context, what string, from, to int64, call
 			calls[client] += part * float64(n)
 		}
 		return nil
-	}, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0", from/day, (to-1)/day, p.version)
+	}, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0", from/day, (to-1)/day, p.version, mask)
 }
 
 // within is the part of a day's calls that were made between two times.

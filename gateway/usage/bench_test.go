@@ -163,7 +163,7 @@ func BenchmarkPages(b *testing.B) {
 				report := func(q Query) func() {
 					return func() {
 						if _, err := r.Report(b.Context(), q); err != nil {
-							b.Fatal(err)
+							b.Error(err)
 						}
 					}
 				}
@@ -185,6 +185,7 @@ func BenchmarkPages(b *testing.B) {
 					} {
 						begun := time.Now()
 						most := grown(step.do)
+						b.Logf("%s: %s, %d MiB", step.name, time.Since(begun).Round(time.Millisecond), most>>20)
 						b.ReportMetric(float64(time.Since(begun).Milliseconds()), step.name+"-ms")
 						b.ReportMetric(float64(most)/(1<<20), step.name+"-MiB")
 					}

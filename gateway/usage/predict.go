@@ -149,6 +149,7 @@ func (r *Reader) recordedHours(ctx context.Context, from int64) (map[int64]bool,
 type member struct {
 	hits           uint64 // a bit for each window that refuses it
 	kind           int64
+	calls30        float64
 	recent         bool // it called within four weeks
 	moved, failing bool
 	nowhere        bool // its place in the order is not known
@@ -173,7 +174,7 @@ func (p *prediction) readMembers(ctx context.Context) error {
 		var name string
 		var position float64
 		var m member
-		if err := rows.Scan(&id, &name, &position, &exempt, &m.kind, &lastCall, &movedTo, &seenThere); err != nil {
+		if err := rows.Scan(&id, &name, &position, &exempt, &m.kind, &m.calls30, &lastCall, &movedTo, &seenThere); err != nil {
 			return err
 		}
 		who := lifecycle.Recorded(name, position, exempt == 1)
@@ -186,7 +187,7 @@ func (p *prediction) readMembers(ctx context.Context) error {
 		m.failing = !m.moved && seenThere > lastCall
 		p.members[id] = m
 		return nil
-	}, `select c.client, n.name, c.position, c.exempt, c.kind, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
+	}, `select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
 		from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
 		where c.version = $2 and c.last_call >= $3`, p.current, p.version, p.to-reportDays*day)
 }
@@ -267,32 +268,24 @@ func (p *prediction) covered(from, to int64) bool {
 	return true
 }
 
-// sunset predicts the end of a version, which spares nobody.
+// sunset predicts the end of a version, which spares nobody: the clients of four
+// weeks, with their calls of 30 days.
 func (p *prediction) sunset(ctx context.Context) (Hit, error) {
 	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}}
-	hours := 0
-	for began := p.from; began < p.to; began += hour {
-		if p.recorded[began] {
-			hours++
-		}
-	}
-	for _, m := range p.members {
-		if m.recent {
-			hit.AtMost++
-		}
-	}
-	if hours == 0 {
-		return hit, nil
+	hours := 0.0
+	for began := p.to - p.to%hour; began > p.to-30*day; began -= hour {
+		hours += float64(boolInt(p.recorded[began]))
 	}
 	calls := map[int64]float64{}
-	err := p.db.query(ctx, func(rows *sql.Rows) error {
-		var client int64
-		var n float64
-		err := rows.Scan(&client, &n)
-		calls[client] = n
-		return err
-	}, "select client, sum(served + brownout) from usage_days where day >= $1 and version = $2 and served + brownout > 0 group by client", p.from/day, p.version)
-	return p.fill(ctx, hit, calls, max(1, float64(hours)/24), err)
+	for id, m := range p.members {
+		if m.recent {
+			calls[id] = m.calls30
+		}
+	}
+	if hit.AtMost = len(calls); hours == 0 {
+		return hit, nil
+	}
+	return p.fill(ctx, hit, calls, max(1, hours/24), nil)
 }
 
 // uses adds up the calls between two times. Those of a day are taken to be spread

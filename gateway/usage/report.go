@@ -94,12 +94,12 @@ func Open(ctx context.Context, cfg Config, o Options) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() { _ = r.db.Close() } // nothing is written
 
-// answers reports whether the database can be read.
-func (r *Reader) answers(ctx context.Context) bool {
+// answers is an error if the database cannot be read.
+func (r *Reader) answers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var n int
-	return r.db.pages.QueryRowContext(limited, "select count(*) from usage_meta").Scan(&n) == nil
+	return r.db.pages.QueryRowContext(limited, "select count(*) from usage_meta").Scan(&n)
 }
 
 // forget is called when counts were written.

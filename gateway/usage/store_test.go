@@ -53,6 +53,12 @@ func TestMigrationOfALargeTable(t *testing.T) {
 		if lines := all[0].log.Count("migration=2 step=2 of=3") + all[1].log.Count("migration=2 step=2 of=3"); lines != 1 {
 			t.Errorf("got %d lines about the second step, want one", lines)
 		}
+		for _, r := range all {
+			r.writing <- struct{}{}
+			r.timeout = writeTimeout
+			<-r.writing
+			r.flush(t)
+		}
 		if got := r.Evidence("v1", 1); got.Calls != 2 {
 			t.Errorf("got %+v, want the calls of both", got)
 		}
@@ -118,15 +124,23 @@ func TestDatabaseHangs(t *testing.T) {
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := r.Report(limited, Query{}); err == nil || limited.Err() != nil {
-		t.Errorf("got %v after %s, want an error of our own", err, time.Since(begun))
-	}
-	if err := r.WriteCSV(limited, Query{}, io.Discard); err == nil || limited.Err() != nil {
-		t.Errorf("table: got %v after %s, want an error of our own", err, time.Since(begun))
-	}
-	if got := r.Evidence("v1", 7).Missing; !strings.Contains(got, "the counts cannot be read") {
-		t.Errorf("got %q, want to be told", got)
-	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := r.Report(limited, Query{}); err == nil || limited.Err() != nil {
+			t.Errorf("got %v after %s, want an error of our own", err, time.Since(begun))
+		}
+	})
+	wg.Go(func() {
+		if err := r.WriteCSV(limited, Query{}, io.Discard); err == nil || limited.Err() != nil {
+			t.Errorf("table: got %v after %s, want an error of our own", err, time.Since(begun))
+		}
+	})
+	wg.Go(func() {
+		if got := r.Evidence("v1", 7).Missing; !strings.Contains(got, "the counts cannot be read") {
+			t.Errorf("got %q, want to be told", got)
+		}
+	})
+	wg.Wait()
 	proxy.ice.Unlock()
 	for r.write(t.Context()) != nil && limited.Err() == nil {
 		time.Sleep(50 * time.Millisecond)

@@ -77,10 +77,8 @@ type totalCalls struct{ all, unnamed int64 }
 // add counts a call or, if unnamed, that it has no client of its own.
 func (t *totals) add(at int64, version uint8, o outcome, unnamed bool) {
 	began := at - at%hour
-	if t.hour.Load() != began && !t.turn(began) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.wait(total{began, version, o}, unnamed)
+	calls := totalCalls{all: 1 - boolInt(unnamed), unnamed: boolInt(unnamed)}
+	if t.hour.Load() != began && !t.turn(total{began, version, o}, calls) {
 		return
 	}
 	if c := &t.calls[version][o]; unnamed {
@@ -90,42 +88,36 @@ func (t *totals) add(at int64, version uint8, o outcome, unnamed bool) {
 	}
 }
 
-func (t *totals) wait(key total, unnamed bool) {
+// turn makes a later hour the current one. A call of an earlier one has to wait, and
+// turn returns false.
+func (t *totals) turn(key total, calls totalCalls) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.hour.Load()
+	if key.began > was {
+		t.collect(was)
+		t.hour.Store(key.began)
+	} else if key.began < was {
+		t.wait(key, calls)
+	}
+	return key.began >= was
+}
+
+func (t *totals) wait(key total, calls totalCalls) {
 	if t.waiting == nil {
 		t.waiting = map[total]totalCalls{}
 	}
 	c := t.waiting[key]
-	if unnamed {
-		c.unnamed++
-	} else {
-		c.all++
-	}
-	t.waiting[key] = c
-}
-
-// turn makes a later hour the current one. It is false for an earlier one.
-func (t *totals) turn(began int64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was := t.hour.Load(); began > was {
-		t.collect(was)
-		t.hour.Store(began)
-	}
-	return began == t.hour.Load()
+	t.waiting[key] = totalCalls{c.all + calls.all, c.unnamed + calls.unnamed}
 }
 
 // collect moves the counts of the current hour into the map.
 func (t *totals) collect(began int64) {
-	if t.waiting == nil {
-		t.waiting = map[total]totalCalls{}
-	}
 	for v := range t.calls {
 		for o := range t.calls[v] {
-			all, unnamed := t.calls[v][o].all.Swap(0), t.calls[v][o].unnamed.Swap(0)
-			if all > 0 || unnamed > 0 {
-				key := total{began, uint8(v), outcome(o)}
-				c := t.waiting[key]
-				t.waiting[key] = totalCalls{c.all + all, c.unnamed + unnamed}
+			c := &t.calls[v][o]
+			if calls := (totalCalls{c.all.Swap(0), c.unnamed.Swap(0)}); calls != (totalCalls{}) {
+				t.wait(total{began, uint8(v), outcome(o)}, calls)
 			}
 		}
 	}

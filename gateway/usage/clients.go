@@ -96,10 +96,31 @@ var orders = map[string]string{
 	"position": "c.position",
 }
 
+// texts are the parameters of a URL that are text, and what each may be; any text if
+// nothing is listed.
+func (q *Query) texts(versions []string) []parameter {
+	return []parameter{
+		{"version", &q.Version, versions}, {"old", &q.Old, []string{"yes"}},
+		{"finding", (*string)(&q.Finding), []string{string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding}},
+		{"moved", &q.Moved, []string{"yes", "no"}}, {"software", &q.Software, nil}, {"client", &q.Client, nil}, {"kind", &q.Kind, kinds},
+		{"known", &q.Known, []string{"yes", "no"}}, {"window", &q.Window, nil}, {"sort", &q.Sort, slices.Sorted(maps.Keys(orders))[1:]},
+	}
+}
+
+type parameter struct {
+	name  string
+	value *string
+	of    []string
+}
+
 // ParseQuery reads a query from the parameters of a URL. The error says what is
 // wrong and what would be right.
 func ParseQuery(values url.Values, versions []string) (q Query, err error) {
-	known := []string{"version", "old", "finding", "moved", "software", "client", "kind", "known", "window", "sort", "page", "per"}
+	texts := q.texts(versions)
+	known := []string{"page", "per"}
+	for _, p := range texts {
+		known = append(known, p.name)
+	}
 	for name, given := range values {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("%.40q is not a parameter; there are %s", name, strings.Join(known, ", "))
@@ -108,22 +129,13 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 			return q, fmt.Errorf("%s is given %d times; give it once", name, len(given))
 		}
 	}
-	q = Query{
-		Version: values.Get("version"), Old: values.Get("old"), Finding: event.Outcome(values.Get("finding")), Moved: values.Get("moved"), Software: strings.ToLower(values.Get("software")),
-		Client: values.Get("client"), Kind: values.Get("kind"), Known: values.Get("known"), Window: values.Get("window"), Sort: values.Get("sort"),
-	}
-	one := func(name, value string, of ...string) {
-		if err == nil && value != "" && !slices.Contains(of, value) {
-			err = fmt.Errorf("%s %.40q is none of %s", name, value, strings.Join(of, ", "))
+	for _, p := range texts {
+		*p.value = values.Get(p.name)
+		if err == nil && *p.value != "" && p.of != nil && !slices.Contains(p.of, *p.value) {
+			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
 		}
 	}
-	one("version", q.Version, versions...)
-	one("old", q.Old, "yes")
-	one("finding", string(q.Finding), string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding)
-	one("moved", q.Moved, "yes", "no")
-	one("kind", q.Kind, kinds...)
-	one("known", q.Known, "yes", "no")
-	one("sort", q.Sort, slices.Sorted(maps.Keys(orders))[1:]...)
+	q.Software = strings.ToLower(q.Software)
 	number := func(name string, most int) (n int) {
 		if text := values.Get(name); text != "" && err == nil {
 			if n, err = strconv.Atoi(text); err != nil || n < 1 || n > most {
@@ -139,26 +151,16 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 // Values are the parameters that ParseQuery reads back.
 func (q Query) Values() url.Values {
 	values := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			values.Set(name, value)
+	for _, p := range q.texts(nil) {
+		if *p.value != "" {
+			values.Set(p.name, *p.value)
 		}
 	}
-	set("version", q.Version)
-	set("old", q.Old)
-	set("finding", string(q.Finding))
-	set("moved", q.Moved)
-	set("software", q.Software)
-	set("client", q.Client)
-	set("kind", q.Kind)
-	set("known", q.Known)
-	set("window", q.Window)
-	set("sort", q.Sort)
 	if q.Page > 1 {
-		set("page", strconv.Itoa(q.Page))
+		values.Set("page", strconv.Itoa(q.Page))
 	}
 	if q.Per > 0 {
-		set("per", strconv.Itoa(q.Per))
+		values.Set("per", strconv.Itoa(q.Per))
 	}
 	return values
 }

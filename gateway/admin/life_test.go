@@ -80,7 +80,9 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}
 	l.setTime(now) // the plan was in force long before
 	wasUp(t, database, now.AddDate(0, 0, -90), now)
-	l.keeper.Poll()
+	if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil { // writes
+		t.Fatal(err)
+	}
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
 		Lifecycle: func() any { return l.plan() }, Health: func() []page.Table { return l.tables },

@@ -117,10 +117,11 @@ type parameter struct {
 // wrong and what would be right.
 func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 	texts := q.texts(versions)
-	known := []string{"page", "per"}
+	var known []string
 	for _, p := range texts {
 		known = append(known, p.name)
 	}
+	known = append(known, "page", "per")
 	for name, given := range values {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("%.40q is not a parameter; there are %s", name, strings.Join(known, ", "))

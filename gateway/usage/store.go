@@ -276,17 +276,15 @@ func (t *transaction) writeArrays(into string, types []string, n int, row func(i
 	values, columns := make([]any, len(types)), make([]any, len(types))
 	for i := 0; i < n && t.err == nil; i++ {
 		row(i, values)
+		room := min(n-i, most)
 		for c, value := range values {
 			switch value := value.(type) {
 			case int64:
-				all, _ := columns[c].([]int64)
-				columns[c] = append(all, value)
+				columns[c] = appendTo(columns[c], value, room)
 			case float64:
-				all, _ := columns[c].([]float64)
-				columns[c] = append(all, value)
+				columns[c] = appendTo(columns[c], value, room)
 			case string:
-				all, _ := columns[c].([]string)
-				columns[c] = append(all, value)
+				columns[c] = appendTo(columns[c], value, room)
 			}
 		}
 		if i%most == most-1 || i == n-1 {
@@ -294,6 +292,17 @@ func (t *transaction) writeArrays(into string, types []string, n int, row func(i
 			clear(columns)
 		}
 	}
+}
+
+// appendTo appends to a column. A new one has room for so many values.
+func appendTo[T any](column any, value T, room int) any {
+	all, begun := column.(*[]T)
+	if !begun {
+		made := make([]T, 0, room)
+		all = &made
+	}
+	*all = append(*all, value)
+	return all
 }
 
 // migrate brings the schema up to date, one file after the other, each whole or not

@@ -24,15 +24,18 @@ func later() fstest.MapFS {
 	`)}}
 }
 
-// A migration of a large table takes longer than a write may, on two instances at
-// once: it ends, is done once, and says how far it is. Calls meanwhile wait.
+// A migration of a large table takes longer than a write may, where instances share
+// it on two at once: it ends, is done once, and says how far it is. Calls meanwhile wait.
 func TestMigrationOfALargeTable(t *testing.T) {
 	onDisk(t, func(t *testing.T, cfg Config) {
 		at := &clock{t: noon}
 		r := begin(t, cfg, at)
 		rows := "with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000) select i * 3600, 'v1', 'failed', i, 0 from n"
 		r.exec(t, "insert into usage_totals (began, version, outcome, calls, unnamed) "+rows)
-		all := []*rig{r, begin(t, cfg, at)}
+		all := []*rig{r}
+		if cfg.postgres() { // which instances share
+			all = append(all, begin(t, cfg, at))
+		}
 		var wg sync.WaitGroup
 		for _, r := range all {
 			r.call("origin https://a.example", 1)
@@ -50,7 +53,11 @@ func TestMigrationOfALargeTable(t *testing.T) {
 		if err := r.db.QueryRow("select (select count(*) from usage_copy), (select count(*) from usage_migrations)").Scan(&copies, &done); err != nil || copies < 200_000 || done != 2 {
 			t.Errorf("got %d rows after %d migrations, %v, want all, once", copies, done, err)
 		}
-		if lines := all[0].log.Count("migration=2 step=2 of=3") + all[1].log.Count("migration=2 step=2 of=3"); lines != 1 {
+		lines := 0
+		for _, r := range all {
+			lines += r.log.Count("migration=2 step=2 of=3")
+		}
+		if lines != 1 {
 			t.Errorf("got %d lines about the second step, want one", lines)
 		}
 		for _, r := range all {
@@ -59,8 +66,8 @@ func TestMigrationOfALargeTable(t *testing.T) {
 			<-r.writing
 			r.flush(t)
 		}
-		if got := r.Evidence("v1", 1); got.Calls != 2 {
-			t.Errorf("got %+v, want the calls of both", got)
+		if got := r.Evidence("v1", 1); got.Calls != len(all) {
+			t.Errorf("got %+v, want the calls of all", got)
 		}
 	})
 }

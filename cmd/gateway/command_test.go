@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "gateway: the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
 		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "", "gateway: the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
 		{"plan check", "", 2, "", "gateway: usage: gateway plan check FILE"},
-		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway check [-json]`, `gateway config`, `gateway health`, `gateway key new NAME`, `gateway plan check FILE [-at TIME] [-json]`, `gateway plan simulate FILE [-json]`, "},
+		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway backup FILE`, `gateway check [-json]`, `gateway config`, `gateway health`, `gateway key new NAME`, `gateway plan check FILE [-at TIME] [-json]`, `gateway plan simulate FILE [-json]`, "},
 		{"key new", "", 2, "", "gateway: usage: gateway key new NAME"},
 		{"key new Acme Wallet", "", 2, "", "gateway: usage: gateway key new NAME"},
 		{"key new Acme", "", 0, "The key of Acme, ", ""},

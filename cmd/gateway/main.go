@@ -101,6 +101,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"", "", "serves", serve},
+		{"backup", "FILE", "copies the SQLite database of USAGE_DB to a new file, while the service runs", backUp},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
 		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", askHealth},

@@ -139,3 +139,31 @@ func ask(t *testing.T, url, accept string) string {
 	}
 	return string(body)
 }
+
+// The database is copied while the service writes to it, and a report reads the copy.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db")}
+	base, _, stop := start(t, env)
+	get(t, base+quotePath)
+	run := func(env environment, args ...string) (string, error) {
+		var out bytes.Buffer
+		err := execute(t.Context(), invocation{args: args, env: env, stdout: &out, stderr: &out})
+		return out.String(), err
+	}
+	copied := filepath.Join(dir, "copy.db")
+	if out, err := run(env, "backup", copied); err != nil || !strings.Contains(out, copied) {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(environment{"USAGE_DB": copied}, "report", "-o", "-"); err != nil || !strings.Contains(out, "<!DOCTYPE html>") {
+		t.Errorf("got %.100q, %v from the copy", out, err)
+	}
+	for _, args := range [][]string{{"backup"}, {"backup", copied}, {"backup", "a", "b"}} {
+		if _, err := run(env, args...); err == nil {
+			t.Errorf("%q: got no error", args)
+		}
+	}
+}

@@ -280,6 +280,9 @@ func (f *Facts) tally(version string) []tallied {
 		{g.Same, "with only a new shape", finding(event.SameMoney)},
 		{g.Uncompared, "not compared", finding("none")},
 	}
+	if g.Addresses > 0 {
+		groups = append(groups, tallied{g.Addresses, "are names of software at a network: one that moves has several", path + "&kind=agent"})
+	}
 	if next, coming := f.next[version]; coming {
 		groups = append(groups, next)
 	}

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"hash/maphash"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,10 +77,8 @@ type totalCalls struct{ all, unnamed int64 }
 // add counts a call or, if unnamed, that it has no client of its own.
 func (t *totals) add(at int64, version uint8, o outcome, unnamed bool) {
 	began := at - at%hour
-	if t.hour.Load() != began && !t.turn(began) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.wait(total{began, version, o}, unnamed)
+	calls := totalCalls{all: 1 - boolInt(unnamed), unnamed: boolInt(unnamed)}
+	if t.hour.Load() != began && !t.turn(total{began, version, o}, calls) {
 		return
 	}
 	if c := &t.calls[version][o]; unnamed {
@@ -89,42 +88,36 @@ func (t *totals) add(at int64, version uint8, o outcome, unnamed bool) {
 	}
 }
 
-func (t *totals) wait(key total, unnamed bool) {
+// turn makes a later hour the current one. A call of an earlier one has to wait, and
+// turn returns false.
+func (t *totals) turn(key total, calls totalCalls) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.hour.Load()
+	if key.began > was {
+		t.collect(was)
+		t.hour.Store(key.began)
+	} else if key.began < was {
+		t.wait(key, calls)
+	}
+	return key.began >= was
+}
+
+func (t *totals) wait(key total, calls totalCalls) {
 	if t.waiting == nil {
 		t.waiting = map[total]totalCalls{}
 	}
 	c := t.waiting[key]
-	if unnamed {
-		c.unnamed++
-	} else {
-		c.all++
-	}
-	t.waiting[key] = c
-}
-
-// turn makes a later hour the current one. It is false for an earlier one.
-func (t *totals) turn(began int64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if was := t.hour.Load(); began > was {
-		t.collect(was)
-		t.hour.Store(began)
-	}
-	return began == t.hour.Load()
+	t.waiting[key] = totalCalls{c.all + calls.all, c.unnamed + calls.unnamed}
 }
 
 // collect moves the counts of the current hour into the map.
 func (t *totals) collect(began int64) {
-	if t.waiting == nil {
-		t.waiting = map[total]totalCalls{}
-	}
 	for v := range t.calls {
 		for o := range t.calls[v] {
-			all, unnamed := t.calls[v][o].all.Swap(0), t.calls[v][o].unnamed.Swap(0)
-			if all > 0 || unnamed > 0 {
-				key := total{began, uint8(v), outcome(o)}
-				c := t.waiting[key]
-				t.waiting[key] = totalCalls{c.all + all, c.unnamed + unnamed}
+			c := &t.calls[v][o]
+			if calls := (totalCalls{c.all.Swap(0), c.unnamed.Swap(0)}); calls != (totalCalls{}) {
+				t.wait(total{began, uint8(v), outcome(o)}, calls)
 			}
 		}
 	}
@@ -323,6 +316,7 @@ type shard struct {
 
 type networkShard struct {
 	sync.Mutex
+	day      int64
 	networks map[int64]network
 }
 
@@ -454,16 +448,13 @@ func (b *buffer) networkShard(hash int64) *networkShard {
 func (s *networkShard) enter(hash, day int64, new bool) bool {
 	s.Lock()
 	defer s.Unlock()
+	if s.day != day { // networks without entries begin anew
+		s.day = day
+		maps.DeleteFunc(s.networks, func(_ int64, n network) bool { return n.entries == 0 && n.day != day })
+	}
 	n, known := s.networks[hash]
 	if !known && len(s.networks) >= networksPerShard {
-		for old, n := range s.networks {
-			if n.entries == 0 && n.day != day {
-				delete(s.networks, old)
-			}
-		}
-		if len(s.networks) >= networksPerShard {
-			return false
-		}
+		return false
 	}
 	if n.day != day {
 		n.day, n.added = day, 0
@@ -487,9 +478,10 @@ func (b *buffer) leave(one *entry) {
 	s := b.networkShard(one.network)
 	s.Lock()
 	defer s.Unlock()
-	n := s.networks[one.network]
-	n.entries = max(0, n.entries-1)
-	s.networks[one.network] = n
+	if n, known := s.networks[one.network]; known {
+		n.entries--
+		s.networks[one.network] = n
+	}
 }
 
 // set corrects how many clients a network has added, by what all instances wrote.
@@ -518,7 +510,7 @@ func (b *buffer) take(now int64) (rows []entry) {
 func (b *buffer) takeShard(s *shard, rows []entry, now int64) []entry {
 	s.Lock()
 	defer s.Unlock()
-	crowded := len(s.entries) > b.most/2
+	crowded := 2*len(s.entries) >= b.most
 	for k, e := range s.entries {
 		if !e.empty() {
 			rows = append(rows, *e)

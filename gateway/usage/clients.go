@@ -96,10 +96,32 @@ var orders = map[string]string{
 	"position": "c.position",
 }
 
+// texts are the parameters of a URL that are text, and what each may be; any text if
+// nothing is listed.
+func (q *Query) texts(versions []string) []parameter {
+	return []parameter{
+		{"version", &q.Version, versions}, {"old", &q.Old, []string{"yes"}},
+		{"finding", (*string)(&q.Finding), []string{string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding}},
+		{"moved", &q.Moved, []string{"yes", "no"}}, {"software", &q.Software, nil}, {"client", &q.Client, nil}, {"kind", &q.Kind, kinds},
+		{"known", &q.Known, []string{"yes", "no"}}, {"window", &q.Window, nil}, {"sort", &q.Sort, slices.Sorted(maps.Keys(orders))[1:]},
+	}
+}
+
+type parameter struct {
+	name  string
+	value *string
+	of    []string
+}
+
 // ParseQuery reads a query from the parameters of a URL. The error says what is
 // wrong and what would be right.
 func ParseQuery(values url.Values, versions []string) (q Query, err error) {
-	known := []string{"version", "old", "finding", "moved", "software", "client", "kind", "known", "window", "sort", "page", "per"}
+	texts := q.texts(versions)
+	var known []string
+	for _, p := range texts {
+		known = append(known, p.name)
+	}
+	known = append(known, "page", "per")
 	for name, given := range values {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("%.40q is not a parameter; there are %s", name, strings.Join(known, ", "))
@@ -108,22 +130,13 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 			return q, fmt.Errorf("%s is given %d times; give it once", name, len(given))
 		}
 	}
-	q = Query{
-		Version: values.Get("version"), Old: values.Get("old"), Finding: event.Outcome(values.Get("finding")), Moved: values.Get("moved"), Software: strings.ToLower(values.Get("software")),
-		Client: values.Get("client"), Kind: values.Get("kind"), Known: values.Get("known"), Window: values.Get("window"), Sort: values.Get("sort"),
-	}
-	one := func(name, value string, of ...string) {
-		if err == nil && value != "" && !slices.Contains(of, value) {
-			err = fmt.Errorf("%s %.40q is none of %s", name, value, strings.Join(of, ", "))
+	for _, p := range texts {
+		*p.value = values.Get(p.name)
+		if err == nil && *p.value != "" && p.of != nil && !slices.Contains(p.of, *p.value) {
+			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
 		}
 	}
-	one("version", q.Version, versions...)
-	one("old", q.Old, "yes")
-	one("finding", string(q.Finding), string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding)
-	one("moved", q.Moved, "yes", "no")
-	one("kind", q.Kind, kinds...)
-	one("known", q.Known, "yes", "no")
-	one("sort", q.Sort, slices.Sorted(maps.Keys(orders))[1:]...)
+	q.Software = strings.ToLower(q.Software)
 	number := func(name string, most int) (n int) {
 		if text := values.Get(name); text != "" && err == nil {
 			if n, err = strconv.Atoi(text); err != nil || n < 1 || n > most {
@@ -139,26 +152,16 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 // Values are the parameters that ParseQuery reads back.
 func (q Query) Values() url.Values {
 	values := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			values.Set(name, value)
+	for _, p := range q.texts(nil) {
+		if *p.value != "" {
+			values.Set(p.name, *p.value)
 		}
 	}
-	set("version", q.Version)
-	set("old", q.Old)
-	set("finding", string(q.Finding))
-	set("moved", q.Moved)
-	set("software", q.Software)
-	set("client", q.Client)
-	set("kind", q.Kind)
-	set("known", q.Known)
-	set("window", q.Window)
-	set("sort", q.Sort)
 	if q.Page > 1 {
-		set("page", strconv.Itoa(q.Page))
+		values.Set("page", strconv.Itoa(q.Page))
 	}
 	if q.Per > 0 {
-		set("per", strconv.Itoa(q.Per))
+		values.Set("per", strconv.Itoa(q.Per))
 	}
 	return values
 }
@@ -231,6 +234,28 @@ type clientKey struct {
 
 // page puts one page of the matching clients into a report.
 func (r *Reader) page(ctx context.Context, q Query, at time.Time, report *Report) error {
+	key := q.Values().Encode()
+	r.mu.Lock()
+	kept, ok := r.pages[key]
+	r.mu.Unlock()
+	if !ok || q.hits != nil {
+		if err := r.readPage(ctx, q, at, &kept); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		if len(r.pages) < maxPages && q.hits == nil {
+			r.pages[key] = kept
+		}
+		r.mu.Unlock()
+	}
+	report.Clients, report.Matching, report.Distinct, report.Sum, report.Page, report.Pages = kept.Clients, kept.Matching, kept.Distinct, kept.Sum, kept.Page, kept.Pages
+	return nil
+}
+
+// maxPages is how many pages are kept until counts are written.
+const maxPages = 16
+
+func (r *Reader) readPage(ctx context.Context, q Query, at time.Time, report *Report) error {
 	per, page := cmp.Or(q.Per, defaultPer), max(1, q.Page)
 	keys, err := r.find(ctx, q, per, page, report)
 	if err != nil {
@@ -239,7 +264,7 @@ func (r *Reader) page(ctx context.Context, q Query, at time.Time, report *Report
 	report.Pages = max(1, (report.Matching+per-1)/per)
 	if report.Page = min(page, report.Pages); report.Page < page {
 		q.Page = report.Page
-		return r.page(ctx, q, at, report)
+		return r.readPage(ctx, q, at, report)
 	}
 	report.Clients, err = r.load(ctx, keys, at)
 	return err
@@ -345,6 +370,7 @@ func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Cl
 	}
 	for i := range clients {
 		sortFindings(clients[i].Findings)
+		slices.SortFunc(clients[i].Days, func(a, b DayCount) int { return cmp.Compare(a.Day, b.Day) })
 	}
 	return clients, nil
 }
@@ -360,7 +386,8 @@ func list(ids []int64) string {
 
 // loadDays reads the days of some clients. The table is in the order of days and then
 // of clients, so that each client of each day is looked up, or a range of clients if
-// that has few others.
+// that has few others. The days of a client come as one text: a row for each would
+// take several times as long.
 func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at time.Time, place map[clientKey]*Client) error {
 	today := at.Unix() / day
 	which := "u.client in (" + list(ids) + ")"
@@ -368,16 +395,24 @@ func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at t
 		which = fmt.Sprintf("u.client >= %d and u.client <= %d", first, last)
 	}
 	return r.db.query(ctx, func(rows *sql.Rows) error {
-		var id, on int64
-		var calls uint64
-		err := rows.Scan(&id, &on, &calls)
-		if c := place[clientKey{version, id}]; c != nil {
-			c.Days = append(c.Days, DayCount{Day(on * day), calls})
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return err
 		}
-		return err
+		c := place[clientKey{version, id}]
+		for one := range strings.SplitSeq(text, " ") {
+			on, calls, _ := strings.Cut(one, ":")
+			at, _ := strconv.ParseInt(on, 10, 64)
+			n, _ := strconv.ParseUint(calls, 10, 64)
+			if c != nil {
+				c.Days = append(c.Days, DayCount{Day(at * day), n})
+			}
+		}
+		return nil
 	}, `with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
-		select u.client, u.day, u.served + u.brownout + u.retired from days cross join usage_days as u
-		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 order by u.day`, today-reportDays+1, today, version)
+		select u.client, string_agg(cast(u.day as text) || ':' || cast(u.served + u.brownout + u.retired as text), ' ') from days cross join usage_days as u
+		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 group by u.client`, today-reportDays+1, today, version)
 }
 
 // Traffic is the calls of clients that have something in common.

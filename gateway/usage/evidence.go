@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -147,7 +148,7 @@ func (r *Reader) unnamed(ctx context.Context, version string, from int64) (n int
 }
 
 func unnamedNote(n int64) string {
-	return words.Count(n, "call has", "calls have") + " no client of its own, because there were more clients than are counted apart"
+	return words.Count(n, "call has no client of its own", "calls have no client of their own") + ", because there were more clients than are counted apart"
 }
 
 // uncovered says in which hours nothing was recorded: the service was not up, or its
@@ -245,6 +246,7 @@ type Instance struct {
 	Written time.Time `json:"written"`
 
 	instance string
+	starting bool          // it has not read its plan yet
 	ahead    time.Duration // its clock, of the database's
 }
 
@@ -259,7 +261,9 @@ func (r *Reader) instances(ctx context.Context, at time.Time) (all []Instance, e
 			var written, ahead int64
 			err := rows.Scan(&i.instance, &host, &i.Plan, &written, &ahead)
 			i.Name, i.Written, i.ahead = instanceName(i.instance, host), time.Unix(written, 0).UTC(), time.Duration(ahead)*time.Second
-			i.Plan = strings.TrimPrefix(i.Plan, notYet)
+			if i.starting = i.Plan == notYet; i.starting {
+				i.Plan = ""
+			}
 			all = append(all, i)
 			return err
 		}, at.Unix(), notYet, r.instance)
@@ -308,7 +312,9 @@ type stats struct {
 func (s *stats) plans() int {
 	plans := map[string]bool{}
 	for _, i := range s.instances {
-		plans[i.Plan] = true
+		if !i.starting {
+			plans[i.Plan] = true
+		}
 	}
 	return len(plans)
 }
@@ -394,14 +400,12 @@ func (r *Reader) readCounts(ctx context.Context, at time.Time, s *stats) error {
 // write to a file that is for one process.
 func (r *Reader) disagreements(instances []Instance) (notes []string) {
 	var follows []string
-	different, others := false, 0
+	plans, others := map[string]bool{}, 0
 	for _, i := range instances {
-		plan := "no plan"
-		if i.Plan != "" {
-			plan = i.Plan
+		if !i.starting {
+			plans[i.Plan] = true
+			follows = append(follows, i.Name+" follows "+cmp.Or(i.Plan, "no plan"))
 		}
-		different = different || i.Plan != instances[0].Plan
-		follows = append(follows, i.Name+" follows "+plan)
 		if i.ahead.Abs() > maxSkew {
 			notes = append(notes, fmt.Sprintf("the clock of %s is %s the database's: there, stages change at another time", i.Name, aheadOrBehind(i.ahead)))
 		}
@@ -409,7 +413,7 @@ func (r *Reader) disagreements(instances []Instance) (notes []string) {
 			others++
 		}
 	}
-	if different {
+	if len(plans) > 1 {
 		notes = append(notes, "instances follow different plans, so that a client is refused by one and served by another: "+strings.Join(follows, ", "))
 	}
 	if others > 0 && !r.db.shared {

@@ -98,32 +98,40 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 		if schedule == nil {
 			continue
 		}
-		all := append([]lifecycle.Brownout{}, schedule.Brownouts...)
-		for chunk := range slices.Chunk(all, maxWindows) {
-			p := prediction{r, version, schedule, chunk, recorded, from, now, nil}
-			if err := p.readMembers(ctx); err != nil {
-				return s, err
-			}
-			for i := range chunk {
-				hit, err := p.window(ctx, i)
-				if err != nil {
-					return s, err
-				}
-				s.Windows = append(s.Windows, hit)
-			}
-		}
-		p := prediction{r, version, schedule, nil, recorded, from, now, nil}
-		if err := p.readMembers(ctx); err != nil {
-			return s, err
-		}
-		s.Notes = append(s.Notes, p.notes()...)
-		if !schedule.Sunset.IsZero() {
-			if s.Sunset[version], err = p.sunset(ctx); err != nil {
+		for begin := 0; begin == 0 || begin < len(schedule.Brownouts); begin += maxWindows {
+			p := prediction{Reader: r, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
+			p.windows = schedule.Brownouts[begin:min(begin+maxWindows, len(schedule.Brownouts))]
+			if err := p.add(ctx, &s, begin == 0); err != nil {
 				return s, err
 			}
 		}
 	}
 	return s, nil
+}
+
+// add adds what is predicted to a simulation, with the sunset if it is the first part
+// of a version.
+func (p *prediction) add(ctx context.Context, s *Simulation, first bool) error {
+	if err := p.readMembers(ctx); err != nil {
+		return err
+	}
+	for i := range p.windows {
+		hit, err := p.window(ctx, i)
+		if err != nil {
+			return err
+		}
+		s.Windows = append(s.Windows, hit)
+	}
+	if !first {
+		return nil
+	}
+	s.Notes = append(s.Notes, p.notes()...)
+	if p.schedule.Sunset.IsZero() {
+		return nil
+	}
+	hit, err := p.sunset(ctx)
+	s.Sunset[p.version] = hit
+	return err
 }
 
 // recordedHours are the hours since a time of which there are counts.
@@ -141,6 +149,7 @@ func (r *Reader) recordedHours(ctx context.Context, from int64) (map[int64]bool,
 type member struct {
 	hits           uint64 // a bit for each window that refuses it
 	kind           int64
+	calls30        float64
 	recent         bool // it called within four weeks
 	moved, failing bool
 	nowhere        bool // its place in the order is not known
@@ -165,7 +174,7 @@ func (p *prediction) readMembers(ctx context.Context) error {
 		var name string
 		var position float64
 		var m member
-		if err := rows.Scan(&id, &name, &position, &exempt, &m.kind, &lastCall, &movedTo, &seenThere); err != nil {
+		if err := rows.Scan(&id, &name, &position, &exempt, &m.kind, &m.calls30, &lastCall, &movedTo, &seenThere); err != nil {
 			return err
 		}
 		who := lifecycle.Recorded(name, position, exempt == 1)
@@ -178,7 +187,7 @@ func (p *prediction) readMembers(ctx context.Context) error {
 		m.failing = !m.moved && seenThere > lastCall
 		p.members[id] = m
 		return nil
-	}, `select c.client, n.name, c.position, c.exempt, c.kind, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
+	}, `select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
 		from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
 		where c.version = $2 and c.last_call >= $3`, p.current, p.version, p.to-reportDays*day)
 }
@@ -259,31 +268,33 @@ func (p *prediction) covered(from, to int64) bool {
 	return true
 }
 
-// sunset predicts the end of a version, which spares nobody.
+// sunset predicts the end of a version, which spares nobody: the clients of four
+// weeks, with their calls of 30 days.
 func (p *prediction) sunset(ctx context.Context) (Hit, error) {
 	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}}
-	hours := 0
-	for began := p.from; began < p.to; began += hour {
-		if p.recorded[began] {
-			hours++
-		}
-	}
-	for _, m := range p.members {
-		if m.recent {
-			hit.AtMost++
-		}
-	}
-	if hours == 0 {
-		return hit, nil
+	hours := 0.0
+	for began := p.to - p.to%hour; began > p.to-30*day; began -= hour {
+		hours += float64(boolInt(p.recorded[began]))
 	}
 	calls := map[int64]float64{}
-	err := p.uses(ctx, "served + brownout", p.from, p.to, calls, func(int64) bool { return true })
-	return p.fill(ctx, hit, calls, max(1, float64(hours)/24), err)
+	for id, m := range p.members {
+		if m.recent {
+			calls[id] = m.calls30
+		}
+	}
+	if hit.AtMost = len(calls); hours == 0 {
+		return hit, nil
+	}
+	return p.fill(ctx, hit, calls, max(1, hours/24), nil)
 }
 
 // uses adds up the calls between two times. Those of a day are taken to be spread
 // evenly over the hours in which there were any.
 func (p *prediction) uses(ctx context.Context, what string, from, to int64, calls map[int64]float64, of func(client int64) bool) error {
+	mask := int64(1<<24 - 1)
+	if from/day == (to-1)/day {
+		mask = 1<<((to-1)%day/hour+1) - 1<<(from%day/hour)
+	}
 	return p.db.query(ctx, func(rows *sql.Rows) error {
 		var on, client, hours, n int64
 		if err := rows.Scan(&on, &client, &hours, &n); err != nil {
@@ -293,7 +304,7 @@ func (p *prediction) uses(ctx context.Context, what string, from, to int64, call
 			calls[client] += part * float64(n)
 		}
 		return nil
-	}, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0", from/day, (to-1)/day, p.version)
+	}, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0", from/day, (to-1)/day, p.version, mask)
 }
 
 // within is the part of a day's calls that were made between two times.

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // plan parses a plan for v1 with one window.
@@ -218,5 +220,107 @@ func TestOpen(t *testing.T) {
 	onDisk(t, test)
 	if _, err := Open(t.Context(), Config{}, Options{}); err != ErrNothingRecorded {
 		t.Errorf("got %v without a database", err)
+	}
+}
+
+// Clients were counted from Wednesday to Friday. Of a window on Monday nothing is
+// known, but how many it can hit at most.
+func TestPredictionOfHoursWithoutCounts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC)}) // a Wednesday
+		for range 3 * 24 {
+			for _, client := range thirty() {
+				r.call(client, 1)
+			}
+			r.up(t, time.Hour)
+		}
+		for weekday, want := range map[time.Time]string{
+			time.Date(2027, 3, 15, 10, 0, 0, 0, time.UTC): "not known whom it would refuse: nothing of such hours was recorded; at most 30 clients of the last 28 days are in the share",
+			time.Date(2027, 3, 18, 10, 0, 0, 0, time.UTC): "would refuse 30 clients, 0 of them known, and about 60 calls; at most 30 clients of the last 28 days are in the share",
+			time.Date(2027, 3, 8, 10, 0, 0, 0, time.UTC):  "not known whom it refused: nothing of these hours was recorded; at most 30 clients of the last 28 days are in the share",
+			time.Date(2027, 3, 11, 10, 0, 0, 0, time.UTC): "refused nobody",
+		} {
+			hit := r.simulate(t, plan(t, weekday, weekday.Add(2*time.Hour), 1, "")).Windows[0]
+			if got := hit.Sentence(); got != want {
+				t.Errorf("%s: got %q, want %q", weekday.Weekday(), got, want)
+			}
+			if text, err := json.Marshal(hit); err != nil || strings.Contains(string(text), `"clients":null`) != strings.HasPrefix(want, "not known") || !strings.Contains(string(text), `"atMost":30`) {
+				t.Errorf("%s: got %s, %v", weekday.Weekday(), text, err)
+			}
+		}
+	})
+}
+
+// A past window shows what it did: whom it refused, who came to the current version
+// since, and who only gets errors there. Clients that have moved are marked.
+func TestPastWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		at := &clock{t: noon.Truncate(time.Hour)}
+		r := begin(t, cfg, at)
+		window := plan(t, at.now(), at.now().Add(time.Hour), 1, "")
+		for i := range 4 {
+			r.refuse(fmt.Sprintf("origin https://refused-%d.example", i), 2, fault.VersionBrownout)
+		}
+		r.call("origin https://exempt.example", 1)
+		r.up(t, 2*time.Hour)
+		r.on("v3", "origin https://refused-0.example")
+		r.on("v3", "origin https://refused-1.example")
+		r.Observe(&event.Event{Time: at.now(), Version: "v3", Client: "origin https://refused-2.example", Quotes: true, Code: fault.InvalidAmount})
+		hit := r.simulate(t, window).Windows[0]
+		if got, want := hit.Sentence(), "refused 4 clients, 0 of them known, and 8 calls; since then 2 came to the current version, 1 only got errors there, and 1 did not come"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		marked := 0
+		for _, c := range hit.Names {
+			if c.Moved {
+				marked++
+			}
+		}
+		if marked != 2 || len(hit.Names) != 4 {
+			t.Errorf("got %+v, want two of four marked as moved", hit.Names)
+		}
+		r.up(t, 7*24*time.Hour)
+		next := plan(t, noon.Truncate(time.Hour).Add(14*24*time.Hour), noon.Truncate(time.Hour).Add(14*24*time.Hour+time.Hour), 1, "")
+		if got := r.simulate(t, next).Windows[0]; !strings.Contains(got.Sentence(), "would refuse 5 clients") || !strings.Contains(got.Sentence(), "2 of them have moved since") {
+			t.Errorf("got %q, want the same clients, with those that have moved", got.Sentence())
+		}
+	})
+}
+
+// One window, one figure: the prediction's bound, the filter of the list and each
+// client's own answer agree, also after an exemption was added to the plan.
+func TestOneAnswerToWhomAWindowHits(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	for i := range 60 {
+		r.from(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
+	}
+	from := noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
+	for _, exempt := range []string{``, `"origin:https://wallet-1.example", "origin:https://wallet-2.example", "origin:https://wallet-3.example"`} {
+		p := plan(t, from, from.Add(time.Hour), 0.5, exempt)
+		hit := r.simulate(t, p).Windows[0]
+		q := Query{Version: "v1", Window: from.Format(time.RFC3339), Per: 7, Sort: "name", Page: 2}
+		if err := q.Choose(p); err != nil {
+			t.Fatal(err)
+		}
+		report, err := r.Report(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := 0
+		for _, c := range r.report(t).Clients {
+			if p.Versions["v1"].Hits(p.Versions["v1"].Brownouts[0], c.Subject()) {
+				one++
+			}
+		}
+		var table strings.Builder
+		if err := r.WriteCSV(t.Context(), q, &table); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(table.String(), "\n") - 1; report.Matching != one || hit.AtMost != one || lines != one || one < 15 || len(report.Clients) != 7 {
+			t.Errorf("exempt %s: got %d in the list, %d in the prediction, %d in the table, %d one by one", exempt, report.Matching, hit.AtMost, lines, one)
+		}
+	}
+	if q := (Query{Version: "v1", Window: "tomorrow"}); q.Choose(plan(t, from, from.Add(time.Hour), 1, "")) == nil {
+		t.Error("a window that is not in the plan was taken")
 	}
 }

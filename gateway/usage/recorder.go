@@ -247,21 +247,24 @@ func (r *Recorder) Plans() int { return max(1, r.stats.Load().plans()) }
 func (r *Recorder) Size() (bytes, most int64) { return r.stats.Load().bytes, r.db.most }
 
 // flushTimeout is how long a page waits for the counts since the last write.
-const flushTimeout = 3 * time.Second
+const flushTimeout = 2 * time.Second
 
 // flush writes the waiting counts, so that a page shows them. If that takes long,
 // the page shows what was written before. It is an error if nothing can be written.
 func (r *Recorder) flush(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, flushTimeout)
-	defer cancel()
-	err := r.write(limited)
+	done := make(chan error, 1)
+	go guard.Do(r.log, "writing the counts for a page", func() { done <- r.writeInTime(context.WithoutCancel(ctx)) })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(flushTimeout):
+	}
 	if f := r.failing.Load(); f != nil {
 		return fmt.Errorf("the database is away since %s: %w", words.Stamp(f.since), f.err)
 	}
-	if errors.Is(err, context.DeadlineExceeded) && r.reader.answers(ctx) {
-		return nil
-	}
-	return err
+	return r.reader.answers(ctx)
 }
 
 // Report writes the waiting counts and reads the report from the database.

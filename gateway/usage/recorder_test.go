@@ -360,3 +360,10 @@ func TestServerIsAway(t *testing.T) {
 		t.Errorf("got log %s, notes %q and error %v, want one line at the start, one at the end, and no password", log, notes, err)
 	}
 }
+
+var eventOfAcme = event.Event{Time: noon, Version: "v1", Client: "client Acme", Caller: caller.Caller{Known: &caller.Client{Name: "Acme"}}, Quotes: true, Code: fault.RateLimited}
+
+// late is a call that is counted long after it was answered.
+func late(at time.Time) *event.Event {
+	return &event.Event{Time: at, Version: "v1", Client: "origin https://a.example", Pair: pair}
+}

@@ -34,8 +34,9 @@ type Reader struct {
 
 	mu      sync.Mutex
 	waits   map[waitingKey]waitingClients
-	summary []Version // of the last report; nil if counts were written since
-	read    time.Time // when
+	summary []Version         // of the last report; nil if counts were written since
+	pages   map[string]Report // that were read since then, by query
+	read    time.Time         // when
 }
 
 // summaryFor is how long counts of other instances may be left out of a report.
@@ -49,7 +50,7 @@ type Contact struct {
 
 func newReader(db *store, o Options) *Reader {
 	r := &Reader{db: db, versions: slices.Clone(o.Versions), current: o.Current, now: o.Now, contacts: o.Contacts,
-		turn: make(chan struct{}, 1), waits: map[waitingKey]waitingClients{}}
+		turn: make(chan struct{}, 1), pages: map[string]Report{}, waits: map[waitingKey]waitingClients{}}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -93,19 +94,19 @@ func Open(ctx context.Context, cfg Config, o Options) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() { _ = r.db.Close() } // nothing is written
 
-// answers reports whether the database can be read.
-func (r *Reader) answers(ctx context.Context) bool {
+// answers is an error if the database cannot be read.
+func (r *Reader) answers(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var n int
-	return r.db.pages.QueryRowContext(limited, "select count(*) from usage_meta").Scan(&n) == nil
+	return r.db.pages.QueryRowContext(limited, "select count(*) from usage_meta").Scan(&n)
 }
 
 // forget is called when counts were written.
 func (r *Reader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.summary = nil
+	r.summary, r.pages = nil, map[string]Report{}
 }
 
 // Report says who calls which version, and what the current version would answer.
@@ -234,9 +235,8 @@ func (r *Reader) summarise(ctx context.Context, at time.Time) ([]Version, error)
 	r.mu.Lock()
 	kept := r.summary
 	if r.read.Unix()/day != at.Unix()/day || at.Sub(r.read).Abs() > summaryFor {
-		kept = nil
+		kept, r.pages = nil, map[string]Report{}
 	}
-	r.summary = kept
 	r.mu.Unlock()
 	if kept != nil {
 		return kept, nil

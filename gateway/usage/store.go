@@ -273,35 +273,35 @@ func (t *transaction) writeArrays(into string, types []string, n int, row func(i
 		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, strings.ReplaceAll(kind, "double", "double precision")))
 	}
 	statement := into + "select * from unnest(" + strings.Join(arrays, ", ") + ") " + conflict
-	values := make([]any, len(types))
-	for from := 0; from < n && t.err == nil; from += most {
-		columns := make([][]any, len(types))
-		for i := from; i < min(from+most, n); i++ {
-			row(i, values)
-			for c, value := range values {
-				columns[c] = append(columns[c], value)
+	values, columns := make([]any, len(types)), make([]any, len(types))
+	for i := 0; i < n && t.err == nil; i++ {
+		row(i, values)
+		room := min(n-i, most)
+		for c, value := range values {
+			switch value := value.(type) {
+			case int64:
+				columns[c] = appendTo(columns[c], value, room)
+			case float64:
+				columns[c] = appendTo(columns[c], value, room)
+			case string:
+				columns[c] = appendTo(columns[c], value, room)
 			}
 		}
-		args := make([]any, len(types))
-		for c, kind := range types {
-			switch kind {
-			case "bigint":
-				args[c] = typed[int64](columns[c])
-			case "text":
-				args[c] = typed[string](columns[c])
-			default:
-				args[c] = typed[float64](columns[c])
-			}
+		if i%most == most-1 || i == n-1 {
+			_, t.err = t.tx.ExecContext(t.ctx, statement, columns...)
+			clear(columns)
 		}
-		_, t.err = t.tx.ExecContext(t.ctx, statement, args...)
 	}
 }
 
-func typed[T any](values []any) []T {
-	all := make([]T, len(values))
-	for i, v := range values {
-		all[i] = v.(T)
+// appendTo appends to a column. A new one has room for so many values.
+func appendTo[T any](column any, value T, room int) any {
+	all, begun := column.(*[]T)
+	if !begun {
+		made := make([]T, 0, room)
+		all = &made
 	}
+	*all = append(*all, value)
 	return all
 }
 

@@ -65,8 +65,9 @@ func (r *Recorder) write(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-r.writing }()
-	at := r.now().Unix() + r.offset.Load()
-	r.hours[at-at%hour] = struct{}{}
+	if r.prepared { // so that the database's clock is known
+		r.markHour(r.now().Add(time.Duration(r.offset.Load()) * time.Second))
+	}
 	err := r.writeAll(ctx)
 	if full(err) {
 		err = errors.Join(err, r.db.transact(ctx, r.db, r.makeRoom)) // for the next attempt
@@ -96,6 +97,7 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.markHour(at)
 	if err := r.flushWaiting(ctx, at); err != nil {
 		return err
 	}
@@ -118,6 +120,9 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 	}
 	return r.measure(ctx, at)
 }
+
+// markHour notes that the service is up. It counts once it is written.
+func (r *Recorder) markHour(at time.Time) { r.hours[at.Unix()/hour*hour] = struct{}{} }
 
 // compareClocks returns the database's time. If our clock is far from it, calls are
 // counted by the database's.

@@ -16,7 +16,8 @@ type Deployment struct {
 	Name       string
 	Settlement Settlement
 	Railgun    Railgun
-	Warnings   []string // what is accepted but may not be meant, in words
+	Explorers  map[ID]string // by network: where people look a transaction up, if stated
+	Warnings   []string      // what is accepted but may not be meant, in words
 
 	targets    map[sourceKey]Address
 	registries map[ID]Address
@@ -94,6 +95,7 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add(!maps.Equal(d.contracts, before.contracts) && len(changes) == 0, "the retired routers")
 	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
 	add(d.Railgun != before.Railgun, "RAILGUN's rates")
+	add(!maps.Equal(d.Explorers, before.Explorers), "the explorers")
 	add(d.tracked != before.tracked, "the tracking")
 	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
 	return changes

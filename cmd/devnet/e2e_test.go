@@ -41,6 +41,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("followed", w.followed)
 	t.Run("page", w.page)
 	t.Run("snippets", w.snippets)
+	t.Run("snippets of the page", w.pageSnippets)
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 

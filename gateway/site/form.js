@@ -69,7 +69,7 @@ function showRecipientHint() {
   const hint = $('recipient-hint');
   hint.replaceChildren(isPrivate(to.chain) ? 'A private address, 0zk…' : `An address on ${chainName(to.chain)}, 0x…`);
   if (linked) {
-    hint.append(' The link that you opened filled it in: make sure that it is whom you mean to pay. ',
+    hint.append(' The link filled this in: make sure it is yours. ',
       button('It is', () => { linked = false; showRecipientHint(); $('recipient').focus(); }, { class: 'second small', 'aria-label': 'It is: this recipient is whom I mean to pay' }));
   } else if (account && !isPrivate(to.chain) && $('recipient').value.trim() !== account.address) {
     hint.append(' ', button('Use my address', () => {

@@ -132,7 +132,7 @@ const (
 
 // walletFirst: the account, its balance and the dry run before anything is sent.
 func walletFirst(t *testing.T, w *world) {
-	const rich = "0x00000000000000000000000000000000000A11ce" // the gateway of the tests knows its balance
+	const rich = "0x00000000000000000000000000000000000a11ce" // the gateway of the tests knows its balance
 	usdc := form("USDC@1", "USDC@369", "100", alice, "")
 	w.open(t, "")
 	got := run[map[string]string](t, w, walletJS+alterJS+`

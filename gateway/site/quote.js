@@ -79,7 +79,7 @@ async function getQuote(again = false) {
 }
 
 async function askFor(request) {
-  const asked = { ...request, ...(account && { from: account.address, simulate: simulates }) };
+  const asked = { ...request, ...(account && { from: account.address.toLowerCase(), simulate: simulates }) };
   try {
     return await client.quote(asked);
   } catch (error) {

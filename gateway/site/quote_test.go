@@ -438,7 +438,7 @@ func addressBar(t *testing.T, w *world) {
 			t.Errorf("%s: got %q from the address bar, want %q", name, got[name], want)
 		}
 	}
-	wantWords(t, "the hint", got["hint"], "The link that you opened filled it in")
+	wantWords(t, "the hint", got["hint"], "The link filled this in: make sure it is yours")
 	if got["stored"] != "0" {
 		t.Error("something is stored in the browser")
 	}
@@ -458,7 +458,7 @@ func addressBar(t *testing.T, w *world) {
 	} {
 		w.open(t, link)
 		told := run[[]bool](t, w, `
-			const marked = () => $('recipient-hint').textContent.includes('The link that you opened filled it in');
+			const marked = () => $('recipient-hint').textContent.includes('The link filled this in: make sure it is yours');
 			const before = marked();
 			type('amount', '101'); pick('to', 'USDC@69696969'); pick('to', 'USDC@369');
 			await quote();

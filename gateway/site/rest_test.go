@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/quotegate/quotegate/gateway/site"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/npm"
 )
 
@@ -203,7 +205,59 @@ func looks(t *testing.T, w *world) {
 	keyboard(t, w)
 	printed(t, w)
 	motion(t, w)
+	withoutScripts(t, w)
+	explorers(t, w)
 	pictures(t, w)
+}
+
+// withoutScripts: an explanation in place of the form.
+func withoutScripts(t *testing.T, w *world) {
+	disable := func(value bool) {
+		if err := chromedp.Do(w.page.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: value})
+			return err
+		})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disable(true)
+	defer disable(false)
+	w.open(t, "")
+	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + document.getElementById('form').checkVisibility()"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWords(t, "without scripts", got, "needs JavaScript", "/v3/openapi.yaml", "false")
+}
+
+// explorers are linked where the deployment states them.
+func explorers(t *testing.T, w *world) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ParseDeployment([]byte(strings.Replace(string(reference), `"registries"`, `"explorers": {"1": "https://explorer.example"}, "registries"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := site.Page(d, []string{"v3"})
+	w.open(t, "")
+	w.answer("/", func(rw http.ResponseWriter, r *http.Request) {
+		if err := page(rw, r); err != nil {
+			t.Error(err)
+		}
+	})
+	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
+	w.reload(t)
+	links := run[[]string](t, w, `
+		const links = () => [...document.querySelectorAll('#rest a')].map((link) => link.href);
+		$('tx').value = '0x' + 'a'.repeat(64); type('tx-chain', '1'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		const there = links();
+		type('tx-chain', '8453'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		return [...there, ...links()];`)
+	if want := "https://explorer.example/tx/0x" + strings.Repeat("a", 64); len(links) != 1 || links[0] != want {
+		t.Errorf("got links %q, want %s and none where no explorer is stated", links, want)
+	}
 }
 
 const axeJS = `

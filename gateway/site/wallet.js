@@ -68,7 +68,7 @@ async function readBalance() {
   if (!pair || balance?.key === from.key && balance.address === account.address) return;
   const { address } = account;
   try {
-    const { quote } = await (await loadClient()).quote({ srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min, recipient: address, from: address });
+    const { quote } = await (await loadClient()).quote({ srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min, recipient: address.toLowerCase(), from: address.toLowerCase() });
     noteBalance(from.key, address, quote);
   } catch { /* it stays unknown */ }
 }
@@ -83,7 +83,7 @@ function showBalance() {
   const place = $('balance');
   if (!account || balance?.key !== from.key) return place.replaceChildren();
   const most = balance.amount < BigInt(from.max) ? balance.amount : BigInt(from.max);
-  return place.replaceChildren('You have ', money(balance.amount, from), ' ', most >= BigInt(from.min) ? button('Max', () => {
+  return place.replaceChildren('You have ', el('span', {}, money(balance.amount, from)), ' ', most >= BigInt(from.min) ? button('Max', () => {
     $('amount').value = showAmount(most, from.decimals);
     changed('amount');
     $('amount').focus();

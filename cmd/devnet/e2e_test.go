@@ -42,6 +42,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("altered", w.altered)
 	t.Run("page", w.page)
 	t.Run("snippets", w.snippets)
+	t.Run("snippets of the page", w.pageSnippets)
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 

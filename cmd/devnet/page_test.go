@@ -17,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/testdata/npm"
 )
 
 // page swaps on the devnet as a visitor does: by clicks on the gateway's page, with the test wallet.
@@ -34,7 +35,7 @@ func (w *world) page(t *testing.T) {
 		from, to string
 		dst      chain.ID
 		arrives  string
-		followed bool // until the page says that it has arrived, which takes the page a block
+		followed bool // until the page says that it has arrived for good
 	}{
 		{"USDC@1", "USDC@369", 369, "99700000", true},
 		{"USDT@1", "USDC@369", 369, "99700000", false},
@@ -51,9 +52,9 @@ func (w *world) page(t *testing.T) {
 			if strings.HasPrefix(swap.from, "ETH") {
 				amount = "0.1"
 			}
-			until := "Transaction 0x"
+			until := "tx=0x"
 			if swap.followed {
-				until = "arrived"
+				until = "Settled, and final."
 			}
 			hash := clickThrough(t, tab, proxy.address, swap.from, swap.to, amount, recipient, until)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -80,6 +81,29 @@ func (w *world) page(t *testing.T) {
 	}
 }
 
+// pageSnippets runs what the page shows for code, as it is printed there.
+func (w *world) pageSnippets(t *testing.T) {
+	folder := npm.Consumer(t)
+	proxy, told := w.servePage(t)
+	for _, query := range []string{
+		"?from=USDC@1&to=USDC@369&amount=100&recipient=" + w.newRecipient().Hex(),
+		"?from=ETH@4663&to=WETH@369&amount=0.5&recipient=" + w.newRecipient().Hex(),
+	} {
+		tab := browser.Open(t, proxy.address+"/"+query)
+		for _, name := range []string{"client", "viem"} {
+			source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf("document.getElementById('snippet-%s').textContent", name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(query, "?from=USDC@1") && name == "client" {
+				continue // the same, but for the names
+			}
+			t.Run(name+" "+query[6:12], func(t *testing.T) { runSnippet(t, folder, source, w.gateway.URL, proxy, told) })
+		}
+		tab.Close()
+	}
+}
+
 // clickThrough fills in the form, asks, sends, waits until the page says something, and gives the hash of the swap.
 func clickThrough(t *testing.T, tab *browser.Page, address, from, to, amount, recipient, until string) common.Hash {
 	t.Helper()
@@ -92,11 +116,14 @@ func clickThrough(t *testing.T, tab *browser.Page, address, from, to, amount, re
 			t.Fatalf("%v; the page says:\n%s", err, said)
 		}
 	}
-	choose := func(id, value string) {
+	choose := func(side, key string) {
 		t.Helper()
-		script := fmt.Sprintf("document.getElementById(%q).value = %q; document.getElementById(%q).dispatchEvent(new Event('change', { bubbles: true })); 1", id, value, id)
-		if _, err := chromedp.Run(ctx, chromedp.Evaluate[int](script)); err != nil {
-			t.Fatal(err)
+		token, id, _ := strings.Cut(key, "@")
+		for _, choice := range [][2]string{{side + "-chain", id}, {side + "-token", token}} {
+			script := fmt.Sprintf("{ const select = document.getElementById(%q); select.value = %q; for (const name of ['input', 'change']) select.dispatchEvent(new Event(name, { bubbles: true })); } 1", choice[0], choice[1])
+			if _, err := chromedp.Run(ctx, chromedp.Evaluate[int](script)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	do(chromedp.Navigate(address + "/"))
@@ -104,22 +131,22 @@ func clickThrough(t *testing.T, tab *browser.Page, address, from, to, amount, re
 	choose("to", to)
 	do(chromedp.SendKeys(chromedp.CSS("#amount"), amount), chromedp.SendKeys(chromedp.CSS("#recipient"), recipient), chromedp.Click(chromedp.CSS("#ask")), chromedp.WaitVisible(chromedp.CSS("#send-button")))
 	if strings.HasPrefix(recipient, "0zk") {
-		do(chromedp.Click(chromedp.CSS("#consent-0")))
+		do(chromedp.Click(chromedp.CSS("#consent")))
 	}
 	do(chromedp.Click(chromedp.CSS("#send-button")))
-	note, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(`(async () => {
+	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(`(async () => {
 		for (;;) {
-			const [alert, note] = [document.querySelector('[role=alert]').innerText, document.getElementById('status-note')?.innerText ?? ''];
+			const [alert, card] = [document.querySelector('[role=alert]').innerText, document.getElementById('card').innerText];
 			if (alert) return 'ALERT ' + alert;
-			if (note.includes(%q)) return note;
+			if ((card + location.search).includes(%q)) return location.search;
 			await new Promise((done) => setTimeout(done, 50));
 		}
 	})()`, until), chromedp.EvalAwaitPromise))
-	if err != nil || strings.HasPrefix(note, "ALERT") {
-		t.Fatalf("%v, and the page says: %s", err, note)
+	if err != nil || strings.HasPrefix(said, "ALERT") {
+		t.Fatalf("%v, and the page says: %s", err, said)
 	}
-	_, rest, _ := strings.Cut(note, "Transaction ")
-	return common.HexToHash(rest[:66])
+	_, hash, _ := strings.Cut(said, "tx=")
+	return common.HexToHash(hash)
 }
 
 // TestPageProxy: other origins cannot use the wallet, and it signs for nobody but the user.

@@ -1,35 +1,37 @@
-// The request of the form, for a program.
+// The request of the form, for a program. Every snippet names the chain and checks that the wallet is on it.
+const VIEM = { 1: 'mainnet', 56: 'bsc', 369: 'pulsechain', 8453: 'base' }; // others are defined by their number
 function showSnippets() {
-  let request;
-  try {
-    request = readForm();
-  } catch {
-    const [source, target] = [byKey.get($('from').value), byKey.get($('to').value)];
-    request = { srcToken: source.symbol, dstToken: target.symbol, amount: source.min, srcChain: String(source.chain), dstChain: String(target.chain), recipient: isPrivate(target) ? '0zk…' : '0x…' };
-  }
-  const url = `${location.origin}/v3/swap/quote?${new URLSearchParams({ ...request, include: 'details' })}`.replaceAll('%E2%80%A6', '…');
-  const quoted = url.replaceAll("'", '%27');
-  const known = Object.entries(request).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
+  const { request, errors } = readForm();
+  if (errors.length) Object.assign(request, { amount: source().min, recipient: isPrivate(target().chain) ? '0zk…' : '0x…' });
+  const chain = networkOf(request.srcChain);
+  const url = `${location.origin}/v3/swap/quote?${new URLSearchParams({ ...request, include: 'details' })}`.replaceAll('%E2%80%A6', '…').replaceAll("'", '%27');
+  const asked = Object.entries(request).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
+  const start = ["import { createClient } from '@quotegate/client'"];
+  const ask = [`const client = createClient({ gateway: '${location.origin}' }) // add pinned: a listing that you have reviewed`];
+  const named = VIEM[chain] ? [`import { ${VIEM[chain]} as chain } from 'viem/chains'`] : [];
   const snippets = {
-    curl: [`curl '${quoted}'`],
-    fetch: ["import { verify } from './verify.mjs' // your reviewed copy of /v3/verify.js", 'const request = {', ...known, '}',
-      `const gateway = '${location.origin}'`,
-      "const quote = await (await fetch(`${gateway}/v3/swap/quote?${new URLSearchParams({ ...request, include: 'details' })}`)).json()",
-      'const { data: routers, settlement } = await (await fetch(`${gateway}/v3/app/routers`)).json() // or those you have reviewed',
-      'const { ok, problems } = verify(request, quote, { routers, settlement, now: Date.now() })',
-      "if (!ok) throw new Error(problems.join(' '))"],
-    viem: ['// after the check above, with a wallet client and a public client of viem on the source chain',
-      'for (const { to, data, value } of quote.details.sendCalls.calls) {',
-      '  const hash = await wallet.sendTransaction({ to, data, value: BigInt(value) })',
-      '  await client.waitForTransactionReceipt({ hash })', '}'],
+    curl: [`curl '${url}'`],
+    client: [...start, ...ask, 'const { quote, calls, unchecked } = await client.quote({ // throws if the answer is not what was asked for', ...asked, '})',
+      "console.log(quote.details.arrival.amount, 'arrive. To sign:', calls, 'What nobody can check:', unchecked)"],
+    viem: isPrivate(source().chain) ? ['// Taking money out of a private balance: give `wrap` of the answer to a RAILGUN wallet.'] : [...start,
+      `import { createPublicClient, createWalletClient, custom${VIEM[chain] ? '' : ', defineChain'} } from 'viem'`, ...named, "import 'viem/window'",
+      ...(VIEM[chain] ? [] : [`const chain = defineChain({ id: ${chain}, name: '${chainName(chain)}', nativeCurrency: { name: 'Coin', symbol: 'COIN', decimals: 18 }, rpcUrls: { default: { http: [] } } })`]),
+      "if (!window.ethereum) throw new Error('There is no wallet in this browser')", 'const transport = custom(window.ethereum)',
+      'const wallet = createWalletClient({ chain, transport })', 'const node = createPublicClient({ chain, transport })',
+      'const [account] = await wallet.requestAddresses()', "if (!account) throw new Error('The wallet gave no account')",
+      'if (await wallet.getChainId() !== chain.id) await wallet.switchChain({ id: chain.id })', ...ask, 'const { calls } = await client.quote({', ...asked, '  from: account,', '})',
+      'for (const [i, { chainId, to, data, value }] of calls.entries()) {', '  if (Number(chainId) !== chain.id) throw new Error(`These calls are for chain ${chainId}`)',
+      '  const txHash = await wallet.sendTransaction({ account, chain, to, data, value: BigInt(value) }) // refused on another chain',
+      '  const { status } = await node.waitForTransactionReceipt({ hash: txHash })', '  if (status !== \'success\') throw new Error(`${txHash} failed`)', '  if (i < calls.length - 1) continue',
+      "  for await (const { state, settlement } of client.follow({ srcChain: chain.id, txHash })) console.log(state, settlement?.amount ?? '')", '}'],
   };
   $('snippets').replaceChildren(...Object.entries(snippets).map(([name, lines]) => el('div', { class: 'snippet' },
-    el('div', {}, el('b', {}, name), copyButton(name, () => lines.join('\n'))), el('pre', { tabindex: 0, 'aria-label': `${name} example` }, lines.join('\n')))));
+    el('div', {}, el('b', {}, name), copyButton(name, () => lines.join('\n'))), el('pre', { tabindex: 0, id: `snippet-${name}`, 'aria-label': `${name} example` }, lines.join('\n')))));
 }
 
 function showLinks() {
   const link = (path, words = path) => el('a', { href: path }, words);
   $('contracts').replaceChildren('Contract files: ', ...listing.versions.flatMap((name) => [link(`/${name}/openapi.yaml`), ' ']),
-    '· Checks to copy: ', link('/v3/verify.js'), ' · Lists: ', link('/v3/app/pairs'), ' ', link('/v3/app/routers'), ' · ', link('#move', 'How to move from an older version'));
+    '· The client to copy: ', link('/v3/client/index.js'), ' ', link('/v3/client/verify.js'), ' ', link('/v3/client/index.d.ts'), ' · Lists: ', link('/v3/app/pairs'), ' ', link('/v3/app/routers'), ' · ', link('#move', 'How to move from an older version'));
   $('about').textContent = `Deployment “${listing.deployment}”. This page asks nobody but this gateway and your wallet, and stores nothing.`;
 }

@@ -20,14 +20,27 @@ const MOVED = {
     ['approval.spender', 'approval.spender', 'nothing']],
 };
 
+// Asks this gateway as another version's client does. It never throws.
+async function ask(path, headers = {}) {
+  try {
+    const res = await fetch(path, { headers, cache: 'no-cache', redirect: 'error', signal: AbortSignal.timeout(15_000) });
+    const raw = await res.text();
+    let body;
+    try {
+      body = raw.length < 500_000 ? JSON.parse(raw) : undefined;
+    } catch { /* body stays undefined */ }
+    return { status: res.status, ok: res.ok && typeof body === 'object' && body !== null, headers: res.headers, body };
+  } catch {
+    return { status: 0, ok: false, headers: new Headers() };
+  }
+}
+const titleOf = ({ status, body }) => (status === 0 ? 'The gateway does not answer.' : text(field(body, 'error'), 600) || `The gateway answered with status ${status} and nothing that this page can read.`);
+
 async function compareVersions() {
   calm();
   const place = $('moved');
   place.replaceChildren();
-  const refuse = (sentence) => {
-    $('old').setAttribute('aria-invalid', 'true');
-    complain(sentence, [`Paste a URL such as /v1/quote?srcToken=USDC&… or /v3legacy/swap/quote?….`], $('move-form'), $('old'));
-  };
+  const refuse = (sentence) => refuseFields([['old', `${sentence} Paste a URL such as /v1/quote?srcToken=USDC&… or /v3legacy/swap/quote?….`]]);
   let url;
   try {
     url = new URL($('old').value.trim(), location.origin);
@@ -41,14 +54,14 @@ async function compareVersions() {
   const [was, is] = await Promise.all([
     ask(`${url.pathname}?${query}`, version === 'v3legacy' ? { 'API-Revision': 'legacy' } : {}), ask(next)]);
   const gone = [was, is].find((answer) => answer.status === 0);
-  if (gone) return complain(...problemOf(gone), $('move-form'));
+  if (gone) return complain(titleOf(gone), [], $('move-form'));
   const titles = { v1: 'v1', v3legacy: 'the earlier v3' };
   place.replaceChildren(
     url.origin === location.origin ? '' : el('p', { class: 'hint' }, 'Only the path and the query were used: this page asks no other host.'),
     el('h3', {}, 'What to do'), advice(version, url.searchParams, was, is),
-    el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'New URL'), copyButton('the new URL', () => location.origin + next)), el('pre', {}, text(next, 4000))),
+    is.ok && el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'New URL'), copyButton('the new URL', () => location.origin + next)), el('pre', { tabindex: 0, 'aria-label': 'The new URL' }, text(next, 4000))) || '',
     el('div', { class: 'pair' }, ...[[`Answer of ${titles[version]}`, was], ['Answer of v3', is]].map(([title, answer]) =>
-      el('div', {}, el('h3', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0 }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
+      el('div', {}, el('h3', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0, 'aria-label': title }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
     was.ok && is.ok ? movedTable(version, was.body, is.body) : '',
   );
   place.focus();
@@ -56,12 +69,12 @@ async function compareVersions() {
 
 function advice(version, query, was, is) {
   const items = [];
-  if (!is.ok) items.push(el('b', {}, `v3 refuses this request: ${problemOf(is)[0]}`));
+  if (!is.ok) items.push(el('b', {}, `v3 refuses this request: ${titleOf(is)}`));
   if (!query.get('recipient')) items.push('Always send recipient: v3 demands one that is not zero.');
   if (query.get('integratorId')) items.push('v3 does not ignore integratorId: it verifies the partner and adds its fee. Leave it out if you do not want that.');
   if (was.ok && is.ok) items.push(was.body.destAmount === is.body.destAmount ? 'The same amount arrives in both versions.' : el('b', {}, 'Another amount arrives in v3: look at its fees.'));
   if (version === 'v3legacy') items.push('Leave out the header API-Revision: legacy.');
-  items.push('Change the URL, and read the fields from their new places below.');
+  items.push(is.ok ? 'Change the URL, and read the fields from their new places below.' : 'Correct the request, then paste it again to see the new URL.');
   return list(items);
 }
 

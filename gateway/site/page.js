@@ -2,75 +2,93 @@
 // anything: it is shown as text, cut to a length, and never as markup.
 const $ = (id) => document.getElementById(id);
 const listing = JSON.parse($('listing').textContent);
+const TITLE = document.title;
 const text = (value, most = 400) => (typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '').slice(0, most);
 const field = (value, path) => path.split('.').reduce((inner, key) =>
   (typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key) ? inner[key] : undefined), value);
-const chainName = (id) => listing.chains[id] ?? `chain ${id}`;
-const networkOf = (id) => Number(listing.networks[id] ?? id);
+const networkOf = (id) => Number(field(listing.networks, String(id)) ?? id);
+const isPrivate = (id) => Object.hasOwn(listing.networks, String(id));
+const chainName = (id) => (isPrivate(id) ? `RAILGUN (${listing.chains[networkOf(id)]})` : field(listing.chains, String(id)) ?? `chain ${text(id, 30)}`);
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+const isHash = (value) => /^0x[0-9a-f]{64}$/i.test(text(value));
+const isAddress = (value) => /^0x[0-9a-f]{40}$/i.test(text(value));
 
 function el(name, attributes, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (key === 'click') element.addEventListener('click', value);
-    else if (value !== false) element.setAttribute(key, value === true ? '' : value);
+    else if (value !== false && value !== undefined) element.setAttribute(key, value === true ? '' : value);
   }
-  element.append(...children.flat(9).filter((child) => child !== undefined && child !== false));
+  element.append(...children.flat(9).filter((child) => child !== undefined && child !== false && child !== ''));
   return element;
 }
+const button = (words, click, more = {}) => el('button', { type: 'button', class: 'second', click, ...more }, words);
 const mono = (value, most) => el('span', { class: 'mono' }, text(value, most));
 const list = (items) => el('ul', {}, items.map((item) => el('li', {}, item)));
 const facts = (rows, kind = '') => el('dl', { class: kind }, rows.filter(Boolean).map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
+const fold = (title, ...inside) => el('details', {}, el('summary', {}, title), ...inside);
 
 // There is one alert. It moves to the part of the page that it is about.
-function complain(title, sentences = [], place = $('result'), focus = $('alert')) {
+function complain(title, sentences = [], place = $('result')) {
   const alert = $('alert');
-  if (alert.parentNode !== place) place.prepend(alert);
+  place.prepend(alert);
+  alert.className = 'alarm';
   alert.replaceChildren(el('p', {}, el('strong', {}, title)),
     ...(sentences.length > 1 ? [list(sentences)] : sentences.map((sentence) => el('p', {}, sentence))));
-  focus.focus();
 }
 function calm() {
+  $('result').prepend($('alert'));
+  $('alert').className = '';
   $('alert').replaceChildren();
-  for (const input of document.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid');
-}
-
-// Asks this gateway and nobody else. It never throws.
-async function ask(path, headers = {}) {
-  try {
-    const res = await fetch(path, { headers, cache: 'no-cache', redirect: 'error', signal: AbortSignal.timeout(15_000) });
-    const raw = await res.text();
-    let body;
-    try {
-      body = raw.length < 500_000 ? JSON.parse(raw) : undefined;
-    } catch { /* body stays undefined */ }
-    return { status: res.status, ok: res.ok && typeof body === 'object' && body !== null, headers: res.headers, body };
-  } catch {
-    return { status: 0, ok: false, headers: new Headers() };
+  for (const input of document.querySelectorAll('[aria-invalid]')) {
+    input.removeAttribute('aria-invalid');
+    $(input.getAttribute('aria-errormessage')).replaceChildren();
   }
 }
+// Errors stand at their fields, all at once. The alert has them for those who do not see where they stand.
+function refuseFields(errors) {
+  calm();
+  for (const [id, sentence] of errors) {
+    const input = $(id);
+    input.setAttribute('aria-invalid', 'true');
+    $(input.getAttribute('aria-errormessage')).textContent = sentence;
+    const folded = input.closest('details');
+    if (folded) folded.open = true;
+  }
+  $('alert').className = 'unseen';
+  $('alert').textContent = errors.map(([, sentence]) => sentence).join(' ');
+  $(errors[0][0]).focus();
+}
+const say = (words) => { $('said').textContent = words; };
 
-// Says what is wrong with an answer that is not ok: a title, and sentences.
-function problemOf({ status, body, headers }) {
-  if (status === 0) return ['The gateway does not answer.', ['Check your connection, or try again in a while. Nothing was sent.']];
-  const wait = text(headers.get('retry-after'), 10);
+// Says what an error of the client means: a title, and sentences.
+function problemOf(error) {
   const sentences = [];
-  if (wait) sentences.push(`Try again in ${wait} seconds.`);
-  const code = text(field(body, 'code'), 60);
-  const id = text(field(body, 'requestId'), 100) || text(headers.get('x-request-id'), 100);
-  if (code || id) sentences.push(`Code ${code || 'unknown'}, request ID ${id || 'unknown'}.`);
-  return [text(field(body, 'error'), 600) || `The gateway answered with status ${status} and nothing that this page can read.`, sentences];
+  if (error.retryAfter) sentences.push(`Try again in ${error.retryAfter} seconds.`);
+  if (error.code === 'UNREACHABLE') sentences.push('Check your connection, or try again in a while. Nothing was sent.');
+  else if (error.code !== 'UNREADABLE' || error.requestId) sentences.push(`Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`);
+  return [`${text(error.message, 600).replace(/\.$/, '')}.`, sentences];
 }
 
 function copyButton(what, value) {
-  const button = el('button', { type: 'button', class: 'second small', 'aria-label': `Copy ${what}`, click: async () => {
+  const copy = button('Copy', async () => {
     try {
       await navigator.clipboard.writeText(value());
-      button.textContent = 'Copied';
+      copy.textContent = 'Copied';
+      say(`Copied ${what}`);
     } catch {
-      button.textContent = 'Select and copy it yourself';
+      copy.textContent = 'Select and copy it yourself';
+      say('This browser does not copy: select it and copy it yourself');
     }
-    setTimeout(() => { button.textContent = 'Copy'; }, 2000);
-  } }, 'Copy');
-  return button;
+    setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
+  }, { class: 'second small', 'aria-label': `Copy ${what}` });
+  return copy;
+}
+// An address or a hash: short, with all of it in reach.
+function short(value, what, chain, kind = 'address') {
+  const whole = text(value, 200);
+  const base = listing.explorers?.[chain];
+  const words = el('span', { class: 'mono', title: whole }, whole.length > 24 ? `${whole.slice(0, whole.startsWith('0zk') ? 10 : 6)}…${whole.slice(-4)}` : whole);
+  return el('span', { class: 'short' }, base && (isHash(whole) || isAddress(whole)) ? el('a', { href: `${base}/${kind}/${whole}`, rel: 'noreferrer' }, words) : words,
+    el('span', { class: 'paper mono' }, whole), ' ', copyButton(what, () => whole));
 }

@@ -1,136 +1,210 @@
-// The form, its place in the address bar, and the question to the gateway.
-const tokens = listing.tokens.map(([chain, symbol, decimals, min, max]) => ({ chain, symbol, decimals, min, max, key: `${symbol}@${chain}`, label: `${symbol} on ${chainName(chain)}` }));
-const byKey = new Map(tokens.map((token) => [token.key, token]));
-const pairs = listing.pairs.map(([from, to, fee, seconds]) => ({ from: tokens[from].key, to: tokens[to].key, fee, seconds }));
-const FIELDS = ['from', 'to', 'amount', 'recipient', 'integrator'];
-const PARAMS = { srcToken: 'from', srcChain: 'from', dstToken: 'to', dstChain: 'to', amount: 'amount', recipient: 'recipient', recipientType: 'recipient', integratorId: 'integrator' };
-let shown; // the swap that is on the page
+// Asking for a quote, and the card that shows it.
+const CHECKS = {
+  limits: 'The amount is within the limits.',
+  contract: 'The transaction goes to the contract of this token on this chain.',
+  route: 'The route is the one for this pair.',
+  tokens: 'Both tokens are the ones you chose.',
+  fees: 'The fees are as published, to the unit.',
+  amounts: 'What arrives is the amount less these fees.',
+  calldata: 'The bytes to sign say what you asked for, and nothing else.',
+  value: 'The coins sent along are right.',
+  approval: 'The approval is for this contract and this amount only.',
+  sendCalls: 'The batch holds these transactions and no others.',
+  details: 'The details agree with the bytes.',
+};
+const ROUTES = { DIRECT: 'DIRECT: you pay a pool of the service.', CCTP_INBOUND: 'CCTP_INBOUND: the issuer of USDC burns it here and mints it there.' };
+let phase = 'form'; // then: asking, quote or refused, signing, under way, done
+let shown; // the quote on the card
 let turn = 0;
-let skew = 0; // of this computer's clock, in milliseconds
-const now = () => Date.now() + skew;
+let ticking;
+let simulates = true; // whether the gateway can
 
-function fill(select, keys, wanted) {
-  const groups = Map.groupBy(keys, (key) => byKey.get(key).symbol);
-  select.replaceChildren(...[...groups].map(([symbol, group]) => el('optgroup', { label: symbol }, group.map((key) => el('option', { value: key }, byKey.get(key).label)))));
-  select.value = keys.includes(wanted) ? wanted : keys[0];
+function setPhase(next) {
+  phase = next;
+  clearInterval(ticking);
+  $('card').className = ['form', 'asking'].includes(next) ? '' : 'card';
+  $('intro').hidden = next !== 'form';
+  if (!['under way', 'done'].includes(next)) document.title = TITLE;
 }
-const fillTo = (wanted) => fill($('to'), pairs.filter((pair) => pair.from === $('from').value).map((pair) => pair.to), wanted);
-
-function showHints(linked = false) {
-  const source = byKey.get($('from').value);
-  const target = byKey.get($('to').value);
-  const { fee, seconds } = pairs.find((pair) => pair.from === source.key && pair.to === target.key);
-  $('symbol').textContent = source.symbol;
-  $('limits').textContent = `From ${showAmount(source.min, source.decimals)} to ${showAmount(source.max, source.decimals)} ${source.symbol} in one transaction. Fee ${fee} %${seconds ? `, takes ${duration(seconds)}` : ''}.`;
-  const kind = isPrivate(target) ? 'A private address, 0zk…' : `An address on ${chainName(target.chain)}, 0x…`;
-  $('recipient-hint').textContent = linked ? `${kind} The link that you opened filled it in: make sure that it is whom you mean to pay.` : kind;
-  showSnippets();
+function clearCard() {
+  for (const id of ['answer', 'send', 'rest']) $(id).replaceChildren();
 }
-const isPrivate = (token) => token.chain in listing.networks;
-
-// Reads the form, or throws a field and a sentence.
-function readForm() {
-  const value = (id) => $(id).value.trim();
-  const [source, target] = [byKey.get(value('from')), byKey.get(value('to'))];
-  let amount;
-  try {
-    amount = parseAmount(value('amount'), source);
-  } catch (sentence) {
-    throw ['amount', sentence];
-  }
-  const recipient = value('recipient');
-  if (isPrivate(target) !== /^0zk/i.test(recipient) || !/^(0x[0-9a-f]{40}|0zk1[0-9a-z]{60,150})$/i.test(recipient)) {
-    throw ['recipient', isPrivate(target) ? 'The recipient of shielded money is a private address that begins with 0zk.' : `The recipient is an address on ${chainName(target.chain)}: 0x and 40 hexadecimal digits.`];
-  }
-  const request = { srcToken: source.symbol, dstToken: target.symbol, amount: String(amount), srcChain: String(source.chain), dstChain: String(target.chain), recipient };
-  if (value('integrator')) request.integratorId = value('integrator');
-  return request;
-}
-
-function remember() {
-  const query = new URLSearchParams(FIELDS.filter((id) => $(id).value.trim()).map((id) => [id, $(id).value.trim()]));
-  history.replaceState(null, '', `?${query}${location.hash}`);
-}
-function recall() {
-  const query = new URLSearchParams(location.search);
-  const read = (id) => text(query.get(id), 200);
-  fill($('from'), [...new Set(pairs.map((pair) => pair.from))], byKey.has(read('from')) ? read('from') : 'USDC@1');
-  fillTo(read('to') || 'USDC@369');
-  for (const id of ['amount', 'recipient', 'integrator']) $(id).value = read(id);
-  if (read('integrator')) $('more').open = true;
-  showHints(read('recipient') !== '');
-  return Boolean(read('amount') && read('recipient'));
-}
-
-function refuseField(id, sentence, more = []) {
-  if (id === 'integrator') $('more').open = true;
-  $(id).setAttribute('aria-invalid', 'true');
-  complain(sentence, more, $('result'), $(id));
-}
-
-// A quote on the page belongs to what the form says. One that was sent stays, so that it can be followed.
 function dropAnswer() {
-  if (!shown || $('send').dataset.busy || $('status-note')) return;
+  if (!['quote', 'asking', 'refused'].includes(phase)) return;
   turn++;
   shown = undefined;
   calm();
-  $('answer').classList.remove('card');
-  $('answer').replaceChildren();
+  clearCard();
+  setPhase('form');
 }
 
-async function getQuote() {
+async function getQuote(again = false) {
+  if (phase === 'signing') return complain('Your wallet is still asking you to sign.', ['Sign or refuse there first.'], $('send-alert'));
+  if (phase === 'under way') return complain('A swap is under way.', ['Press New swap there first, if you mean to send another one.']);
   calm();
-  if ($('send')?.dataset.busy) return complain('Your wallet is still asking you to sign.', ['Sign or refuse there first.']);
   const mine = ++turn;
   shown = undefined;
-  clearInterval(ticking);
-  const answer = $('answer');
-  answer.classList.remove('card');
-  answer.replaceChildren();
-  let request;
-  try {
-    request = readForm();
-  } catch ([id, sentence]) {
-    refuseField(id, sentence);
+  const { request, errors } = readForm();
+  if (errors.length) {
+    clearCard();
+    setPhase('form');
+    refuseFields(errors);
     return;
   }
   remember();
-  answer.replaceChildren(el('p', { class: 'hint' }, 'Asking the gateway…'));
-  const [got, known, loaded] = await Promise.all([
-    ask(`/v3/swap/quote?${new URLSearchParams({ ...request, include: 'details' })}`), knownContracts(), loadVerifier().catch(() => undefined)]);
-  if (mine !== turn) return;
-  answer.replaceChildren();
-  const failed = got.ok ? known.failed : got;
-  if (failed) {
-    const [title, sentences] = problemOf(failed);
-    const id = failed.status === 400 && field(PARAMS, text(field(failed.body, 'param')));
-    if (id) refuseField(id, title, sentences);
-    else complain(title, sentences);
-  } else if (!loaded) {
-    complain('The checks could not be loaded, so this quote cannot be trusted.', ['Reload the page and try again.']);
-  } else {
-    const date = Date.parse(got.headers.get('date')) - Date.now();
-    skew = Math.abs(date) > 5000 ? date : 0;
-    judge({ request, quote: got.body, known, warning: got.headers.get('quote-warning') });
-  }
-}
-
-function judge(swap) {
-  swap.report = verifier.verify(swap.request, swap.quote, { ...swap.known, now: now() });
-  if (typeof field(swap.quote, 'details') !== 'object') swap.report.problems.push('details is left out, but was asked for.');
-  if (swap.report.problems.length) {
-    showRefused(swap);
-    complain('This answer is not what you asked for. Nothing of it can be sent.', swap.report.problems);
+  clearCard();
+  setPhase('asking');
+  $('answer').append(el('p', { class: 'hint' }, 'Asking the gateway…'));
+  let swap;
+  try {
+    await loadClient();
+    swap = await askFor(request);
+  } catch (error) {
+    if (mine === turn) showFailure(error, again, mine);
     return;
   }
+  if (mine !== turn) return;
   shown = swap;
   try {
-    showAnswer(swap);
+    setPhase('quote');
+    showQuote(swap);
   } catch {
     shown = undefined;
-    $('answer').replaceChildren();
+    clearCard();
+    setPhase('form');
     complain('This answer cannot be shown, so it cannot be sent.');
     return;
   }
   $('answer').focus({ preventScroll: matchMedia('(min-width: 58rem)').matches });
+}
+
+async function askFor(request) {
+  const asked = { ...request, ...(account && { from: account.address.toLowerCase(), simulate: simulates }) };
+  try {
+    return await client.quote(asked);
+  } catch (error) {
+    if (!asked.simulate || error.param !== 'include') throw error;
+    simulates = false;
+    return client.quote({ ...asked, simulate: false });
+  }
+}
+
+function showFailure(error, again, mine) {
+  clearCard();
+  setPhase('form');
+  if (!tool || !(error instanceof tool.QuoteError)) return complain('The checks could not be loaded, so no quote can be trusted.', ['Reload the page and try again.']);
+  if (error.code === 'UNVERIFIED') return showRefused(error);
+  const [title, sentences] = problemOf(error);
+  const id = error.status === 400 && field(FIELDS, text(error.param));
+  if (id) return refuseFields([[id, [title, ...sentences].join(' ')]]);
+  if (error.code === 'RATE_LIMITED' && error.retryAfter <= 120 && !again) return waitAndAsk(title, Math.ceil(error.retryAfter), mine);
+  complain(title, sentences);
+  $('alert').focus();
+}
+// Too many requests: counts down once, and goes on by itself.
+function waitAndAsk(title, seconds, mine) {
+  setPhase('asking');
+  const left = el('span', { 'aria-live': 'off' }, String(seconds));
+  $('answer').replaceChildren(el('p', { class: 'hint' }, `${title} The page asks again in `, left, ' seconds.'));
+  ticking = setInterval(() => {
+    left.textContent = String(--seconds);
+    if (seconds > 0) return;
+    clearInterval(ticking);
+    if (mine === turn) getQuote(true);
+  }, 1000);
+}
+
+function checkList(checked) {
+  return el('ul', { class: 'checks' }, Object.entries(CHECKS).map(([group, sentence]) => {
+    const passed = checked.includes(group);
+    return el('li', { class: passed ? 'yes' : 'no' }, el('span', { 'aria-hidden': 'true' }, passed ? '✓' : '✗'), el('div', {}, passed ? sentence : [el('b', {}, 'Not so: '), sentence]));
+  }));
+}
+
+// Says in a sentence what a call does, from its bytes.
+function describe(call, { request, quote }) {
+  const { srcToken, destToken } = quote;
+  const decoded = tool.decode(call.data);
+  const given = decoded.arguments;
+  const paid = () => inWords(given.amount, srcToken);
+  const whom = (recipient, type) => (type === '2' ? 'whoever can open the encrypted note' : recipient === request.recipient.toLowerCase() ? request.recipient : recipient);
+  if ('spender' in given) {
+    if (given.amount === '0') return [decoded, `Set the allowance to zero first: ${srcToken.symbol} demands it before a new one.`];
+    return [decoded, `Allow ${given.spender === quote.to.toLowerCase() ? quote.to : given.spender} to take ${paid()} from you.`];
+  }
+  if (!decoded.hook) return [decoded, `Pay ${paid()} into the pool ${quote.to}, which pays ${destToken.symbol} on ${chainName(given.dstChainId)} to ${whom(given.recipient, given.recipientType)}.`];
+  return [decoded, `Burn ${paid()} at the issuer's contract ${quote.to}. It is minted for the receiver of the service, which pays ${destToken.symbol} on ${chainName(decoded.hook.dstChainId)} to ${whom(decoded.hook.recipient, decoded.hook.recipientType)}.`];
+}
+const callsOf = (swap) => (swap.unshield ? swap.wrap : swap.calls);
+function transactions(swap) {
+  return el('ol', {}, callsOf(swap).map((call) => {
+    const [decoded, sentence] = describe(call, swap);
+    const rows = [['chain', String(Number(call.chainId))], ['to', call.to], ['value', call.value], ['function', decoded.function],
+      ...Object.entries(decoded.arguments), ...Object.entries(decoded.hook ?? {}).map(([name, value]) => [`hook ${name}`, value])];
+    return el('li', {}, sentence, fold('Every byte, decoded', facts(rows.map(([name, value]) => [name, mono(value, 1200)]), 'small')));
+  }));
+}
+
+function feeRows({ request, quote }) {
+  const { fee, details, destToken, srcToken } = quote;
+  const share = (part) => [money(part.amount, destToken), ` (${part.percentage} %)`];
+  const [railgun] = Array.isArray(details.arrival.deductions) ? details.arrival.deductions : [];
+  return [
+    ['Protocol fee', share(fee.protocol)],
+    request.integratorId && ['Integrator', [share(fee.integrator), ' for ', short(fee.integrator.address, 'the integrator')]],
+    railgun && ['RAILGUN', [share({ amount: railgun.amount, percentage: text(railgun.percentage) }), ', which RAILGUN takes from the ', money(quote.destAmount, destToken), ' that are paid out']],
+    details.arrival.unshieldAmount && ['Unshield', [money(details.arrival.unshieldAmount, srcToken), ', so that ', money(request.amount, srcToken), ' are left after RAILGUN’s own fee']],
+    details.issuerFee && ['Issuer’s fee', ['up to ', money(details.issuerFee.maxFee, srcToken), ', which the service pays']],
+  ];
+}
+
+// The dry run, in words: whether it would work, and what it costs.
+function dryRun({ quote }) {
+  const simulation = field(quote, 'details.simulation');
+  if (typeof simulation !== 'object' || simulation === null) return undefined;
+  const runs = Array.isArray(field(simulation, 'calls')) ? simulation.calls.slice(0, 9) : [];
+  const failed = runs.findIndex((run) => field(run, 'status') !== 'SUCCESS');
+  if (failed >= 0) return [false, `Transaction ${failed + 1} would fail: ${text(field(runs[failed], 'error'), 300) || 'the node does not say why'}.`];
+  if (field(simulation, 'event') === false) return [false, 'The contract would not do what you asked for.'];
+  const gas = runs.reduce((sum, run) => sum + (Number(field(run, 'gasUsed')) || 0), 0);
+  const needed = text(field(simulation, 'native.needed'), 78);
+  return [true, `Would succeed, with ${separate(String(gas))} gas${/^\d+$/.test(needed) ? `; at most ${inWords(needed, { decimals: 18, symbol: coinOf(quote.srcToken.chainId) })} for value and gas` : ''}.`];
+}
+const coinOf = (chain) => (pairs.some(({ from }) => from.chain === chain && from.symbol === 'ETH') ? 'ETH' : 'coins of this chain');
+
+function showQuote(swap) {
+  const { request, quote, checked, unchecked } = swap;
+  const { details, destToken, srcToken } = quote;
+  const takes = duration(details.arrival.seconds);
+  $('answer').replaceChildren(
+    el('p', { class: 'hint' }, `Arrives on ${chainName(request.dstChain)}`),
+    el('p', { class: 'big' }, money(details.arrival.amount, destToken)),
+    el('p', { class: 'good' }, el('span', { 'aria-hidden': 'true' }, '✓ '), `${checked.length} of ${Object.keys(CHECKS).length} checks passed, made in your browser against ${knownName()}`),
+  );
+  showSend();
+  const [works, run] = dryRun(swap) ?? [];
+  $('rest').replaceChildren(
+    facts([
+      ['For', short(request.recipient, 'the recipient', networkOf(request.dstChain))],
+      ['You send', [money(request.amount, srcToken), ` on ${chainName(request.srcChain)}`]],
+      ...feeRows(swap),
+      takes && ['Takes', takes],
+      run && ['Dry run', el('span', { class: works ? 'good' : 'wrong' }, run)],
+    ]),
+    fold(`What you sign, decoded: ${plural(callsOf(swap).length, 'transaction')}`, transactions(swap), el('p', { class: 'hint' }, `Route ${field(ROUTES, quote.route.type) ?? text(quote.route.type, 40)}`)),
+    fold('The checks', checkList(checked),
+      el('p', { class: 'hint' }, 'This page and its checks come from the gateway itself. They find mistakes and alterations. Against a gateway that lies, pin contracts that you have reviewed, and check with a copy of /v3/client of your own.')),
+    unchecked.length ? fold('What nobody can check from here', list(unchecked.map((sentence) => text(sentence)))) : '',
+  );
+}
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+function showRefused({ problems, checked }) {
+  setPhase('refused');
+  $('answer').append(el('p', {}, el('b', {}, 'Do not sign it anywhere.'), ' At least one check failed.'));
+  const folded = fold('The checks', el('p', { class: 'hint' }, `Worked out again in your browser, against ${knownName()}.`), checkList(checked));
+  folded.open = true;
+  $('rest').append(folded);
+  complain('This answer is not what you asked for. Nothing of it can be sent.', problems.slice(0, 50).map((problem) => text(problem, 600)));
+  $('alert').focus();
 }

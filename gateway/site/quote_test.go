@@ -7,11 +7,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/quotegate/quotegate/testdata/browser"
 )
 
-// TestPage uses the page as a visitor does, in one browser. The short form asks for one quote of each kind.
+// TestPage uses the page as a visitor does, in several tabs of one browser.
 func TestPage(t *testing.T) {
-	w := newWorld(t)
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it uses the page in a browser")
+	}
+	beside := browser.Open(t, "about:blank")
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *world)
@@ -23,17 +28,30 @@ func TestPage(t *testing.T) {
 		{"errors of the gateway", gatewayErrors},
 		{"hostile text", hostileText},
 		{"the address bar", addressBar},
+		{"choices", choices},
 		{"send", sends},
+		{"never twice", neverTwice},
+		{"the wallet first", walletFirst},
 		{"status", statuses},
+		{"the address of a swap", journeys},
 		{"older versions", olderVersions},
 		{"versions", versionLives},
 		{"code", snippets},
 		{"looks", looks},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, w) })
-		if testing.Short() {
-			return // make test-all has the rest
-		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, newWorld(t, beside))
+		})
+	}
+}
+
+// TestPageOpens is what the short form has of a browser: the page loads, asks and checks.
+func TestPageOpens(t *testing.T) {
+	w := newWorld(t, browser.Open(t, "about:blank"))
+	got := run[shown](t, w, "await quote($1);"+look, form("USDC@1", "USDC@369", "100", alice, ""))
+	if got.Alert != "" || !strings.Contains(got.Status, "99.7 USDC") || got.Checks != 11 {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -45,33 +63,29 @@ func everyKind(t *testing.T, w *world) {
 		words []string
 	}{
 		"into the hub": {form("USDC@1", "USDC@369", "100", alice, ""),
-			[]string{"99.7 USDC", "11 of 11 checks passed", "0.3 USDC (0.3 %)", "DIRECT", "for 60 more seconds|for 59 more seconds|for 58 more seconds", "Allow 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d to take 100 USDC", "Pay 100 USDC into the pool 0x2AD5", "on PulseChain to " + alice}},
+			[]string{"99.7 USDC", "11 of 11 checks passed", "0.3 USDC (0.3 %)", "DIRECT", "Valid for ", "Allow 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d to take 100 USDC", "Pay 100 USDC into the pool 0x2AD5", "on PulseChain to " + alice}},
 		"native":       {form("ETH@8453", "WETH@369", "0.5", alice, ""), []string{"0.4985 WETH", "You send\n0.5 ETH on Base"}},
 		"to native":    {form("WETH@369", "ETH@4663", "1", alice, ""), []string{"0.995 ETH", "Robinhood Chain"}},
 		"burn":         {form("USDC@59144", "USDC@369", "123.456789", alice, ""), []string{"CCTP_INBOUND", "Burn 123.456789 USDC at the issuer's contract", "up to 0.192", "which the service pays"}},
 		"to the burn":  {form("USDC@369", "USDC@10", "100", alice, ""), []string{"99.5 USDC", "DIRECT", "OP Mainnet"}},
-		"decimals":     {form("USDC@56", "USDC@369", "123.456789012345678901", alice, ""), []string{"123.086419 USDC", "0.37037 USDC"}},
+		"decimals":     {form("USDC@56", "USDC@369", "123.456789012345678901", alice, ""), []string{"123.086… USDC", "0.37037 USDC"}},
 		"reset":        {form("USDT@1", "USDC@369", "20", alice, ""), []string{"19.94 USDC", "Set the allowance to zero first"}},
-		"shielding":    {form("DAI@56", "USDC@69696969", "100", private, ""), []string{"99.25125 USDC", "0.24875 USDC (0.25 %), which RAILGUN takes from the 99.5 USDC", "whoever can open the encrypted note", "only the owner of the 0zk address can open it"}},
-		"unshielding":  {form("WETH@69696969", "ETH@1", "1", alice, ""), []string{"0.995 ETH", "Unshield\n1.0025"}},
-		"integrator":   {form("USDC@1", "USDC@369", "100", alice, partner), []string{"99.45 USDC", "0.25 USDC (0.25 %) for " + partner, "only its registry on chain 369 can tell"}},
+		"shielding":    {form("DAI@56", "USDC@69696969", "100", private, ""), []string{"99.2512… USDC", "0.24875 USDC (0.25 %), which RAILGUN takes from the 99.5 USDC", "whoever can open the encrypted note", "only the owner of the 0zk address can open it"}},
+		"unshielding":  {form("WETH@69696969", "ETH@1", "1", alice, ""), []string{"0.995 ETH", "Unshield\n1.00250…", "a RAILGUN wallet has to send it", "For a RAILGUN wallet"}},
+		"integrator":   {form("USDC@1", "USDC@369", "100", alice, partner), []string{"99.45 USDC", "0.25 USDC (0.25 %) for 0xfB69…d359", "only its registry on chain 369 can tell"}},
 		"shield ether": {form("ETH@1", "WETH@96969696", "2", private, ""), []string{"WETH", "RAILGUN"}},
-		"USD1":         {form("USD1@56", "USDC@369", "25000", alice, ""), []string{"24925 USDC"}},
+		"USD1":         {form("USD1@56", "USDC@369", "25000", alice, ""), []string{"24,925 USDC"}},
 	} {
 		got := run[shown](t, w, "await quote($1);"+look, tt.form)
 		if got.Alert != "" || got.Checks != 11 {
 			t.Errorf("%s: got alert %q and %d checks passed, want all 11", name, got.Alert, got.Checks)
 		}
-		for _, words := range tt.words {
-			either := false
-			for word := range strings.SplitSeq(words, "|") {
-				either = either || strings.Contains(got.Status, word)
-			}
-			if !either {
-				t.Errorf("%s: the answer does not say %q:\n%s", name, words, got.Status)
-			}
-		}
+		wantWords(t, name, got.Card, tt.words...)
+		wantWords(t, name, got.Status, "Arrives on ", "11 of 11 checks passed, made in your browser")
 	}
+	// What is cut off is one click away.
+	all := run[string](t, w, `await quote($1); document.querySelector('#answer .digits').click(); return statusText();`, form("USDC@56", "USDC@369", "123.456789012345678901", alice, ""))
+	wantWords(t, "all digits", all, "123.086419 USDC")
 }
 
 // alterations of an answer, or of the listing, must each raise the alert with the right words, and leave nothing to send.
@@ -105,14 +119,18 @@ func alterations(t *testing.T, w *world) {
 		request := readRequest(t, a.Base)
 		if !told[a.Base] {
 			told[a.Base] = true
-			if got := run[shown](t, w, alterJS+"announce(); await quote(formOf($1));"+look, request); got.Alert != "" || !got.Send {
-				t.Errorf("%s: the truth is refused: %s", a.Base, got.Alert)
+			if got := run[shown](t, w, alterJS+"announce(); await quote(formOf($1));"+look, request); got.Alert != "" || got.Send == (len(request["srcChain"]) == 8) {
+				t.Errorf("%s: the truth is refused, or cannot be sent: %s", a.Base, got.Alert)
 			}
 		}
 		got := run[shown](t, w, alterJS+`
-			alter($2, $3);
+			if ($2 === 'quote') alter('/v3/swap/quote', $3);
+			else await pinAltered($3);
 			await quote(formOf($1));
-			restore();`+look, request, map[string]string{"quote": "/v3/swap/quote", "listing": "/v3/app/routers"}[a.Of], a.Edit)
+			restore();`+look, request, a.Of, a.Edit)
+		if a.Of == "listing" {
+			run[bool](t, w, "type('pin', ''); await until(() => statusText().includes('Arrives')); return true;")
+		}
 		if got.Send || a.JS == "" || !strings.Contains(got.Alert, a.JS) {
 			t.Errorf("%s: got alert %q, and Send is offered: %t; want no Send, and an alert that says %q", a.Name, got.Alert, got.Send, a.JS)
 		}
@@ -141,11 +159,17 @@ const alterJS = `
 	const alter = (target, change) => {
 		window.fetch = async (path, options) => {
 			const res = await original(path, options);
-			if (!path.startsWith(target)) return res;
+			if (!String(path).includes(target)) return res;
 			const body = await res.json();
 			edit(body, change);
 			return new Response(JSON.stringify(body), { status: res.status, headers: res.headers });
 		};
+	};
+	const pinAltered = async (change) => {
+		const routers = await (await original('/v3/app/routers')).json();
+		edit(routers, change);
+		type('pin', JSON.stringify(routers));
+		await until(() => $('pin-hint').textContent.startsWith('Pinned'));
 	};
 	const restore = () => { window.fetch = original; };
 	const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info: { uuid: 'test', name: 'Test' }, provider: { request: async () => { throw { code: 4001 }; } } } }));
@@ -164,6 +188,7 @@ func pins(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	_, listed := ask(t, w.Handler, "GET", "/v3/app/routers")
+	_, pairs := ask(t, w.Handler, "GET", "/v3/app/pairs")
 	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
 	pool, burn := form("USDC@1", "USDC@369", "100", alice, ""), form("USDC@10", "USDC@369", "100", alice, "")
 	for name, tt := range map[string]struct {
@@ -174,6 +199,8 @@ func pins(t *testing.T, w *world) {
 		"the deployment file":          {string(reference), pool, ""},
 		"the deployment file, a burn":  {string(reference), burn, ""},
 		"the listing":                  {listed, pool, ""},
+		"the listing of pairs":         {pairs, pool, ""},
+		"another listing of pairs":     {strings.ReplaceAll(pairs, "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"), pool, "but must be 0x22b1130bbe13df405097cca427cba49b4c6c2136."},
 		"another deployment":           {other, pool, "to is 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d, but must be 0x22b1130bbe13df405097cca427cba49b4c6c2136."},
 		"another deployment of a burn": {strings.Replace(string(reference), "0x25b3", "0x25b4", 1), burn, "mintRecipient is 0x"},
 		"no JSON":                      {"<script>alert(1)</script>", pool, "routers must have one row"},
@@ -185,7 +212,7 @@ func pins(t *testing.T, w *world) {
 		got := run[shown](t, w, `
 			$('more').open = true;
 			type('pin', $1);
-			await until(() => /^Pinned|No quote passes/.test($('pin-hint').textContent));
+			await until(() => /^Pinned|No quote passes/.test($('pin-hint').textContent + $('pin-error').textContent));
 			await quote($2);`+look, tt.pin, tt.form)
 		if tt.alert == "" {
 			if got.Alert != "" {
@@ -211,6 +238,14 @@ func pins(t *testing.T, w *world) {
 		return { alert: first, status: statusText() };`, other, pool)
 	wantWords(t, "a dropped file", got.Alert, "but must be 0x22b1")
 	wantWords(t, "an emptied box", got.Status, "what this gateway lists")
+	// What is pinned while a quote is under way counts for it.
+	w.open(t, "")
+	w.answer("/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
+		run[bool](t, w, "type('pin', $1); await until(() => $('pin-hint').textContent.startsWith('Pinned')); return true;", other)
+		w.pass(rw, r)
+	})
+	got = run[shown](t, w, "fill($1); $('ask').click(); await until(() => alertText() || sendButton());"+look, pool)
+	wantWords(t, "a pin set in flight", got.Alert, "but must be 0x22b1")
 }
 
 func wrongInput(t *testing.T, w *world) {
@@ -224,9 +259,10 @@ func wrongInput(t *testing.T, w *world) {
 		"a word":                  {form("USDC@1", "USDC@369", "much", alice, ""), "amount", "Write the amount in digits"},
 		"an exponent":             {form("USDC@1", "USDC@369", "1e3", alice, ""), "amount", "Write the amount in digits"},
 		"a sign":                  {form("USDC@1", "USDC@369", "-100", alice, ""), "amount", "Write the amount in digits"},
-		"a comma":                 {form("USDC@1", "USDC@369", "1,000", alice, ""), "amount", "decimal point"},
+		"a comma":                 {form("USDC@1", "USDC@369", "1,5", alice, ""), "amount", "Write 1.5 with a decimal point instead of the comma."},
+		"thousands":               {form("USDC@1", "USDC@369", "1,000", alice, ""), "amount", "Write 1000 without commas"},
 		"a point":                 {form("USDC@1", "USDC@369", ".", alice, ""), "amount", "Write the amount in digits"},
-		"too little":              {form("USDC@1", "USDC@369", "9.999999", alice, ""), "amount", "below the minimum: one transaction moves 10 to 25000 USDC"},
+		"too little":              {form("USDC@1", "USDC@369", "9.999999", alice, ""), "amount", "below the minimum: one transaction moves 10 to 25,000 USDC"},
 		"too much":                {form("ETH@1", "WETH@369", "20.000000000000000001", alice, ""), "amount", "above the maximum: one transaction moves 0.01 to 20 ETH"},
 		"too many decimals":       {form("USDC@1", "USDC@369", "10.0000001", alice, ""), "amount", "at most 6 digits after the point"},
 		"no recipient":            {form("USDC@1", "USDC@369", "10", "", ""), "recipient", "0x and 40 hexadecimal digits"},
@@ -234,7 +270,7 @@ func wrongInput(t *testing.T, w *world) {
 		"a public recipient":      {form("USDC@1", "USDC@69696969", "10", alice, ""), "recipient", "begins with 0zk"},
 		"a wrong checksum":        {form("USDC@1", "USDC@369", "10", strings.Replace(alice, "Ae", "aE", 1), ""), "recipient", "Code INVALID_RECIPIENT, request ID "},
 		"an unknown integrator":   {form("USDC@1", "USDC@369", "10", alice, "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"), "integrator", "Code INTEGRATOR_UNREGISTERED, request ID "},
-		"an integrator in words":  {form("USDC@1", "USDC@369", "10", alice, "me"), "integrator", "Code INVALID_INTEGRATOR"},
+		"an integrator in words":  {form("USDC@1", "USDC@369", "10", alice, "me"), "integrator", "The integrator is the address of its wallet"},
 		"a registry out of reach": {form("USDC@1", "USDC@369", "10", alice, alice), "alert", "Try again in 5 seconds."},
 	} {
 		got := run[shown](t, w, "await quote($1);"+look, tt.form)
@@ -246,7 +282,23 @@ func wrongInput(t *testing.T, w *world) {
 	if got.Alert != "" {
 		t.Errorf("zeros and spaces that change nothing are refused: %s", got.Alert)
 	}
-	wantWords(t, "leading zeros", got.Status, "You send\n10.5 USDC")
+	wantWords(t, "leading zeros", got.Card, "You send\n10.5 USDC")
+	// All errors at once, each at its field.
+	at := run[map[string]string](t, w, `
+		await quote($1);
+		const told = {};
+		for (const id of ['amount', 'recipient', 'integrator']) {
+			const error = $($(id).getAttribute('aria-errormessage'));
+			told[id] = $(id).getAttribute('aria-invalid') + ' ' + error.checkVisibility() + ' ' + error.innerText;
+		}
+		type('amount', '100');
+		told.after = String($('amount').getAttribute('aria-invalid')) + $('amount-error').textContent;
+		return told;`, form("USDC@1", "USDC@369", "x", "y", "z"))
+	wantWords(t, "the amount", at["amount"], "true true Write the amount in digits")
+	wantWords(t, "the recipient", at["recipient"], "true true The recipient is an address")
+	wantWords(t, "the integrator", at["integrator"], "true true The integrator is the address")
+	wantWords(t, "the corrected amount", at["after"], "null")
+	run[shown](t, w, "await quote($1);"+look, form("USDC@1", "USDC@369", "10", alice, ""))
 	// Typing on drops an answer that no longer belongs to the form.
 	if status := run[string](t, w, "type('amount', '11'); return statusText();"); status != "" {
 		t.Errorf("the answer to another amount stays: %s", status)
@@ -257,7 +309,7 @@ func gatewayErrors(t *testing.T, w *world) {
 	ordinary := form("USDC@1", "USDC@369", "100", alice, "")
 	reply := func(status int, body string) http.HandlerFunc {
 		return func(rw http.ResponseWriter, _ *http.Request) {
-			rw.Header().Set("Retry-After", "17")
+			rw.Header().Set("Retry-After", "2")
 			rw.WriteHeader(status)
 			fmt.Fprint(rw, body)
 		}
@@ -269,20 +321,20 @@ func gatewayErrors(t *testing.T, w *world) {
 		handle http.HandlerFunc
 		words  []string
 	}{
-		"429":                    {"/v3/swap/quote", reply(429, limited), []string{"Too many requests", "Try again in 17 seconds.", "Code RATE_LIMITED, request ID abc123."}},
-		"429 of the listing":     {"/v3/app/routers", reply(429, limited), []string{"Too many requests", "RATE_LIMITED"}},
+		"429":                    {"/v3/swap/quote", reply(429, limited), []string{"Too many requests", "Try again in 2 seconds.", "Code RATE_LIMITED, request ID abc123."}},
+		"429 of the listing":     {"/v3/app/pairs", reply(429, limited), []string{"Too many requests", "RATE_LIMITED"}},
 		"500":                    {"/v3/swap/quote", reply(500, `{"error": "Something broke", "code": "INTERNAL", "requestId": "abc"}`), []string{"Something broke", "Code INTERNAL, request ID abc."}},
 		"gone":                   {"/v3/swap/quote", hangUp, []string{"The gateway does not answer."}},
-		"gone after the quote":   {"/v3/app/routers", hangUp, []string{"The gateway does not answer."}},
-		"a page of a proxy":      {"/v3/swap/quote", reply(502, "<html>Bad gateway</html>"), []string{"status 502 and nothing that this page can read"}},
-		"200 without JSON":       {"/v3/swap/quote", reply(200, "fine"), []string{"status 200 and nothing that this page can read"}},
-		"200 with a number":      {"/v3/swap/quote", reply(200, "7"), []string{"status 200 and nothing that this page can read"}},
+		"gone after the quote":   {"/v3/app/pairs", hangUp, []string{"The gateway does not answer."}},
+		"a page of a proxy":      {"/v3/swap/quote", reply(502, "<html>Bad gateway</html>"), []string{"status 502 and nothing that can be read"}},
+		"200 without JSON":       {"/v3/swap/quote", reply(200, "fine"), []string{"status 200 and nothing that can be read"}},
+		"200 with a number":      {"/v3/swap/quote", reply(200, "7"), []string{"status 200 and nothing that can be read"}},
 		"200 with null":          {"/v3/swap/quote", reply(200, "null"), []string{"status 200"}},
-		"200 with a list":        {"/v3/swap/quote", reply(200, "[]"), []string{"This answer is not what you asked for"}},
-		"200 without end":        {"/v3/swap/quote", reply(200, `{"a": "`+strings.Repeat("x", 600_000)+`"}`), []string{"nothing that this page can read"}},
+		"200 with a list":        {"/v3/swap/quote", reply(200, "[]"), []string{"status 200"}},
+		"200 without end":        {"/v3/swap/quote", reply(200, `{"a": "`+strings.Repeat("x", 1_200_000)+`"}`), []string{"nothing that can be read"}},
 		"an error of odd types":  {"/v3/swap/quote", reply(400, `{"error": {"toString": 1}, "code": [], "requestId": null, "param": {"a": 1}}`), []string{"status 400"}},
-		"an error in no one":     {"/v3/swap/quote", reply(400, `{"error": "No", "param": "__proto__"}`), []string{"No"}},
-		"a listing of odd types": {"/v3/app/routers", reply(200, `{"data": 7, "settlement": "x"}`), []string{"routers must have one row"}},
+		"an error in no one":     {"/v3/swap/quote", reply(400, `{"error": "No", "code": "INVALID_PARAMETER", "param": "__proto__"}`), []string{"No"}},
+		"a listing of odd types": {"/v3/app/pairs", reply(200, `{"pairs": 7, "settlement": "x"}`), []string{"request must have a supported pair"}},
 		"a redirect elsewhere": {"/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "/v3/app/pairs", http.StatusFound)
 		}, []string{"The gateway does not answer."}},
@@ -295,6 +347,19 @@ func gatewayErrors(t *testing.T, w *world) {
 			t.Errorf("%s: there is an answer all the same: %s", name, got.Status)
 		}
 	}
+	// Too many requests: the page counts down and goes on by itself.
+	w.open(t, "")
+	limits := 1
+	w.answer("/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
+		if limits > 0 {
+			limits--
+			reply(429, limited)(rw, r)
+			return
+		}
+		w.pass(rw, r)
+	})
+	waited := run[string](t, w, "fill($1); $('ask').click(); await until(() => statusText().includes('asks again in')); const told = statusText(); await until(() => statusText().includes('99.7 USDC')); return told;", ordinary)
+	wantWords(t, "too many requests", waited, "Too many requests", "The page asks again in")
 }
 
 // hostileText puts markup where the page shows what others wrote, and wants it to stay text.
@@ -304,7 +369,7 @@ func hostileText(t *testing.T, w *world) {
 		Hurt, Markup bool
 		Alert        string
 	}
-	const check = `return { hurt: Boolean(window.hurt), markup: Boolean(document.querySelector('main img, main script, [onload]')), alert: alertText() };`
+	const check = `return { hurt: Boolean(window.hurt), markup: Boolean(document.querySelector('main img:not([src^="data:image/"]), main script, [onload]')), alert: alertText() };`
 	want := func(name string, got result) {
 		t.Helper()
 		if got.Hurt || got.Markup {
@@ -324,7 +389,8 @@ func hostileText(t *testing.T, w *world) {
 
 	for path, body := range map[string]string{
 		"/v3/swap/quote":  `{"error": H, "code": H, "requestId": H, "to": H, "srcToken": {"symbol": H, "address": H}, "details": {"validUntil": H, "sendCalls": {"calls": [{"to": H, "data": H}]}}, "route": {"type": H}, "methodParameters": {"calldata": H}}`,
-		"/v3/app/routers": `{"data": [{"chainId": 1, "symbol": "USDC", "token": H, "router": H}], "settlement": {"receiver": H}}`,
+		"/v3/app/pairs":   `{"chains": [{"chainId": 1, "name": H}], "tokens": [{"chainId": 1, "symbol": "USDC", "address": H}], "pairs": [{"srcChain": 1, "srcToken": "USDC", "dstChain": 369, "dstToken": H, "type": H, "to": H}], "settlement": {"receiver": H}, "client": H}`,
+		"/v3/swap/status": `{"state": H, "reason": H, "contact": H, "swap": {"dstChain": H, "dstToken": H, "recipient": H}, "settlement": {"txHash": H, "amount": H, "timestamp": H}, "burn": {"reason": H}, "error": H, "code": H}`,
 		"/versions":       `{"versions": [{"name": H, "state": H, "successor": H, "migration": "javascript:window.hurt=1", "deprecated": H, "brownouts": [{"from": H}]}, 7, null]}`,
 	} {
 		for _, status := range []int{200, 400} {
@@ -335,7 +401,7 @@ func hostileText(t *testing.T, w *world) {
 				fmt.Fprint(rw, strings.ReplaceAll(body, "H", string(quoted)))
 			})
 			w.reload(t)
-			got := run[result](t, w, "await until(() => $('lives').innerText); await quote($1); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
+			got := run[result](t, w, "$('versions').scrollIntoView(); await until(() => $('lives').innerText); await quote($1); $('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => !statusText().includes('Asking')); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
 			want(path, got)
 		}
 	}
@@ -365,25 +431,56 @@ func addressBar(t *testing.T, w *world) {
 	w.open(t, search)
 	got := run[map[string]string](t, w, `
 		await until(() => statusText().includes('Arrives'));
-		return { from: $('from').value, to: $('to').value, amount: $('amount').value, recipient: $('recipient').value, integrator: $('integrator').value,
+		return { ...formNow(),
 			hint: $('recipient-hint').textContent, stored: String(localStorage.length + sessionStorage.length + document.cookie.length) };`)
 	for name, want := range form("DAI@56", "USDC@69696969", "12.5", private, partner) {
 		if got[name] != want {
 			t.Errorf("%s: got %q from the address bar, want %q", name, got[name], want)
 		}
 	}
-	wantWords(t, "the hint", got["hint"], "The link that you opened filled it in")
+	wantWords(t, "the hint", got["hint"], "The link filled this in: make sure it is yours")
 	if got["stored"] != "0" {
 		t.Error("something is stored in the browser")
 	}
 	// What cannot be reached falls back to what can.
 	w.open(t, "?from=USDC@10&to=WETH@1&amount=1")
-	if to := run[string](t, w, "return $('to').value;"); to != "USDC@369" {
+	if to := run[string](t, w, "return formNow().to;"); to != "USDC@369" {
 		t.Errorf("got to %s for USDC on chain 10", to)
 	}
-	reach := run[[]string](t, w, "type('from', 'WETH@369'); return [...$('to').options].map((option) => option.value);")
+	reach := run[[]string](t, w, "pick('from', 'WETH@369'); return [...$('to-chain').options].map((option) => option.textContent);")
 	if len(reach) != 5 {
 		t.Errorf("from WETH on the hub the page offers %q, want three chains and two pools", reach)
+	}
+	// What a link filled in stays marked until the recipient is edited or confirmed.
+	link := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
+	for name, action := range map[string]string{
+		"edited": "type('recipient', $1.toLowerCase());", "confirmed": "named('It is').click();",
+	} {
+		w.open(t, link)
+		told := run[[]bool](t, w, `
+			const marked = () => $('recipient-hint').textContent.includes('The link filled this in: make sure it is yours');
+			const before = marked();
+			type('amount', '101'); pick('to', 'USDC@69696969'); pick('to', 'USDC@369');
+			await quote();
+			const after = marked();`+action+`
+			return [before, after, marked()];`, alice)
+		if fmt.Sprint(told) != "[true true false]" {
+			t.Errorf("%s: the mark of a linked recipient is there: %v, want it until it is %s", name, told, name)
+		}
+	}
+	// A query of the interface is in smallest units.
+	for _, query := range []string{"?srcToken=usdc&srcChain=1&dstToken=USDC&dstChain=369&amount=100000000&recipient=" + alice} {
+		w.open(t, query)
+		wantWords(t, "a query of the interface", run[string](t, w, "await until(() => statusText().includes('Arrives')); return cardText();"), "99.7 USDC", "You send\n100 USDC")
+	}
+	for _, pasted := range []string{"https://gateway.example/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + alice, "amount=100000000"} {
+		w.open(t, "")
+		got := run[string](t, w, `
+			const data = new DataTransfer();
+			data.setData('text', $1);
+			$('amount').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+			return $('amount').value + ' ' + $('said').textContent;`, pasted)
+		wantWords(t, pasted, got, "100 The amount was in the smallest unit")
 	}
 }
 

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/quotegate/quotegate/gateway/site"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/testdata/npm"
 )
 
 func olderVersions(t *testing.T, w *world) {
@@ -23,7 +28,7 @@ func olderVersions(t *testing.T, w *world) {
 		alert      string
 	}{
 		"v1": {"v1", "https://old.example/v1/quote" + query + "&recipient=" + alice, []string{
-			"this page asks no other host", "/v3/swap/quote" + query, "The same amount arrives", "Answer of v1: 200", "Answer of v3: 200",
+			"this page asks no other host", "New URL", "/v3/swap/quote" + query, "The same amount arrives", "Answer of v1: 200", "Answer of v3: 200",
 			"370370367037037036", "370370", "the unit: v1 states it in the source token", "route.swaps.0.pool"}, ""},
 		"v1 without a recipient":    {"v1", "/swap/v1/quote" + query, []string{"v3 refuses this request:", "Always send recipient", "Answer of v3: 400", "MISSING_PARAMETER"}, ""},
 		"an integrator":             {"v1", "/v1/quote" + query + "&recipient=" + alice + "&integratorId=" + partner, []string{"Another amount arrives in v3", "v3 does not ignore integratorId"}, ""},
@@ -44,11 +49,17 @@ func olderVersions(t *testing.T, w *world) {
 			$('old').value = $1;
 			$('move-form').querySelector('button').click();
 			await until(() => alertText() || $('moved').innerText);
-			return { alert: alertText(), status: $('moved').innerText };`, tt.url)
+			const said = { alert: alertText(), status: $('moved').innerText };
+			$('old').removeAttribute('aria-invalid');
+			$('alert').replaceChildren();
+			return said;`, tt.url)
 		wantWords(t, name, got.Status, tt.words...)
 		wantWords(t, name, got.Alert, tt.alert)
 		if tt.alert == "" && got.Alert != "" {
 			t.Errorf("%s: got alert %q", name, got.Alert)
+		}
+		if strings.Contains(got.Status, "v3 refuses") && strings.Contains(got.Status, "New URL") {
+			t.Errorf("%s: the page offers a URL that it has just said is refused", name)
 		}
 	}
 	w.answer("/v3/swap/quote", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
@@ -59,6 +70,7 @@ func olderVersions(t *testing.T, w *world) {
 func versionLives(t *testing.T, w *world) {
 	w.open(t, "")
 	got := run[string](t, w, `
+		$('versions').scrollIntoView();
 		await until(() => $('lives').innerText);
 		const life = $('lives').firstChild;
 		[...life.querySelectorAll('button')].find((button) => button.textContent === 'Rehearse retired').click();
@@ -69,7 +81,7 @@ func versionLives(t *testing.T, w *world) {
 	w.open(t, "")
 	w.answer("/versions", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, plan) })
 	w.reload(t)
-	got = run[string](t, w, "await until(() => $('lives').innerText.includes('2027-03-01')); return $('lives').innerText + document.querySelectorAll('.life svg rect').length + ' shapes';")
+	got = run[string](t, w, "$('versions').scrollIntoView(); await until(() => $('lives').innerText.includes('2027-03-01')); return $('lives').innerText + document.querySelectorAll('.life svg rect').length + ' shapes';")
 	wantWords(t, "a plan", got, "2026-09-01 00:00 UTC: deprecated", "2027-01-12 14:00 UTC: brownout until 2027-01-12 14:15 UTC: 25 % of clients get 410",
 		"2027-03-01 00:00 UTC: sunset: every client gets 410", "Use /v3/swap/quote instead.", "How to move", "UTC: now", "6 shapes")
 }
@@ -86,14 +98,16 @@ func snippets(t *testing.T, w *world) {
 		Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { copied = text; } }, configurable: true });
 		document.querySelector('[aria-label="Copy curl"]').click();
 		await until(() => copied);
+		const announced = $('said').textContent;
 		Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true });
-		const button = document.querySelector('[aria-label="Copy fetch"]');
+		const button = document.querySelector('[aria-label="Copy client"]');
 		button.click();
 		await until(() => button.textContent !== 'Copy');
-		return { text: $('snippets').innerText, copied, without: button.textContent, links: [...$('contracts').querySelectorAll('a')].map((link) => link.getAttribute('href')).join(' ') };`,
+		return { text: $('snippets').innerText, copied, announced, without: button.textContent, links: [...$('contracts').querySelectorAll('a')].map((link) => link.getAttribute('href')).join(' ') };`,
 		form("USDC@1", "USDC@369", "100", alice, ""))
 	url := "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + alice + "&include=details'"
-	wantWords(t, "the snippets", got["text"], "curl '"+w.url+url, `amount: "100000000"`, "verify(request, quote", "wallet.sendTransaction")
+	wantWords(t, "the snippets", got["text"], "curl '"+w.url+url, `amount: "100000000"`, "await client.quote({", "wallet.sendTransaction({ account, chain,", "wallet.switchChain({ id: chain.id })")
+	wantWords(t, "what is announced", got["announced"], "Copied curl")
 	wantWords(t, "the clipboard", got["copied"], "curl '"+w.url+url)
 	wantWords(t, "a browser without a clipboard", got["without"], "copy it yourself")
 	for path := range strings.FieldsSeq(got["links"]) {
@@ -106,97 +120,263 @@ func snippets(t *testing.T, w *world) {
 	}
 }
 
-// looks: labels, contrast, narrow screens, and pictures where a person asks for them.
+// names are what people and scripts rely on.
+const names = `
+	const problems = [];
+	const nameOf = (control) => control.getAttribute('aria-label') ?? [...control.labels].map((label) => label.textContent.trim()).join(' ');
+	for (const control of document.querySelectorAll('input, select, textarea')) if (!nameOf(control)) problems.push(control.id + ' has no label');
+	for (const button of document.querySelectorAll('button')) if (!button.textContent.trim()) problems.push('a button without a name');
+	for (const [id, words] of [['from-chain', 'From chain'], ['from-token', 'From token'], ['to-chain', 'To chain'], ['to-token', 'To token'], ['amount', 'Amount'], ['recipient', 'Recipient']]) if (nameOf($(id)) !== words) problems.push(id + ' is not called ' + words);
+	if ($('ask').textContent !== 'Get quote') problems.push('the button is not called Get quote');
+	for (const role of ['alert', 'status']) if (document.querySelectorAll('[role=' + role + ']').length !== 1) problems.push('not one ' + role);
+	const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
+	if (new Set(ids).size !== ids.length) problems.push('an ID is there twice');
+	return problems;`
+
+// states are what a visitor may see. Each is a script that brings the page there, with a wallet.
+var states = map[string]string{
+	"empty":     "",
+	"quote":     "await quote($2);",
+	"unfolded":  "await quote($2); openAll();",
+	"refused":   "alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote($2); restore();",
+	"errors":    "await quote({ amount: 'x', recipient: 'y', integrator: 'z' });",
+	"shield":    "await quote({ ...$2, to: 'USDC@69696969', recipient: '" + private + "' });",
+	"unshield":  "await quote({ ...$2, from: 'USDC@69696969', to: 'USDC@369' });",
+	"waiting":   "wallet({ does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => named('Stop waiting'));",
+	"under way": "await quote($2); sendButton().click(); await until(() => statusText().includes('does not follow'));",
+	"unclear":   "wallet({ does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => statusText().includes('We do not know'));",
+	"moved":     "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText);",
+}
+
+// looks: names, contrast, narrow and wide screens, colours, motion, keyboard, mouse; and pictures where a person asks for them.
 func looks(t *testing.T, w *world) {
-	w.open(t, "")
-	problems := run[[]string](t, w, `
-		const problems = [];
-		for (const control of document.querySelectorAll('input, select, textarea')) if (!control.labels?.length) problems.push(control.id + ' has no label');
-		for (const button of document.querySelectorAll('button')) if (!button.textContent.trim()) problems.push('a button without a name');
-		for (const [id, words] of [['from', 'From'], ['to', 'To'], ['amount', 'Amount'], ['recipient', 'Recipient']]) if ($(id).labels[0].textContent.trim() !== words) problems.push(id + ' is not labelled ' + words);
-		if ($('ask').textContent !== 'Get quote') problems.push('the button is not called Get quote');
-		for (const role of ['alert', 'status']) if (document.querySelectorAll('[role=' + role + ']').length !== 1) problems.push('not one ' + role);
-		const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
-		if (new Set(ids).size !== ids.length) problems.push('an ID is there twice');
-		if (document.documentElement.lang !== 'en') problems.push('no language');
-		return problems;`)
-	for _, problem := range problems {
-		t.Error(problem)
+	axe, err := os.ReadFile(filepath.Join(npm.Packages(t), "axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, scheme := range []string{"light", "dark"} {
-		emulate(t, w, scheme, 1200, 900)
-		for _, low := range run[[]string](t, w, contrastJS) {
-			t.Errorf("%s: %s", scheme, low)
+	usdc := form("USDC@1", "USDC@369", "100", alice, "")
+	for state, script := range states {
+		for _, look := range []struct {
+			scheme, forced string
+			width          int64
+		}{{"light", "none", 1440}, {"dark", "none", 390}, {"light", "active", 768}} {
+			w.open(t, "")
+			w.answer("/v3/swap/status", untracked)
+			emulateAll(t, w, look.scheme, look.forced, look.width, 900)
+			where := fmt.Sprintf("%s, %s, forced colours %s, %d", state, look.scheme, look.forced, look.width)
+			if _, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[bool](string(axe)+"; true")); err != nil {
+				t.Fatal(err)
+			}
+			for _, violation := range run[[]string](t, w, fast+walletJS+alterJS+"wallet();"+script+axeJS, sender, usdc) {
+				t.Errorf("%s: %s", where, violation)
+			}
+			for _, problem := range run[[]string](t, w, names) {
+				t.Errorf("%s: %s", where, problem)
+			}
 		}
 	}
-	for _, width := range []int64{360, 768, 1200} {
+	for _, width := range []int64{320, 360, 768, 1200, 1440} {
 		emulate(t, w, "light", width, 800)
-		got := run[[]int](t, w, `$('more').open = true; await quote($1);
-			for (const details of document.querySelectorAll('details')) details.open = true;
-			return [document.documentElement.scrollWidth, innerWidth];`, form("DAI@56", "USDC@69696969", "123.456789012345678901", private, partner))
+		w.open(t, "")
+		got := run[[]int](t, w, `$('more').open = true; await quote($1); openAll(); return [document.documentElement.scrollWidth, innerWidth];`, form("DAI@56", "USDC@69696969", "123.456789012345678901", private, partner))
 		if got[0] > got[1] {
 			t.Errorf("at a width of %d the page has %d: it scrolls sideways", got[1], got[0])
 		}
 	}
+	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+		emulate(t, w, "light", size[0], size[1])
+		w.open(t, "")
+		got := run[[]string](t, w, walletJS+`
+			wallet();
+			await quote($2);
+			const out = [];
+			for (const [name, element] of [['the headline', document.querySelector('.big')], ['the verdict', document.querySelector('.good')], ['Send', sendButton()]]) {
+				const { top, bottom, height } = element.getBoundingClientRect();
+				if (top < 0 || bottom > innerHeight || !height) out.push(name + ' is at ' + top + ' to ' + bottom + ' of ' + innerHeight);
+			}
+			const { height } = sendButton().getBoundingClientRect();
+			if (height < 44) out.push('Send is too small for a finger');
+			return out;`, sender, usdc)
+		for _, problem := range got {
+			t.Errorf("%dx%d: %s", size[0], size[1], problem)
+		}
+	}
+	pressed(t, w)
 	keyboard(t, w)
+	printed(t, w)
+	motion(t, w)
+	withoutScripts(t, w)
+	explorers(t, w)
 	pictures(t, w)
 }
 
-// contrastJS computes the contrast of every text with what is behind it.
-const contrastJS = `
-	await quote({ from: 'USDC@1', to: 'USDC@369', amount: '100', recipient: '` + alice + `' });
-	type('amount', '');
-	$('ask').click();
-	const good = { alert: alertText() };
-	const measure = () => {
-		const light = (color) => {
-			const [r, g, b] = color.match(/[\d.]+/g).slice(0, 3).map((part) => { const c = part / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
-			return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-		};
-		const behind = (element) => {
-			for (let node = element; node; node = node.parentElement) {
-				const color = getComputedStyle(node).backgroundColor;
-				if (!/, 0\)$/.test(color) && color !== 'transparent') return color;
-			}
-			return 'rgb(255, 255, 255)';
-		};
-		const low = [];
-		for (const element of document.querySelectorAll('body *')) {
-			if (!element.checkVisibility() || ![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) continue;
-			const [a, b] = [light(getComputedStyle(element).color), light(behind(element))].sort((x, y) => y - x);
-			const ratio = (a + 0.05) / (b + 0.05);
-			if (ratio < 4.5) low.push(element.tagName + ' ' + element.className + ' "' + element.textContent.slice(0, 30) + '" has a contrast of ' + ratio.toFixed(2));
+// withoutScripts: an explanation in place of the form.
+func withoutScripts(t *testing.T, w *world) {
+	disable := func(value bool) {
+		if err := chromedp.Do(w.page.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: value})
+			return err
+		})); err != nil {
+			t.Fatal(err)
 		}
-		return low;
-	};
-	const whenWrong = measure();
-	await quote({ amount: '100' });
-	return [...whenWrong, ...measure()];`
-
-// keyboard fills in the form and asks, without a mouse.
-func keyboard(t *testing.T, w *world) {
-	emulate(t, w, "light", 1200, 900)
+	}
+	disable(true)
+	defer disable(false)
 	w.open(t, "")
-	if err := chromedp.Do(w.page.Context(),
-		chromedp.Focus(chromedp.CSS("#amount")), chromedp.KeyEvent("100"),
-		chromedp.KeyEvent("\t"), chromedp.KeyEvent(alice), chromedp.KeyEvent("\r")); err != nil {
+	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + document.getElementById('form').checkVisibility()"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := run[shown](t, w, "await until(() => statusText().includes('Arrives'));"+look)
-	if got.Focus != "answer" || got.Alert != "" {
-		t.Errorf("got focus on %q and alert %q, want it on the answer", got.Focus, got.Alert)
+	wantWords(t, "without scripts", got, "needs JavaScript", "/v3/openapi.yaml", "false")
+}
+
+// explorers are linked where the deployment states them.
+func explorers(t *testing.T, w *world) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ParseDeployment([]byte(strings.Replace(string(reference), `"registries"`, `"explorers": {"1": "https://explorer.example"}, "registries"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := site.Page(d, []string{"v3"})
+	w.open(t, "")
+	w.answer("/", func(rw http.ResponseWriter, r *http.Request) {
+		if err := page(rw, r); err != nil {
+			t.Error(err)
+		}
+	})
+	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
+	w.reload(t)
+	links := run[[]string](t, w, `
+		const links = () => [...document.querySelectorAll('#rest a')].map((link) => link.href);
+		$('tx').value = '0x' + 'a'.repeat(64); type('tx-chain', '1'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		const there = links();
+		type('tx-chain', '8453'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		return [...there, ...links()];`)
+	if want := "https://explorer.example/tx/0x" + strings.Repeat("a", 64); len(links) != 1 || links[0] != want {
+		t.Errorf("got links %q, want %s and none where no explorer is stated", links, want)
 	}
 }
 
-func emulate(t *testing.T, w *world, scheme string, width, height int64) {
+const axeJS = `
+	const { violations } = await axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] });
+	return violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) => html.slice(0, 150) + ' ' + failureSummary.slice(0, 150)).join(' | '));`
+
+// pressed clicks with a real mouse right after typing: the button stays where it is between press and release.
+func pressed(t *testing.T, w *world) {
+	emulate(t, w, "light", 390, 844)
+	w.open(t, "?recipient="+alice)
+	if err := chromedp.Do(w.page.Context(), chromedp.Focus(chromedp.CSS("#amount")), chromedp.KeyEvent("100")); err != nil {
+		t.Fatal(err)
+	}
+	got := run[[]float64](t, w, `
+		$('ask').scrollIntoView({ block: 'center' });
+		const { left, top, width, height } = $('ask').getBoundingClientRect();
+		window.moves = [];
+		addEventListener('mousedown', () => { window.moves.push($('ask').getBoundingClientRect().top); }, true);
+		addEventListener('mouseup', () => { window.moves.push($('ask').getBoundingClientRect().top); }, true);
+		return [left + width / 2, top + height / 2];`)
+	if err := chromedp.Do(w.page.Context(), chromedp.MouseClickXY(got[0], got[1])); err != nil {
+		t.Fatal(err)
+	}
+	moves := run[[]float64](t, w, "await until(() => statusText().includes('Arrives')); return window.moves;")
+	if len(moves) != 2 || moves[0] != moves[1] {
+		t.Errorf("the button was at %v when it was pressed and released", moves)
+	}
+	// Typing, choosing and errors move nothing above the button either.
+	tops := run[[]float64](t, w, `
+		const top = () => Math.round($('ask').getBoundingClientRect().top + scrollY);
+		const tops = [top()];
+		for (const step of [() => type('amount', '1'), () => type('recipient', '$'), () => pick('from', 'ETH@1'), () => pick('from', 'USDC@10'), () => $('ask').click(), () => type('amount', '100')]) {
+			step();
+			await new Promise((done) => setTimeout(done, 20));
+			tops.push(top());
+		}
+		return tops;`)
+	for _, top := range tops {
+		if top != tops[0] {
+			t.Errorf("the button moves: %v", tops)
+			break
+		}
+	}
+}
+
+// keyboard fills in the form, asks and sends, without a mouse.
+func keyboard(t *testing.T, w *world) {
+	emulate(t, w, "light", 1200, 900)
+	w.open(t, "")
+	w.answer("/v3/swap/status", untracked)
+	run[bool](t, w, walletJS+"wallet({ allowance: '0xffffffffff' }); return true;", sender)
+	if err := chromedp.Do(w.page.Context(),
+		chromedp.Focus(chromedp.CSS("#amount")), chromedp.KeyEvent("100"),
+		chromedp.Focus(chromedp.CSS("#recipient")), chromedp.KeyEvent(alice), chromedp.KeyEvent("\r")); err != nil {
+		t.Fatal(err)
+	}
+	got := run[shown](t, w, "await until(() => statusText().includes('Arrives')); return { alert: alertText(), focus: document.activeElement.id };")
+	if got.Focus != "answer" || got.Alert != "" {
+		t.Errorf("got focus on %q and alert %q, want it on the answer", got.Focus, got.Alert)
+	}
+	if err := chromedp.Do(w.page.Context(), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\r")); err != nil {
+		t.Fatal(err)
+	}
+	sent := run[int](t, w, "await until(() => statusText().includes('does not follow')); return window.calls.filter(({ method }) => method === 'eth_sendTransaction').length;")
+	if sent != 1 {
+		t.Errorf("by keyboard, %d transactions were sent, want 1", sent)
+	}
+}
+
+// printed: a receipt has the whole hashes and what arrived, and no form.
+func printed(t *testing.T, w *world) {
+	w.open(t, "")
+	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369", "recipient": "` + alice + `"}, "settlement": {"chainId": 369, "txHash": "0x` + strings.Repeat("b", 64) + `", "amount": "99700000"}}`
+	w.tells(settled)
+	run[bool](t, w, "$('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => statusText().includes('arrived')); return true;")
+	media(t, w, "print", nil)
+	got := run[string](t, w, "return [$('card').innerText, $('form').checkVisibility(), $('code').checkVisibility()].join('|');")
+	media(t, w, "", nil)
+	wantWords(t, "the receipt", got, "arrived on PulseChain", "0x"+strings.Repeat("a", 64), "0x"+strings.Repeat("b", 64), "|false|false")
+}
+
+// motion: nothing moves for those who ask for that, not even what a style sheet draws.
+func motion(t *testing.T, w *world) {
+	w.open(t, "")
+	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
+	const moving = `$('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => document.querySelector('.now'));
+		return [...document.querySelectorAll('*')].flatMap((element) => ['', '::before', '::after'].map((part) => getComputedStyle(element, part || null).animationName)).filter((name) => name !== 'none').length;`
+	if got := run[int](t, w, moving); got == 0 {
+		t.Error("nothing shows that the page is waiting")
+	}
+	media(t, w, "", []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}})
+	if got := run[int](t, w, moving); got != 0 {
+		t.Errorf("%d things move for a visitor who wants none to", got)
+	}
+	media(t, w, "", nil)
+}
+
+func media(t *testing.T, w *world, kind string, features []*emulation.MediaFeature) {
 	t.Helper()
-	err := chromedp.Do(w.page.Context(), chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	err := chromedp.Do(w.page.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: kind, Features: features})
 		return err
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func emulate(t *testing.T, w *world, scheme string, width, height int64) {
+	t.Helper()
+	emulateAll(t, w, scheme, "none", width, height)
+}
+
+func emulateAll(t *testing.T, w *world, scheme, forced string, width, height int64) {
+	t.Helper()
+	if err := chromedp.Do(w.page.Context(), chromedp.EmulateViewport(width, height)); err != nil {
+		t.Fatal(err)
+	}
+	media(t, w, "", []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "forced-colors", Value: forced}})
 }
 
 // pictures writes the picture of the README when UPDATE_PICTURES is set, and others to the folder that PICTURES names.
@@ -208,7 +388,7 @@ func pictures(t *testing.T, w *world) {
 	shoot := func(path, scheme string, width, height int64, query, script string, full bool) {
 		w.open(t, query)
 		emulate(t, w, scheme, width, height)
-		run[bool](t, w, script+"; document.activeElement.blur(); document.documentElement.style.overflow = 'hidden'; return true;")
+		run[bool](t, w, script+"; document.activeElement.blur(); scrollTo(0, 0); document.documentElement.style.overflow = 'hidden'; return true;", sender)
 		picture := chromedp.CaptureScreenshot()
 		if full {
 			picture = chromedp.FullScreenshot(100)
@@ -227,7 +407,7 @@ func pictures(t *testing.T, w *world) {
 	query := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
 	ready := "await until(() => statusText().includes('Arrives'))"
 	if os.Getenv("UPDATE_PICTURES") != "" {
-		shoot("../../docs/page.png", "light", 1080, 800, query, ready+"; $('recipient-hint').textContent = 'An address on PulseChain, 0x…'", false)
+		shoot("../../docs/page.png", "light", 1080, 800, query, walletJS+"wallet();"+ready+"; named('It is').click()", false)
 	}
 	if folder == "" {
 		return

@@ -1,139 +1,197 @@
-// Sending a checked quote.
+// Sending a checked quote, never twice. Before the wallet is asked to pay, an error proves that nothing was paid. From then
+// on only a clear refusal does: anything else is followed, or watched for.
+const REFUSED = [4001, 4100, 5750];
+const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
+let leave; // ends the wait for the wallet
+
 function showSend() {
   const place = $('send');
-  if (!place || place.dataset.busy) return;
-  const { request } = shown;
-  place.replaceChildren(el('h2', {}, 'Send it'));
-  if (!wallets.size) {
-    place.append(el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions above with a program.'));
-    return;
-  }
-  if (!wallets.has(chosen)) chosen = [...wallets.keys()][0];
+  const { request, quote, expiresAt } = shown;
+  if (shown.unshield) return showWrap(place);
+  if (!wallets.size) return place.replaceChildren(el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions with a program.'), clock(expiresAt));
+  const wallet = wallets.get(chosen);
   const choice = el('select', { id: 'wallet' }, [...wallets].map(([id, { name }]) => el('option', { value: id }, name)));
   choice.value = chosen;
-  choice.addEventListener('change', () => { chosen = choice.value; });
-  const ticks = consents(request).map((sentence, i) => el('label', { class: 'tick' }, el('input', { type: 'checkbox', id: `consent-${i}` }), el('span', {}, sentence)));
-  const button = el('button', { type: 'button', id: 'send-button', click: () => send(shown, wallets.get(chosen).provider) }, 'Send');
-  const boxes = ticks.map((tick) => tick.firstChild);
-  const allow = () => { button.disabled = boxes.some((box) => !box.checked); };
-  for (const box of boxes) box.addEventListener('change', allow);
-  allow();
-  place.append(el('label', { for: 'wallet' }, 'Wallet'), choice, ...ticks, button, el('ol', { class: 'steps', id: 'steps' }));
+  choice.addEventListener('change', () => {
+    chosen = choice.value;
+    showSend();
+    $('wallet').focus();
+  });
+  const ticks = isPrivate(request.dstChain) ? [el('label', { class: 'tick' }, el('input', { type: 'checkbox', id: 'consent' }),
+    el('span', {}, 'This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.'))] : [];
+  const go = el('button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) }, `Sign in ${wallet.name}: ${plural(shown.calls.length, 'transaction')}`);
+  const lacks = lacking(quote);
+  const box = ticks[0]?.firstChild;
+  go.disabled = Boolean(box) || lacks.some(([certain]) => certain);
+  box?.addEventListener('change', () => { go.disabled = !box.checked || lacks.some(([certain]) => certain); });
+  if (account) noteBalance(source().key, account.address, quote);
+  return place.replaceChildren(...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []), ...ticks,
+    ...lacks.map(([, sentence]) => el('p', { class: 'wrong' }, sentence)), go, clock(expiresAt), el('p', { id: 'waiting', class: 'hint' }));
 }
 
-// What the visitor must accept by a tick of its own.
-function consents({ srcChain, dstChain }) {
-  const all = [];
-  if (dstChain in listing.networks) all.push('This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.');
-  if (srcChain in listing.networks) all.push(`A RAILGUN wallet should send this as part of its private transaction. I want to pay from the public balance of my wallet on ${chainName(networkOf(srcChain))} instead.`);
-  return all;
+// What the account lacks, as the gateway read it; and whether that is certain. Gas has a price that moves.
+function lacking({ srcToken, details }) {
+  const amounts = (path) => ['actual', 'needed'].map((name) => text(field(details, `${path}.${name}`), 78)).map((digits) => (/^\d+$/.test(digits) ? BigInt(digits) : undefined));
+  const [has, needs] = amounts('checks.balance');
+  if (has < needs) return [[true, `Your account has ${inWords(has, srcToken)}, and ${inWords(needs, srcToken)} are needed.`]];
+  const coin = { decimals: 18, symbol: coinOf(srcToken.chainId) };
+  const [coins, cost] = field(details, 'simulation.native') ? amounts('simulation.native') : amounts('checks.native');
+  if (coins < cost || coins === 0n) return [[false, `Your account has ${inWords(coins, coin)}, which is too little for the gas.`]];
+  const [works, sentence] = dryRun({ quote: { srcToken, details } }) ?? [true];
+  return works ? [] : [[false, `Dry run: ${sentence}`]];
 }
 
-// Shows how far it is. The steps before are done.
-function step(label, state = 'now', ...more) {
-  const steps = $('steps');
-  for (const item of steps.querySelectorAll('.now')) item.className = 'done';
-  const item = el('li', { class: state }, label, ...more);
-  steps.append(item);
-  return item;
+// An unshielding swap is for a RAILGUN wallet to wrap.
+function showWrap(place) {
+  const { details } = shown.quote;
+  const bytes = () => JSON.stringify({ unshieldAmount: details.arrival.unshieldAmount, calls: shown.wrap }, null, 2);
+  place.replaceChildren(el('p', {}, el('b', {}, 'This takes money out of a private balance, so a RAILGUN wallet has to send it.'),
+    ' Sent from a public account, it would be an ordinary swap at another fee and without privacy. Give these calls to your RAILGUN wallet, for its private transaction.'),
+  el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'For a RAILGUN wallet'), copyButton('the calls', bytes)), el('pre', { tabindex: 0, 'aria-label': 'The calls for a RAILGUN wallet' }, bytes())), clock(shown.expiresAt));
 }
 
-async function send(swap, provider) {
-  const place = $('send');
-  if (place.dataset.busy) return;
+// Says how long the quote counts. An expired one cannot be sent.
+function clock(until) {
+  const words = el('span', { 'aria-live': 'off' });
+  const line = el('p', { class: 'hint', id: 'valid' }, words);
+  const tick = () => {
+    const seconds = Math.ceil((until - Date.now()) / 1000);
+    if (seconds > 0) {
+      words.textContent = `Valid for ${seconds} more seconds.`;
+      return;
+    }
+    clearInterval(ticking);
+    if (phase !== 'quote') return;
+    const renew = button('Renew the quote', () => getQuote(), { id: 'renew' });
+    line.replaceChildren(el('b', {}, 'This quote has expired. '), renew);
+    const had = document.activeElement === $('send-button');
+    $('send-button')?.remove();
+    if (had) queueMicrotask(() => renew.focus());
+  };
+  clearInterval(ticking);
+  ticking = setInterval(tick, 500);
+  tick();
+  return line;
+}
+const isExpired = ({ expiresAt }) => Date.now() > expiresAt;
+
+async function send(swap, wallet) {
+  if (phase !== 'quote' || swap !== shown) return;
   calm();
   $('add')?.remove();
-  $('steps').replaceChildren();
-  place.dataset.busy = 'yes';
-  for (const control of place.querySelectorAll('button, select, input')) control.disabled = true;
+  setPhase('signing');
+  const go = $('send-button');
+  const label = go.textContent;
+  go.textContent = 'Confirm in your wallet…';
+  go.setAttribute('aria-disabled', 'true');
   const progress = { done: '' };
   try {
-    const hash = await execute(swap, provider, progress);
-    delete place.dataset.busy;
-    await follow(swap.request, hash);
+    await execute(swap, wallet, progress);
   } catch (error) {
-    for (const item of place.querySelectorAll('.now')) item.className = 'bad';
-    delete place.dataset.busy;
-    for (const control of place.querySelectorAll('button, select, input')) control.disabled = false;
-    complain(...explain(error, progress.done));
+    if (error instanceof Unclear) return void showUnclear(swap, wallet, error);
+    if (phase !== 'signing') return;
+    setPhase('quote');
+    go.textContent = label;
+    go.removeAttribute('aria-disabled');
+    $('waiting').replaceChildren();
+    $('valid').replaceWith(clock(swap.expiresAt));
+    complain(...explain(error, progress.done), $('send-alert'));
   }
 }
 
-const expired = (swap) => now() > Date.parse(swap.quote.details.validUntil);
+// Shows what the wallet is asked, with a way out.
+function waitFor(words, promise) {
+  return new Promise((resolve, reject) => {
+    leave = () => reject(new Stop('You stopped waiting for the wallet.', 'If it still asks you something, refuse there. Nothing was sent.'));
+    $('waiting').replaceChildren(`${words} `, button('Stop waiting', () => leave(), { class: 'second small' }));
+    promise.then(resolve, reject);
+  });
+}
 
-async function execute(swap, provider, progress) {
+// Unclear is an end of which nobody knows whether the swap was sent.
+class Unclear extends Error {
+  constructor(cause, details) {
+    super('unclear');
+    Object.assign(this, { cause, ...details });
+  }
+}
+
+async function execute(swap, wallet, progress) {
+  const { provider } = wallet;
   const chain = networkOf(swap.request.srcChain);
-  if (expired(swap)) throw new Stop('This quote has expired.', 'Press Get quote for a new one. Nothing was sent.');
-  step('Connect the wallet');
-  const account = await connect(provider);
-  step(`Use ${chainName(chain)}`);
-  await switchTo(provider, chain);
-  const calls = await neededCalls(provider, account, swap);
-  if (calls.length > 1) {
-    const hash = await sendBatch(provider, account, chain, calls);
-    if (hash) return hash;
-  }
+  if (isExpired(swap)) throw new Stop('This quote has expired.', 'Renew it. Nothing was sent.');
+  const from = await waitFor('Connect your account in the wallet.', connect(provider));
+  await waitFor(`Let the wallet use ${chainName(chain)}.`, switchTo(provider, chain));
+  const calls = await waitFor('Reading what the account has…', neededCalls(provider, from, swap));
+  if (calls.length > 1 && await sendBatch(swap, wallet, from, chain, calls)) return;
   for (const [i, call] of calls.entries()) {
-    const last = i === calls.length - 1;
-    if (expired(swap)) throw new Stop('This quote has expired while you were signing.', `${progress.done} Press Get quote for a new one; the approval stands.`);
-    await stillThere(provider, account, chain);
-    const item = step(last ? 'Sign the swap' : calls.length - i === 3 ? 'Sign the reset of the allowance' : 'Sign the approval');
-    const hash = await provider.request({ method: 'eth_sendTransaction', params: [{ from: account, to: call.to, data: call.data, value: call.value, chainId: hex(chain) }] });
-    if (!isHash(hash)) throw new Stop('The wallet gave no transaction hash.', 'Look in the wallet whether it has sent anything.');
-    item.append(el('br'), mono(hash));
-    if (last) return hash;
-    await receiptOf(provider, hash);
+    const pays = i === calls.length - 1;
+    if (isExpired(swap)) throw new Stop('This quote has expired while you were signing.', `${progress.done} Renew it; what you approved stands.`);
+    await stillThere(provider, from, chain);
+    if (pays) await neededCalls(provider, from, swap); // what is pinned may have changed
+    const params = [{ from, to: call.to, data: call.data, value: call.value, chainId: call.chainId }];
+    const words = `${i + 1} of ${calls.length}: ${pays ? 'sign the swap' : calls.length - i === 3 ? 'sign the reset of the allowance' : 'sign the approval'} in ${wallet.name}.`;
+    if (pays) return void await pay(swap, wallet, from, call, words, () => provider.request({ method: 'eth_sendTransaction', params }));
+    const hash = await waitFor(words, provider.request({ method: 'eth_sendTransaction', params }));
+    if (!isHash(hash)) throw new Stop('The wallet gave no transaction hash for the approval.', 'Look in the wallet whether it has sent it. An approval pays nothing, and the swap was not sent.');
     progress.done = 'The approval was sent and stands.';
+    await waitFor(`Waiting until the approval ${hash.slice(0, 10)}… is in a block.`, receiptOf(provider, hash, swap));
   }
+}
+
+// Asks the wallet to pay. What comes back is a hash, a clear refusal, or unclear.
+async function pay(swap, wallet, from, call, words, ask, taken = isHash) {
+  const since = await readAmount(wallet.provider, 'eth_blockNumber', []);
+  const late = ask();
+  const unclear = (cause) => new Unclear(cause, { from, call, since, late, taken });
+  let result;
+  try {
+    result = await waitFor(words, late);
+  } catch (error) {
+    if (REFUSED.includes(error?.code)) throw error;
+    if (taken !== isHash && NO_BATCH.includes(error?.code)) return false;
+    throw unclear(error);
+  }
+  if (!taken(result)) throw unclear(undefined);
+  sent(swap, wallet, { from, call, since, ...(taken === isHash ? { hash: result } : { batch: batchOf(result) }) });
+  return true;
 }
 
 // Between two transactions the visitor may have changed the wallet. One that does not list its accounts refuses by itself.
-async function stillThere(provider, account, chain) {
+async function stillThere(provider, from, chain) {
   let accounts;
   try {
     accounts = await provider.request({ method: 'eth_accounts' });
   } catch { /* accounts stays undefined */ }
-  if (Array.isArray(accounts) && !accounts.some((other) => text(other).toLowerCase() === account.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then press Send.');
-  if (await onChain(provider) !== chain) throw new Stop('The wallet has changed to another chain.', `Switch it back to ${chainName(chain)}, then press Send.`);
+  if (Array.isArray(accounts) && !accounts.some((other) => text(other).toLowerCase() === from.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then try again. The swap was not sent.');
+  if (await onChain(provider) !== chain) throw new Stop('The wallet has changed to another chain.', `Switch it back to ${chainName(chain)}, then try again. The swap was not sent.`);
 }
 
-async function receiptOf(provider, hash) {
-  for (;;) {
-    const receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
+// Waits for an approval. A node that fails is asked again; the visitor can stop waiting.
+async function receiptOf(provider, hash, swap) {
+  while (phase === 'signing' && shown === swap) {
+    let receipt;
+    try {
+      receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
+    } catch { /* asked again */ }
     if (receipt) {
-      if (field(receipt, 'status') === '0x0') throw new Stop('The transaction failed on the chain.', `It is ${hash}.`);
+      if (field(receipt, 'status') === '0x0') throw new Stop('The approval failed on the chain.', `It is ${hash}. The swap was not sent.`);
       return;
     }
     await pause(1);
   }
 }
 
-// Sends all calls at once where the wallet can (EIP-5792), and gives the hash of the swap; else nothing.
-async function sendBatch(provider, account, chain, calls) {
+const batchOf = (result) => text(field(result, 'id') ?? result, 9000);
+
+// Sends all calls at once where the wallet can (EIP-5792). It gives false where it cannot.
+async function sendBatch(swap, wallet, from, chain, calls) {
+  const { provider } = wallet;
   try {
-    await provider.request({ method: 'wallet_getCapabilities', params: [account, [hex(chain)]] });
+    await provider.request({ method: 'wallet_getCapabilities', params: [from, [hex(chain)]] });
   } catch {
-    return undefined;
+    return false;
   }
-  step('Sign the approval and the swap together');
-  let batch;
-  try {
-    batch = await provider.request({ method: 'wallet_sendCalls', params: [{ version: '2.0.0', from: account, chainId: hex(chain), atomicRequired: false, calls: calls.map(({ to, data, value }) => ({ to, data, value })) }] });
-  } catch (error) {
-    if ([4200, -32601, 5700, 5710].includes(error?.code)) return undefined;
-    throw error;
-  }
-  const id = text(field(batch, 'id') ?? batch, 9000);
-  for (;;) {
-    const got = await provider.request({ method: 'wallet_getCallsStatus', params: [id] });
-    const status = Number(field(got, 'status'));
-    if (status >= 400) throw new Stop('The wallet’s batch failed.', status === 600 ? 'A part of it was carried out: look in the wallet.' : 'Nothing was moved.');
-    if (status >= 200) {
-      const receipts = field(got, 'receipts');
-      const hash = field(Array.isArray(receipts) ? receipts.at(-1) : undefined, 'transactionHash');
-      if (!isHash(hash)) throw new Stop('The batch was carried out, and the wallet does not say in which transaction.', 'Look for it in the wallet.');
-      return hash;
-    }
-    await pause(1);
-  }
+  const params = [{ version: '2.0.0', from, chainId: hex(chain), atomicRequired: false, calls: calls.map(({ to, data, value }) => ({ to, data, value })) }];
+  return pay(swap, wallet, from, calls.at(-1), `Sign all ${calls.length} together in ${wallet.name}.`, () => provider.request({ method: 'wallet_sendCalls', params }), (result) => batchOf(result) !== '');
 }

@@ -3,6 +3,7 @@ package site_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,31 +41,35 @@ const walletJS = `
 `
 
 type sent struct {
-	Alert, Status, Note string
+	Alert, Status, Card string
 	Methods             []string
 	Transactions        []struct{ From, To, Data, Value, ChainID string }
 	Batch               []struct{ To, Data, Value string }
-	Enabled             bool // whether Send can be pressed again
+	Again               bool // whether it can be sent again
+	Focus               string
 }
 
 const sendAndLook = `
+	sendButton().focus();
 	sendButton().click();
-	await until(() => alertText() || $('status-note')?.textContent.includes('does not follow'));
-	const enabled = !sendButton().disabled;
-	return { alert: alertText(), status: statusText(), note: $('status-note')?.textContent ?? '', methods: methods(), transactions: transactions(), enabled,
+	await until(() => alertText() || /does not follow|We do not know/.test(statusText()));
+	const again = sendButton();
+	return { alert: alertText(), status: statusText(), card: cardText(), methods: methods(), transactions: transactions(),
+		again: Boolean(again && !again.disabled && !again.hasAttribute('aria-disabled')), focus: document.activeElement.id,
 		batch: window.calls.find(({ method }) => method === 'wallet_sendCalls')?.params[0].calls ?? [] };`
+
+const batchWallet = `does: ({ hash, refuse }) => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => ({ id: 'b' }), wallet_getCallsStatus: () => ({ status: 200, receipts: [{ transactionHash: hash() }] }), `
 
 func sends(t *testing.T, w *world) {
 	usdc, eth := form("USDC@1", "USDC@369", "100", alice, ""), form("ETH@1", "WETH@369", "0.5", alice, "")
 	usdt := form("USDT@1", "USDC@369", "100", alice, "")
-	const router = "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"
+	const router = "0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d"
 	for name, tt := range map[string]struct {
-		form   map[string]string
-		rules  string // of the wallet
-		before string // done before Send
-		alert  string // none: it is sent
-		count  int    // of transactions
-		batch  int    // of calls in a batch
+		form  map[string]string
+		rules string // of the wallet
+		alert string // none: it is sent
+		count int    // of transactions
+		batch int    // of calls in a batch
 	}{
 		"approval and swap":            {form: usdc, count: 2},
 		"allowance in place":           {form: usdc, rules: `allowance: '0x5f5e100'`, count: 1},
@@ -73,10 +78,11 @@ func sends(t *testing.T, w *world) {
 		"no reset":                     {form: usdt, count: 2},
 		"reads that fail":              {form: usdt, rules: `does: ({ refuse }) => ({ eth_call: () => refuse(-32603) })`, count: 3},
 		"native":                       {form: eth, count: 1},
-		"a batch":                      {form: usdc, rules: `does: ({ hash }) => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => ({ id: 'b' }), wallet_getCallsStatus: () => ({ status: 200, receipts: [{ transactionHash: hash() }] }) })`, batch: 2},
-		"a batch of no use":            {form: usdc, rules: `does: ({ refuse }) => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => refuse(4200) })`, batch: 2, count: 2},
-		"a batch refused":              {form: usdc, rules: `does: ({ refuse }) => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => refuse(4001) })`, batch: 2, alert: "You refused in the wallet."},
-		"a batch that fails":           {form: usdc, rules: `does: () => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => ({ id: 'b' }), wallet_getCallsStatus: () => ({ status: 500 }) })`, batch: 2, alert: "batch failed"},
+		"a batch":                      {form: usdc, rules: batchWallet + `})`, batch: 2},
+		"a batch of no use":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4200) })`, batch: 2, count: 2},
+		"a batch too large":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5740) })`, batch: 2, count: 2},
+		"a batch refused":              {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4001) })`, batch: 2, alert: "You refused in the wallet."},
+		"an upgrade refused":           {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5750) })`, batch: 2, alert: "You refused in the wallet."},
 		"another chain":                {form: usdc, rules: `chain: '0x38'`, count: 2},
 		"another chain, refused":       {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4001) })`, alert: "You refused in the wallet."},
 		"another chain, not switched":  {form: usdc, rules: `chain: '0x38', does: () => ({ wallet_switchEthereumChain: () => null })`, alert: "The wallet is on another chain."},
@@ -91,25 +97,23 @@ func sends(t *testing.T, w *world) {
 		"disconnected":                 {form: usdc, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, alert: "The wallet is disconnected from the chain.", count: 1},
 		"account gone":                 {form: usdc, rules: `does: () => ({ eth_accounts: () => [] })`, alert: "The wallet has disconnected the account."},
 		"accounts not told":            {form: usdc, rules: `does: ({ refuse }) => ({ eth_accounts: () => refuse(4200) })`, count: 2},
-		"approval reverts":             {form: usdc, rules: `does: () => ({ eth_getTransactionReceipt: () => ({ status: '0x0' }) })`, alert: "The transaction failed on the chain.", count: 1},
-		"no hash":                      {form: usdc, rules: `does: () => ({ eth_sendTransaction: () => 'yes' })`, alert: "The wallet gave no transaction hash.", count: 1},
-		"expired":                      {form: usdc, before: `const real = Date.now; Date.now = () => real() + 120_000;`, alert: "This quote has expired."},
+		"approval reverts":             {form: usdc, rules: `does: () => ({ eth_getTransactionReceipt: () => ({ status: '0x0' }) })`, alert: "The approval failed on the chain.", count: 1},
+		"no hash of the approval":      {form: usdc, rules: `does: () => ({ eth_sendTransaction: () => 'yes' })`, alert: "no transaction hash for the approval", count: 1},
 		"expires between transactions": {form: usdc, rules: `does: ({ hash }) => ({ eth_sendTransaction: () => { const real = Date.now; Date.now = () => real() + 120_000; return hash(); } })`, alert: "This quote has expired while you were signing.", count: 1},
-		"shielding":                    {form: form("USDC@1", "USDC@69696969", "100", private, ""), before: consent, count: 2},
-		"unshielding":                  {form: form("USDC@69696969", "USDC@369", "100", alice, ""), before: consent, count: 2},
+		"shielding":                    {form: form("USDC@1", "USDC@69696969", "100", private, ""), count: 2},
 		"an error in no words":         {form: usdc, rules: `does: () => ({ eth_requestAccounts: () => { throw undefined; } })`, alert: "It does not say why."},
 	} {
 		w.open(t, "")
 		w.answer("/v3/swap/status", untracked)
-		got := run[sent](t, w, walletJS+"wallet({"+tt.rules+"}); await quote($2);"+tt.before+sendAndLook, sender, tt.form)
+		got := run[sent](t, w, fast+walletJS+"/* "+name+" */ wallet({"+tt.rules+"}); await quote($2);"+consent+sendAndLook, sender, tt.form)
 		if tt.alert == "" != (got.Alert == "") || !strings.Contains(got.Alert, tt.alert) {
 			t.Errorf("%s: got alert %q, want %q", name, got.Alert, tt.alert)
 		}
 		if len(got.Transactions) != tt.count || len(got.Batch) != tt.batch {
 			t.Errorf("%s: got %d transactions and %d calls in a batch, want %d and %d: %v", name, len(got.Transactions), len(got.Batch), tt.count, tt.batch, got.Methods)
 		}
-		if got.Enabled != (tt.alert != "") {
-			t.Errorf("%s: Send can be pressed again: %t", name, got.Enabled)
+		if again := tt.alert != "" && !strings.Contains(tt.alert, "expired"); got.Again != again {
+			t.Errorf("%s: it can be sent again: %t", name, got.Again)
 		}
 		for _, tx := range got.Transactions {
 			if tx.From != sender || tx.ChainID != "0x1" {
@@ -118,7 +122,7 @@ func sends(t *testing.T, w *world) {
 		}
 		if name == "approval and swap" && len(got.Transactions) == 2 {
 			approval, swap := got.Transactions[0], got.Transactions[1]
-			if approval.To != "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48" || !strings.HasPrefix(approval.Data, "0x095ea7b3") || swap.To != router || !strings.HasPrefix(swap.Data, "0x095ff22d") || swap.Value != "0x0" {
+			if approval.To != "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48" || !strings.HasPrefix(approval.Data, "0x095ea7b3") || swap.To != router || !strings.HasPrefix(swap.Data, "0x095ff22d") || swap.Value != "0x0" {
 				t.Errorf("sent %+v", got.Transactions)
 			}
 		}
@@ -126,10 +130,59 @@ func sends(t *testing.T, w *world) {
 			t.Errorf("sent %+v", got.Transactions)
 		}
 		if tt.alert == "" {
-			wantWords(t, name, got.Note, "This gateway does not follow swaps", "0x"+strings.Repeat("a", 60))
+			wantWords(t, name, got.Status, "Sent", "This gateway does not follow swaps")
+			wantWords(t, name, got.Card, "0xaaaa…")
+			if got.Focus != "answer" {
+				t.Errorf("%s: the focus is on %q", name, got.Focus)
+			}
+		} else if !strings.Contains(tt.alert, "expired") && got.Focus != "send-button" {
+			t.Errorf("%s: the focus has left the button, for %q", name, got.Focus)
 		}
 	}
 	addsChain(t, w, usdc)
+	expires(t, w, usdc)
+	// While the wallet is asked, the button has the focus, says what to do, and there is a way out.
+	w.open(t, "")
+	waiting := run[[]string](t, w, walletJS+`
+		wallet({ does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) });
+		await quote($2);
+		sendButton().focus();
+		sendButton().click();
+		await until(() => named('Stop waiting'));
+		const during = [document.activeElement.textContent, $('waiting').innerText];
+		$('send-button').click(); $('send-button').click();
+		named('Stop waiting').click();
+		await until(alertText);
+		return [...during, alertText(), sendButton().textContent, String(methods().length)];`, sender, usdc)
+	wantWords(t, "waiting", strings.Join(waiting, "|"), "Confirm in your wallet…|Connect your account in the wallet.", "You stopped waiting for the wallet.", "|Sign in Test wallet: 2 transactions|1")
+}
+
+// fast makes the page's waits short.
+const fast = `
+	if (!window.hastened) {
+		const real = window.hastened = setTimeout;
+		window.setTimeout = (done, wait) => real(done, wait === 15_000 ? wait : Math.min(wait, 30)); // but not the time that an answer may take
+	}
+`
+
+// expires wants an expired quote to have no Send, and a button that renews it.
+func expires(t *testing.T, w *world, f map[string]string) {
+	w.open(t, "")
+	got := run[[]bool](t, w, walletJS+`
+		wallet();
+		await quote($2);
+		sendButton().focus();
+		const real = Date.now;
+		Date.now = () => real() + 120_000;
+		await until(() => named('Renew the quote'));
+		const gone = !sendButton() && document.activeElement.id === 'renew';
+		Date.now = real;
+		named('Renew the quote').click();
+		await until(sendButton);
+		return [gone, transactions().length === 0];`, sender, f)
+	if fmt.Sprint(got) != "[true true]" {
+		t.Errorf("an expired quote: %v", got)
+	}
 }
 
 // untracked is the answer of a gateway that does not follow swaps.
@@ -138,17 +191,19 @@ func untracked(rw http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(rw, `{"error": "This deployment's swaps cannot be followed", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`)
 }
 
-// consent wants Send to be off until everything is ticked.
+// consent wants Send to be off until what nobody can check is ticked.
 const consent = `
-	if (!sendButton().disabled) throw new Error('Send is on before the tick');
-	for (const box of document.querySelectorAll('#send input[type=checkbox]')) box.click();
-	if (sendButton().disabled) throw new Error('Send is off after the tick');
+	if ($('consent')) {
+		if (!sendButton().disabled) throw new Error('Send is on before the tick');
+		$('consent').click();
+	}
+	if (sendButton().disabled) throw new Error('Send is off');
 `
 
 func addsChain(t *testing.T, w *world, f map[string]string) {
 	w.open(t, "")
 	w.answer("/v3/swap/status", untracked)
-	got := run[sent](t, w, walletJS+`
+	got := run[sent](t, w, fast+walletJS+`
 		let known = false;
 		wallet({ chain: '0x38', does: ({ refuse, move }) => ({
 			wallet_switchEthereumChain: ([{ chainId }]) => (known ? move(chainId) : refuse(4902)),
@@ -171,59 +226,75 @@ func addsChain(t *testing.T, w *world, f map[string]string) {
 // statuses follows a swap through what a gateway may say of it.
 func statuses(t *testing.T, w *world) {
 	const there = "0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "settlement": {"chainId": 369, "txHash": "` + there + `", "amount": "99700000", "timestamp": "2026-11-15T12:00:00Z"}}`
+	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369"}, "settlement": {"chainId": 369, "txHash": "` + there + `", "amount": "99700000", "timestamp": "2026-11-15T12:00:00Z"}}`
+	unsettled := strings.NewReplacer("true", "false", `"nextCheckSeconds": 0`, `"nextCheckSeconds": 2`).Replace(settled)
+	shielded := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "69696969"}, "settlement": {"chainId": 1, "txHash": "` + there + `", "amount": "99500000", "arrived": "99251250"}}`
 	for name, tt := range map[string]struct {
 		answers []string
-		note    string
+		card    string
 		alert   string
 		steps   string
+		title   string
 	}{
-		"settled":          {[]string{`{"state": "NOT_FOUND"}`, `{"state": "PENDING", "final": false}`, `{"state": "SETTLING", "burn": {"attestationState": "pending"}}`, settled}, "99.7 USDC arrived. It was paid in " + there, "", "done done done"},
-		"settled at once":  {[]string{settled}, "99.7 USDC arrived", "", "done done done"},
-		"not yet final":    {[]string{strings.Replace(settled, "true", "false", 1), settled}, "99.7 USDC arrived. ", "", "done done done"},
-		"goes back":        {[]string{strings.Replace(settled, "true", "false", 1), `{"state": "SETTLING"}`, settled}, "99.7 USDC arrived. ", "", "done done done"},
-		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "bad"},
-		"no swap":          {[]string{`{"state": "NOT_A_SWAP"}`}, "", "The gateway sees no swap in this transaction.", "bad"},
-		"not offered: 404": {[]string{"404"}, "This gateway does not follow swaps", "", ""},
-		"not offered: 501": {[]string{"501"}, "This gateway does not follow swaps", "", ""},
-		"busy for a while": {[]string{"503", "429", settled}, "99.7 USDC arrived", "", "done done done"},
-		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"amount": {"a": 1}, "txHash": 7}, "nextCheckSeconds": "x"}`}, "the money arrived", "", "done done done"},
-		"of no known name": {[]string{`{"state": "LOST"}`, settled}, "99.7 USDC arrived", "", "done done done"},
+		"settled":          {[]string{`{"state": "NOT_FOUND"}`, `{"state": "PENDING", "final": false}`, `{"state": "SETTLING", "burn": {"attestationState": "pending"}}`, settled}, "99.7 USDC arrived on PulseChain", "", "", "✓ 99.7 USDC arrived"},
+		"settled at once":  {[]string{settled}, "Payout\n0xbbbb…bbbb", "", "", "✓ 99.7 USDC arrived"},
+		"shielded":         {[]string{shielded}, "Paid out\n99.5 USDC\nArrived\n99.2512… USDC, after what RAILGUN takes", "", "", "✓ 99.25125 USDC arrived"},
+		"not yet final":    {[]string{unsettled, settled}, "Settled, and final", "", "", "✓"},
+		"goes back":        {[]string{unsettled, `{"state": "SETTLING"}`, settled}, "Settled, and final", "", "", "✓"},
+		"settling":         {[]string{`{"state": "SETTLING", "reason": "The pool is empty.", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "The pool is empty.", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "… On its way"},
+		"whom to ask":      {[]string{`{"state": "SETTLING", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "Contact\nhelp@example.org", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
+		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗ Failed"},
+		"no swap":          {[]string{`{"state": "NOT_A_SWAP"}`}, "", "The gateway sees no swap in this transaction.", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗"},
+		"not offered: 404": {[]string{"404"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
+		"not offered: 501": {[]string{"501"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
+		"busy for a while": {[]string{"503", "429", settled}, "Settled, and final", "", "", "✓"},
+		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"amount": {"a": 1}, "txHash": 7}, "nextCheckSeconds": "x"}`}, "The money arrived", "", "", "✓ The money arrived"},
+		"of no known name": {[]string{`{"state": "LOST"}`, settled}, "Settled, and final", "", "", "✓"},
+		"several swaps":    {[]string{`{"state": "SETTLING", "nextCheckSeconds": 3600, "swaps": [{}, {}]}`}, "2 in this transaction", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
 	} {
 		w.open(t, "")
-		w.answer("/v3/swap/status", func(rw http.ResponseWriter, r *http.Request) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			next := tt.answers[min(len(w.asked), len(tt.answers)-1)]
-			w.asked = append(w.asked, r.URL.RawQuery)
-			if len(next) == 3 {
-				var status int
-				fmt.Sscan(next, &status)
-				rw.Header().Set("Retry-After", "1")
-				rw.WriteHeader(status)
-				next = `{"error": "Not now", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`
-			}
-			fmt.Fprint(rw, next)
-		})
-		got := run[map[string]string](t, w, walletJS+`
-			const real = setTimeout; // waits of seconds become short
-			window.setTimeout = (done, wait) => real(done, Math.min(wait, 30));
+		w.tells(tt.answers...)
+		got := run[map[string]string](t, w, fast+walletJS+`
 			wallet();
 			await quote($2);
 			sendButton().click();
-			await until(() => $('status-note'));
-			await until(() => alertText() || $('status-note').textContent.includes($3) && $3);
-			return { note: $('status-note').textContent, alert: alertText(), steps: [...document.querySelectorAll('#steps li')].slice(-3).map((item) => item.className).join(' ').trim() };`,
-			sender, form("USDC@1", "USDC@369", "100", alice, ""), tt.note)
-		wantWords(t, name, got["note"], tt.note)
+			await until(() => alertText() || cardText().includes($3) && $3);
+			await until(() => document.title.includes($4));
+			return { card: cardText(), alert: alertText(), title: document.title, search: location.search, send: String(Boolean(sendButton() || $('valid'))),
+				steps: [...document.querySelectorAll('#steps li')].map((item) => item.innerText.replaceAll('\n', ' ').trim()).join('|') };`,
+			sender, form("USDC@1", "USDC@369", "100", alice, ""), tt.card, tt.title)
+		wantWords(t, name, got["card"], tt.card)
 		wantWords(t, name, got["alert"], tt.alert)
-		if got["steps"] != tt.steps || tt.alert == "" != (got["alert"] == "") {
-			t.Errorf("%s: got steps %q and alert %q, want %q and %q", name, got["steps"], got["alert"], tt.steps, tt.alert)
+		if got["steps"] != tt.steps || tt.alert == "" != (got["alert"] == "") || got["send"] != "false" {
+			t.Errorf("%s: got steps %q, alert %q, and it can be sent or has a countdown: %s; want %q and %q", name, got["steps"], got["alert"], got["send"], tt.steps, tt.alert)
 		}
-		w.mu.Lock()
-		if len(w.asked) == 0 || !strings.HasPrefix(w.asked[0], "srcChain=1&txHash=0x"+strings.Repeat("a", 60)) {
-			t.Errorf("%s: the gateway was asked %q", name, w.asked)
+		asked := w.told()
+		if len(asked) == 0 || !strings.HasPrefix(asked[0], "srcChain=1&txHash=0x"+strings.Repeat("a", 60)) || !strings.HasPrefix(got["search"], "?chain=1&tx=0xaaaa") {
+			t.Errorf("%s: the gateway was asked %q, and the address has %s", name, asked, got["search"])
 		}
-		w.mu.Unlock()
 	}
+}
+
+// tells has the gateway answer a status so, one after the other; the last stays.
+func (w *world) tells(answers ...string) {
+	w.answer("/v3/swap/status", func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		next := answers[min(len(w.asked), len(answers)-1)]
+		w.asked = append(w.asked, r.URL.RawQuery)
+		if len(next) == 3 {
+			var status int
+			fmt.Sscan(next, &status)
+			rw.Header().Set("Retry-After", "1")
+			rw.WriteHeader(status)
+			next = `{"error": "Not now", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`
+		}
+		fmt.Fprint(rw, next)
+	})
+}
+
+func (w *world) told() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked)
 }

@@ -1,7 +1,7 @@
 // Package site is the public page at the root path: for browsers a page that asks for a quote, checks it and hands it
 // to a wallet; for everyone else a short JSON index.
 //
-// What it promises: one answer holds all that the page needs before it can be used. The page runs no script but its own
+// What it promises: one answer holds all that a visitor needs to fill in the form. The page runs no script but its own
 // and those of this gateway, asks nobody but this gateway and the visitor's wallet, and stores nothing. The
 // Content-Security-Policy of the answer makes the browser keep all but the last of these promises.
 package site
@@ -26,7 +26,10 @@ import (
 var files embed.FS
 
 // scripts are concatenated in this order to one module.
-var scripts = []string{"page.js", "amount.js", "pin.js", "answer.js", "quote.js", "wallet.js", "send.js", "follow.js", "move.js", "versions.js", "code.js", "start.js"}
+var scripts = []string{"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "code.js", "start.js"}
+
+// later are the parts about older versions, a module that the page imports when a visitor comes near them.
+var later = []string{"move.js", "versions.js"}
 
 // maxAge is short, since the page lists what the deployment can swap.
 const maxAge = time.Minute
@@ -36,9 +39,13 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 	body, policy := render(listingOf(d, versions))
 	page := web.Document("text/html; charset=utf-8", body, maxAge)
 	index := web.JSONDocument(indexOf(d, versions), maxAge)
+	rest := web.Document("text/javascript; charset=utf-8", []byte("export default ({ "+shared+" }) => {\n"+join(later)+"return { compareVersions, showVersions };\n};\n"), maxAge)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Add("Vary", "Accept")
+		if r.URL.RawQuery == "script=versions" {
+			return rest(w, r)
+		}
 		if !web.PrefersHTML(r.Header) {
 			return index(w, r)
 		}
@@ -51,17 +58,14 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func render(l listing) (body []byte, policy string) {
-	style, script := tight.Replace(squeeze(read("page.css"))), &strings.Builder{}
-	for _, name := range scripts {
-		script.WriteString(squeeze(read(name)))
-	}
+	style, script := tight.Replace(squeeze(read("page.css"))), join(scripts)
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
 		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
 	}
 	policy = strings.Join([]string{
 		"default-src 'none'",
-		"script-src 'self' " + hashOf(script.String()), // 'self' for /v3/verify.js
+		"script-src 'self' " + hashOf(script), // 'self' for /v3/client/
 		"style-src " + hashOf(style),
 		"connect-src 'self'",
 		"img-src data:", // the icons that wallets announce, and ours
@@ -69,8 +73,19 @@ func render(l listing) (body []byte, policy string) {
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 	}, "; ")
-	html := strings.NewReplacer("{{style}}", style, "{{script}}", script.String(), "{{listing}}", string(data)).Replace(squeeze(read("page.html")))
+	html := strings.NewReplacer("{{style}}", style, "{{script}}", script, "{{listing}}", string(data)).Replace(squeeze(read("page.html")))
 	return []byte(html), policy
+}
+
+// shared is what the page gives the later part.
+const shared = "$, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields"
+
+func join(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString(squeeze(read(name)))
+	}
+	return b.String()
 }
 
 func read(name string) string {
@@ -107,13 +122,14 @@ type listing struct {
 	Deployment string              `json:"deployment"`
 	Versions   []string            `json:"versions"`
 	Chains     map[chain.ID]string `json:"chains"`
-	Networks   map[chain.ID]string `json:"networks"` // of the privacy pools
-	Tokens     [][5]any            `json:"tokens"`   // routing ID, symbol, decimals, least and most in the smallest unit
-	Pairs      [][4]json.Number    `json:"pairs"`    // from, to, protocol fee in percent, seconds or 0
+	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
+	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network, where the deployment states them
+	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least and most in the smallest unit
+	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
-	l := listing{Deployment: d.Name, Versions: versions, Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}}
+	l := listing{Deployment: d.Name, Versions: versions, Explorers: d.Explorers, Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}}
 	places := map[string]json.Number{}
 	place := func(id chain.ID, t *chain.Token) json.Number {
 		key := t.Symbol + "@" + id.String()
@@ -148,6 +164,7 @@ type index struct {
 	Pairs      string            `json:"pairs"`
 	Routers    string            `json:"routers"`
 	Verify     string            `json:"verify"`
+	Client     string            `json:"client"`
 	Health     string            `json:"health"`
 	Versions   string            `json:"versions"`
 	Contracts  map[string]string `json:"contracts"` // by version
@@ -157,7 +174,7 @@ func indexOf(d *chain.Deployment, versions []string) index {
 	current := "/" + versions[0]
 	i := index{
 		Name: "quotegate", Deployment: d.Name, Quote: current + "/swap/quote", Status: current + "/swap/status", Pairs: current + "/app/pairs", Routers: current + "/app/routers",
-		Verify: current + "/verify.js", Health: current + "/swap/healthcheck", Versions: "/versions", Contracts: map[string]string{},
+		Verify: current + "/verify.js", Client: current + "/client/index.js", Health: current + "/swap/healthcheck", Versions: "/versions", Contracts: map[string]string{},
 	}
 	for _, name := range versions {
 		i.Contracts[name] = "/" + name + "/openapi.yaml"

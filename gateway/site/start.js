@@ -1,27 +1,27 @@
 // Makes the page work: first what can be used at once, then what has to be asked for.
-const complete = recall();
+const query = new URLSearchParams(location.search);
+const complete = recall(query);
+$('columns').hidden = false;
 showLinks();
-$('form').addEventListener('submit', (event) => {
+watchForm();
+watchFollow();
+// What is about older versions is loaded when a visitor comes near it.
+let older;
+const loadOlder = () => (older ??= import('/?script=versions').then((part) => part.default({ $, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields })));
+$('move-form').addEventListener('submit', async (event) => {
   event.preventDefault();
-  getQuote();
+  (await loadOlder()).compareVersions();
 });
-$('move-form').addEventListener('submit', (event) => {
-  event.preventDefault();
-  compareVersions();
-});
-$('from').addEventListener('change', () => fillTo($('to').value));
-$('form').addEventListener('change', (event) => {
-  if (!FIELDS.includes(event.target.id)) return;
-  showHints();
-  remember();
-  dropAnswer();
-});
-$('form').addEventListener('input', (event) => {
-  if (FIELDS.includes(event.target.id)) dropAnswer();
-});
-addEventListener('popstate', () => { if (!location.hash && recall()) getQuote(); });
+const near = new IntersectionObserver(async (entries) => {
+  if (!entries.some((entry) => entry.isIntersecting)) return;
+  near.disconnect();
+  (await loadOlder()).showVersions();
+}, { rootMargin: '300px' });
+near.observe($('versions'));
+addEventListener('popstate', () => { if (!location.hash && ['form', 'asking', 'quote', 'refused'].includes(phase) && recall(new URLSearchParams(location.search))) getQuote(); });
 watchPin();
+showAccount();
 watchWallets();
-showVersions();
-if (complete) getQuote();
-else loadVerifier().catch(() => {});
+if (recallJourney(query)) loadClient().catch(() => {});
+else if (complete) getQuote();
+else loadClient().catch(() => {});

@@ -7,7 +7,7 @@ async function showVersions() {
   const answer = await ask('/versions');
   const versions = field(answer.body, 'versions');
   if (!answer.ok || !Array.isArray(versions)) {
-    $('lives').replaceChildren(el('p', {}, problemOf(answer)[0]));
+    $('lives').replaceChildren(el('p', {}, titleOf(answer)));
     return;
   }
   $('lives').replaceChildren(...versions.slice(0, 20).map(lifeOf));
@@ -28,7 +28,7 @@ function lifeOf(version) {
   const output = el('div', { 'aria-live': 'polite' });
   const rehearse = (stage) => el('button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) }, `Rehearse ${stage}`);
   return el('div', { class: 'life' }, el('h3', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
-    ...(events.length ? [timeline(deprecated, sunset, brownouts), list([...events, [now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
+    ...(events.length ? [timeline(deprecated, sunset, brownouts), list([...events, [Date.now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
     successor || migration ? el('p', {}, successor && `Use ${successor} instead. `, /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'How to move')) : '',
     el('div', {}, rehearse('retired'), rehearse('brownout')), output);
 }
@@ -36,7 +36,7 @@ function lifeOf(version) {
 // A bar from the deprecation to the sunset, with the brownouts and today. The list below it says the same in words.
 function timeline(deprecated, sunset, brownouts) {
   const SVG = 'http://www.w3.org/2000/svg';
-  const times = [deprecated, sunset, now(), ...brownouts.map(({ to }) => to)].filter(Boolean);
+  const times = [deprecated, sunset, Date.now(), ...brownouts.map(({ to }) => to)].filter(Boolean);
   const [begin, end] = [Math.min(...times), Math.max(...times)];
   const x = (time) => 10 + (980 * (time - begin)) / (end - begin || 1);
   const svg = document.createElementNS(SVG, 'svg');
@@ -52,7 +52,7 @@ function timeline(deprecated, sunset, brownouts) {
   if (deprecated) draw('rect', { x: x(deprecated), y: 14, width: x(sunset || end) - x(deprecated), height: 6, fill: 'var(--soft)' });
   for (const { from, to } of brownouts) draw('rect', { x: x(from) - 2, y: 8, width: Math.max(x(to) - x(from), 4), height: 18, fill: 'var(--accent)' });
   if (sunset) draw('rect', { x: x(sunset) - 3, y: 4, width: 6, height: 26, fill: 'var(--bad)' });
-  draw('rect', { x: x(now()) - 1, y: 0, width: 2, height: 34, fill: 'var(--text)' });
+  draw('rect', { x: x(Date.now()) - 1, y: 0, width: 2, height: 34, fill: 'var(--text)' });
   return svg;
 }
 
@@ -60,6 +60,6 @@ async function rehearsal(name, stage, output) {
   const path = field(QUOTES, name) ?? `/${name}/swap/quote`;
   const answer = await ask(path, { 'API-Rehearse': stage });
   const told = ['deprecation', 'sunset', 'link', 'api-brownout', 'api-rehearse', 'retry-after'].filter((header) => answer.headers.get(header)).map((header) => `${header}: ${answer.headers.get(header)}`);
-  output.replaceChildren(answer.status === 0 ? problemOf(answer)[0]
-    : el('pre', { tabindex: 0 }, text([`GET ${path}`, `API-Rehearse: ${stage}`, '', `HTTP ${answer.status}`, ...told, '', JSON.stringify(answer.body, null, 2)].join('\n'), 4000)));
+  output.replaceChildren(answer.status === 0 ? titleOf(answer)
+    : el('pre', { tabindex: 0, 'aria-label': `Rehearsal of ${name}` }, text([`GET ${path}`, `API-Rehearse: ${stage}`, '', `HTTP ${answer.status}`, ...told, '', JSON.stringify(answer.body, null, 2)].join('\n'), 4000)));
 }

@@ -52,6 +52,11 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		handle(rw, r)
 		return
 	}
+	w.pass(rw, r)
+}
+
+// pass has the gateway itself answer.
+func (w *world) pass(rw http.ResponseWriter, r *http.Request) {
 	record := httptest.NewRecorder()
 	w.Handler.ServeHTTP(record, r)
 	for name, values := range record.Header() {
@@ -67,13 +72,13 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, beside *browser.Page) *world {
 	t.Helper()
 	w := &world{Handler: golden.Gateway(t), instead: map[string]http.HandlerFunc{}}
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	w.url = server.URL
-	w.page = browser.Open(t, w.url+"/")
+	w.page = beside.Tab(t, w.url+"/")
 	t.Cleanup(func() {
 		for _, problem := range w.page.Close() {
 			// The browser itself tells of every answer that is an error, and some cases are about these.
@@ -90,7 +95,8 @@ const helpers = `
 	const $ = (id) => document.getElementById(id);
 	const alertText = () => document.querySelector('[role=alert]').innerText;
 	const statusText = () => document.querySelector('[role=status]').innerText;
-	const sendButton = () => [...document.querySelectorAll('button')].find((button) => button.textContent === 'Send');
+	const named = (words) => [...document.querySelectorAll('button')].find((button) => button.textContent.startsWith(words));
+	const sendButton = () => named('Sign in');
 	const until = async (what) => {
 		for (let i = 0; i < 6000; i++) {
 			const value = await what();
@@ -104,11 +110,16 @@ const helpers = `
 		$(id).dispatchEvent(new Event('input', { bubbles: true }));
 		$(id).dispatchEvent(new Event('change', { bubbles: true }));
 	};
-	const fill = (form) => { for (const [id, value] of Object.entries(form)) type(id, value); };
+	const pick = (side, key) => { const [token, chain] = key.split('@'); type(side + '-chain', chain); type(side + '-token', token); };
+	const fill = (form) => { for (const [id, value] of Object.entries(form)) id === 'from' || id === 'to' ? pick(id, value) : type(id, value); };
+	const formNow = () => ({ from: $('from-token').value + '@' + $('from-chain').value, to: $('to-token').value + '@' + $('to-chain').value,
+		amount: $('amount').value, recipient: $('recipient').value, integrator: $('integrator').value });
+	const cardText = () => $('card').innerText;
+	const openAll = () => { for (const details of document.querySelectorAll('details')) details.open = true; };
 	const quote = async (form = {}) => {
 		fill(form);
 		$('ask').click();
-		await until(() => alertText() || statusText() && !statusText().startsWith('Asking'));
+		await until(() => alertText() || statusText() && !statusText().startsWith('Asking') && !statusText().includes('asks again'));
 	};
 `
 
@@ -153,13 +164,13 @@ func (w *world) reload(t *testing.T) {
 
 // shown is what the visitor sees after a quote.
 type shown struct {
-	Alert, Status string
-	Send          bool
-	Focus         string // the ID of the element with the focus
-	Checks        int
+	Alert, Status, Card string
+	Send                bool
+	Focus               string // the ID of the element with the focus
+	Checks              int
 }
 
-const look = `return { alert: alertText(), status: statusText(), send: Boolean(sendButton()), focus: document.activeElement.id,
+const look = `openAll(); return { alert: alertText(), status: statusText(), card: cardText(), send: Boolean(sendButton()), focus: document.activeElement.id,
 	checks: document.querySelectorAll('.checks .yes').length };`
 
 // form is what a visitor fills in.

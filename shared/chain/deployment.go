@@ -18,7 +18,8 @@ type Deployment struct {
 	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
 	Railgun    Railgun
-	Warnings   []string // what is accepted but may not be meant, in words
+	Explorers  map[ID]string // by network: where people look a transaction up, if stated
+	Warnings   []string      // what is accepted but may not be meant, in words
 
 	targets    map[sourceKey]Address
 	registries map[ID]Address
@@ -101,6 +102,7 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add(!slices.Equal(d.retired, before.retired), "the retired routers")
 	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
 	add(d.Railgun != before.Railgun, "RAILGUN's rates")
+	add(!maps.Equal(d.Explorers, before.Explorers), "the explorers")
 	add(d.tracked != before.tracked, "the tracking")
 	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
 	add(len(changes) == 0 && !reflect.DeepEqual(d, before), "other contracts")

@@ -3,7 +3,9 @@ package chain
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -23,6 +25,7 @@ type deploymentFile struct {
 	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual address
 	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
 	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
+	Explorers  map[string]string `json:"explorers,omitempty"`  // by network: an address before /tx/ and /address/
 
 	Contact       string            `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
 	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
@@ -73,6 +76,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.retired(file.Retired)
 	b.times(file.Seconds)
 	b.railgun(file.Railgun)
+	b.explorers(file.Explorers)
 	b.tracking(file.Tracking, file.Contact, file.Confirmations)
 	b.coverage()
 	b.warnOfSharedRouters()
@@ -207,6 +211,22 @@ func (b *builder) railgun(rates *Railgun) {
 		if rate > highest {
 			b.problem("railgun.%s: %d is above %d basis points, which is 10 %%", name, rate, highest)
 		}
+	}
+}
+
+// explorers are links for people, so each must be a plain https address.
+func (b *builder) explorers(rows map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		id, ok := idByText[key]
+		at, err := url.Parse(rows[key])
+		if !ok || id.Private() || err != nil || at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || strings.HasSuffix(rows[key], "/") {
+			b.problem("explorers[%q]: %q is not an https address of a public chain, without a slash at its end", key, rows[key])
+			continue
+		}
+		if b.Explorers == nil {
+			b.Explorers = make(map[ID]string)
+		}
+		b.Explorers[id] = rows[key]
 	}
 }
 

@@ -81,6 +81,9 @@ func TestDeploymentProblems(t *testing.T) {
 		{"seconds of no route", `"registries"`, `"seconds": [{"type": "direct", "seconds": 9}], "registries"`, "seconds[0]: no supported pair matches it"},
 		{"no seconds", `"registries"`, `"seconds": [{"type": "DIRECT"}], "registries"`, "seconds[0].seconds: 0 is not between 1 and 604800"},
 		{"too many seconds", `"registries"`, `"seconds": [{"seconds": 604801}], "registries"`, "seconds[0].seconds: 604801 is not between"},
+		{"explorer without https", `"registries"`, `"explorers": {"1": "http://example.org"}, "registries"`, `explorers["1"]: "http://example.org" is not an https address`},
+		{"explorer with a slash", `"registries"`, `"explorers": {"1": "https://example.org/"}, "registries"`, `explorers["1"]: "https://example.org/" is not`},
+		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers["69696969"]: "https://example.org" is not`},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
 		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 letters"},
@@ -200,6 +203,7 @@ func TestChanges(t *testing.T) {
 		"the usual times":                 edit(t, `"registries"`, `"seconds": [{"seconds": 9}], "registries"`),
 		"the tracking":                    edit(t, `"tracking": "reference"`, `"tracking": "none"`),
 		"the confirmations":               edit(t, `"98866": 1`, `"98866": 2`),
+		"the explorers":                   edit(t, `"registries"`, `"explorers": {"1": "https://example.org"}, "registries"`),
 		"RAILGUN's rates":                 edit(t, `"registries"`, `"railgun": {"shieldBps": 30, "unshieldBps": 25}, "registries"`),
 	} {
 		after, err := chain.ParseDeployment(edit)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
@@ -42,6 +43,7 @@ func Open(t testing.TB, address string) *Page {
 	for _, flag := range []string{
 		"headless", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
 		"disable-component-update", "disable-sync", "disable-dev-shm-usage",
+		"disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows", // all tabs work at the same time
 	} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
@@ -50,8 +52,26 @@ func Open(t testing.TB, address string) *Page {
 	}
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	p := &Page{origin: at.Scheme + "://" + at.Host}
+	p.load(t, allocated, address, stop)
+	return p
+}
+
+// Tab loads an address in another tab of the same browser. Tabs may be used at the same time.
+func (p *Page) Tab(t testing.TB, address string) *Page {
+	t.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := &Page{origin: at.Scheme + "://" + at.Host}
+	tab.load(t, p.ctx, address, func() {})
+	return tab
+}
+
+func (p *Page) load(t testing.TB, parent context.Context, address string, stop func()) {
+	t.Helper()
 	var closeTab func()
-	p.ctx, closeTab = chromedp.NewContext(allocated)
+	p.ctx, closeTab = chromedp.NewContext(parent)
 	p.cancel = func() { closeTab(); stop() }
 	t.Cleanup(func() {
 		for _, problem := range p.Close() {
@@ -59,12 +79,11 @@ func Open(t testing.TB, address string) *Page {
 		}
 	})
 	if err := p.collect(); err != nil {
-		t.Fatalf("%s does not start: %v", program, err)
+		t.Fatalf("the browser does not start: %v", err)
 	}
 	if err := chromedp.Do(p.ctx, chromedp.Navigate(address)); err != nil {
 		t.Fatal(err)
 	}
-	return p
 }
 
 func find(t testing.TB) string {
@@ -111,6 +130,9 @@ func (p *Page) add(problem string) {
 // collect starts the browser and follows its events until it ends.
 func (p *Page) collect() error {
 	if err := chromedp.Do(p.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+			return err
+		}
 		_, err := cdp.Call(ctx, tab, network.Enable, network.EnableParams{})
 		return err
 	})); err != nil {

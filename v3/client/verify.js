@@ -8,12 +8,8 @@
  *   const listing = await (await fetch('/v3/app/pairs')).json();
  *   const {ok, problems, calls} = verify(request, quote, {listing, now: Date.now()});
  *
- * Pairs, fees, limits and contracts are learned from the listing, so that a new pair needs no new copy of this file.
- * What this file knows itself, and a listing cannot change: the three calls and their encoding; the routes DIRECT and
- * CCTP_INBOUND; the tokens below, with their addresses and decimals; which of them demands a reset of its allowance; that
- * the protocol takes at most 1 %, an integrator 10 %, the issuer of USDC 1.2 %. A listing may have other tokens and
- * chains: their addresses are named in `unchecked`. A route of another kind, or a higher fee, is refused, and needs a new
- * version. With routers alone, the pairs are those of this version.
+ * Pairs, fees, limits and contracts are learned from the listing; README.md says what this file knows itself, and when a
+ * newer one is needed. With routers alone, the pairs are those of this version.
  *
  * Addresses compare in any letter case; EIP-55 checksums are not checked. index.d.ts has the types.
  */

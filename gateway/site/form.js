@@ -1,0 +1,171 @@
+// The form: two choices for each side, the address bar, and what the visitor typed.
+const tokens = listing.tokens.map(([chain, symbol, decimals, min, max]) => ({ chain, symbol, decimals, min, max, key: `${symbol}@${chain}` }));
+const byKey = new Map(tokens.map((token) => [token.key, token]));
+const pairs = listing.pairs.map(([from, to, fee, seconds]) => ({ from: tokens[from], to: tokens[to], fee, seconds }));
+const FIELDS = { srcToken: 'from-token', srcChain: 'from-chain', dstToken: 'to-token', dstChain: 'to-chain', amount: 'amount', recipient: 'recipient', recipientType: 'recipient', integratorId: 'integrator' };
+const HUB = 369;
+// The chains that most people have come first, then the others by name, then the private balances.
+const FIRST = [1, 8453, 56, HUB];
+const rank = (id) => (isPrivate(id) ? 99 + rank(networkOf(id)) : FIRST.includes(id) ? FIRST.indexOf(id) : 50);
+const inOrder = (ids) => [...new Set(ids)].sort((a, b) => rank(a) - rank(b) || chainName(a).localeCompare(chainName(b)));
+let linked = false; // whether a link filled in the recipient, and nobody has confirmed it
+
+function fill(select, values, label, wanted) {
+  const options = values.map((value) => el('option', { value }, label(value)));
+  select.replaceChildren(...options);
+  select.value = values.map(String).includes(String(wanted)) ? wanted : values[0];
+}
+function fillChains(select, ids, wanted) {
+  fill(select, ids, chainName, wanted);
+  const hidden = [...select.options].filter((option) => isPrivate(option.value));
+  if (hidden.length && hidden.length < ids.length) select.append(el('optgroup', { label: 'Private balances' }, hidden));
+}
+const source = () => byKey.get(`${$('from-token').value}@${$('from-chain').value}`);
+const target = () => byKey.get(`${$('to-token').value}@${$('to-chain').value}`);
+const pairsFrom = (token) => pairs.filter((pair) => pair.from === token);
+
+const picked = (side) => ({ chain: Number($(`${side}-chain`).value), symbol: $(`${side}-token`).value });
+
+// Fills the four choices with what there is, as near as possible to what is wanted.
+function choose(from = picked('from'), to = picked('to')) {
+  const nearest = (list, wanted, usual) => list.find((token) => token.chain === wanted?.chain && token.symbol === wanted.symbol)
+    ?? list.find((token) => token.chain === wanted?.chain) ?? list.find((token) => token.key === usual) ?? list[0];
+  const sources = [...new Set(pairs.map((pair) => pair.from))];
+  const src = nearest(sources, from, 'USDC@1');
+  fillChains($('from-chain'), inOrder(sources.map((token) => token.chain)), src.chain);
+  fill($('from-token'), sources.filter((token) => token.chain === src.chain).map((token) => token.symbol), String, src.symbol);
+  const reached = pairsFrom(src).map((pair) => pair.to);
+  const dst = nearest(reached, to, 'USDC@369');
+  fillChains($('to-chain'), inOrder(reached.map((token) => token.chain)), dst.chain);
+  fill($('to-token'), reached.filter((token) => token.chain === dst.chain).map((token) => token.symbol), String, dst.symbol);
+  showHints();
+}
+
+// The pair of the other direction, or the nearest to it.
+function flipped() {
+  const [from, to] = [source(), target()];
+  const back = pairs.filter((pair) => pair.from.chain === to.chain && pair.to.chain === from.chain);
+  return back.find((pair) => pair.from === to && pair.to === from) ?? back.find((pair) => pair.from === to) ?? back[0];
+}
+
+function showHints() {
+  const [from, to] = [source(), target()];
+  const { fee, seconds } = pairs.find((pair) => pair.from === from && pair.to === to);
+  $('symbol').textContent = from.symbol;
+  $('from-mark').textContent = from.symbol[0];
+  $('to-mark').textContent = to.symbol[0];
+  $('from-mark').dataset.token = from.symbol;
+  $('to-mark').dataset.token = to.symbol;
+  const only = new Set(pairsFrom(from).map((pair) => pair.to.chain)).size === 1;
+  $('to-hint').textContent = only ? `From ${chainName(from.chain)}, ${from.symbol} can only go to ${chainName(to.chain)}: ${to.chain === HUB ? 'that is the hub, and from there it can go on.' : 'no other pool takes it.'}`
+    : `${to.symbol} · ${chainName(to.chain)}`;
+  $('amount-hint').textContent = `${separate(showAmount(from.min, from.decimals))} to ${separate(showAmount(from.max, from.decimals))} ${from.symbol} in one transaction. Fee ${fee} %${seconds ? `, takes ${duration(seconds)}` : ''}.`;
+  $('flip').disabled = !flipped();
+  showRecipientHint();
+  showSnippets();
+}
+function showRecipientHint() {
+  const to = target();
+  const hint = $('recipient-hint');
+  hint.replaceChildren(isPrivate(to.chain) ? 'A private address, 0zk…' : `An address on ${chainName(to.chain)}, 0x…`);
+  if (linked) {
+    hint.append(' The link filled this in: make sure it is yours. ',
+      button('It is', () => { linked = false; showRecipientHint(); $('recipient').focus(); }, { class: 'second small', 'aria-label': 'It is: this recipient is whom I mean to pay' }));
+  } else if (account && !isPrivate(to.chain) && $('recipient').value.trim() !== account.address) {
+    hint.append(' ', button('Use my address', () => {
+      $('recipient').value = account.address;
+      changed('recipient');
+      $('recipient').focus();
+    }, { class: 'second small' }));
+  }
+}
+
+// Reads the form: a request, or errors with their fields.
+function readForm() {
+  const value = (id) => $(id).value.trim();
+  const [from, to, recipient] = [source(), target(), value('recipient')];
+  const errors = [];
+  let amount = 0n;
+  try {
+    amount = parseAmount(value('amount'), from);
+  } catch (sentence) {
+    errors.push(['amount', sentence]);
+  }
+  if (isPrivate(to.chain) ? !/^0zk/i.test(recipient) : !isAddress(recipient)) {
+    errors.push(['recipient', isPrivate(to.chain) ? 'The recipient of a private balance is an address that begins with 0zk.' : 'The recipient is an address: 0x and 40 hexadecimal digits.']);
+  }
+  if (value('integrator') && !/^0x([0-9a-f]{40}|[0-9a-f]{64})$/i.test(value('integrator'))) errors.push(['integrator', 'The integrator is the address of its wallet: 0x and 40 hexadecimal digits.']);
+  const request = { srcToken: from.symbol, dstToken: to.symbol, amount: String(amount), srcChain: String(from.chain), dstChain: String(to.chain), recipient };
+  if (value('integrator')) request.integratorId = value('integrator');
+  return { request, errors };
+}
+
+function remember() {
+  const values = { from: source().key, to: target().key, amount: $('amount').value.trim(), recipient: $('recipient').value.trim(), integrator: $('integrator').value.trim() };
+  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+  history.replaceState(null, '', `?${query}${location.hash}`);
+}
+
+// Reads the query of this page, or of the interface, whose amounts are in the smallest unit.
+function readQuery(query) {
+  const read = (name) => text(query.get(name), 200);
+  if (!read('srcToken') && !read('srcChain')) return { from: byKey.get(read('from')), to: byKey.get(read('to')), amount: read('amount'), recipient: read('recipient'), integrator: read('integrator') };
+  const find = (symbol, chain) => byKey.get(`${symbol.toUpperCase()}@${chain}`);
+  const from = find(read('srcToken'), read('srcChain'));
+  const amount = read('amount');
+  return { from, to: find(read('dstToken'), read('dstChain')), amount: from && /^\d{1,60}$/.test(amount) ? showAmount(amount, from.decimals) : amount, recipient: read('recipient'), integrator: read('integratorId') };
+}
+function recall(query) {
+  const { from, to, amount, recipient, integrator } = readQuery(query);
+  $('amount').value = amount;
+  $('recipient').value = recipient;
+  $('integrator').value = integrator;
+  if (integrator) $('more').open = true;
+  linked = recipient !== '';
+  choose(from ?? {}, to ?? {});
+  return Boolean(amount && recipient);
+}
+
+// Something was typed or chosen. A quote on the page belongs to what the form says; one that is being signed stays.
+function changed(id) {
+  if (id === 'recipient') linked = false;
+  if (id.endsWith('-chain') || id.endsWith('-token')) choose();
+  else if (id === 'recipient') showRecipientHint();
+  const input = $(id);
+  if (input.hasAttribute('aria-invalid')) {
+    input.removeAttribute('aria-invalid');
+    $(input.getAttribute('aria-errormessage')).replaceChildren();
+  }
+  dropAnswer();
+  showSnippets();
+}
+function watchForm() {
+  const form = $('form');
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    getQuote();
+  });
+  form.addEventListener('input', ({ target: { id } }) => { if (Object.values(FIELDS).includes(id)) changed(id); });
+  form.addEventListener('change', ({ target: { id } }) => {
+    if (!Object.values(FIELDS).includes(id)) return;
+    if (phase !== 'under way') remember();
+    if (id.startsWith('from-')) readBalance();
+  });
+  $('amount').addEventListener('paste', (event) => {
+    const pasted = event.clipboardData.getData('text');
+    if (!/(^|[?&])amount=\d/.test(pasted)) return;
+    event.preventDefault();
+    const query = new URLSearchParams(pasted.slice(pasted.indexOf('?') + 1));
+    if (query.get('srcToken')) recall(query);
+    else $('amount').value = showAmount(text(query.get('amount'), 60), source().decimals);
+    dropAnswer();
+    say('The amount was in the smallest unit of the token, and is now in whole ones.');
+  });
+  $('flip').addEventListener('click', () => {
+    const { from, to } = flipped();
+    choose(from, to);
+    dropAnswer();
+    remember();
+    readBalance();
+  });
+}

@@ -67,7 +67,7 @@ func New(cfg Config, parts Parts) *Gateway {
 		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies, clients: parts.Clients,
 		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
 	}
-	g.Handler = g.observe(g.recover(g.router()))
+	g.Handler = g.observe(g.recover(g.boundURL(g.router())))
 	return g
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -21,10 +23,12 @@ import (
 )
 
 // trace holds the state of one request, including its Event. It is the request's
-// context and its response writer in one.
+// context, its response writer and its routing context in one, so that the request
+// is copied only once.
 type trace struct {
 	deadline
 	http.ResponseWriter
+	routing chi.Context
 
 	id     [1]string // a header value
 	start  time.Time
@@ -63,6 +67,14 @@ func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // Query is for wire.QueryOf, so that the versions do not parse it again.
 func (t *trace) Query() *wire.Query { return &t.query }
+
+// Value gives chi its routing context, so that chi does not copy the request.
+func (t *trace) Value(key any) any {
+	if key == chi.RouteCtxKey {
+		return &t.routing
+	}
+	return t.deadline.Value(key)
+}
 
 // observe gives a request its ID and its deadline, lets web pages of any origin read
 // the answer, and reports its Event.

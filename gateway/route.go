@@ -1,12 +1,12 @@
 package gateway
 
 import (
-	"cmp"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/cors"
 
 	"github.com/quotegate/quotegate/gateway/caller"
@@ -39,10 +39,10 @@ func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// router finds the handlers of a path. All paths are exact, and all are for GET and
-// HEAD.
-func (g *Gateway) router() http.HandlerFunc {
-	paths := map[string]*revisions{}
+// router mounts the routes of all modules. All paths are exact, and all are for GET
+// and HEAD.
+func (g *Gateway) router() http.Handler {
+	paths := map[string]*revisions{"/versions": {handlers: map[string]http.Handler{"": http.HandlerFunc(g.versions)}}}
 	for i := range g.modules {
 		m := &g.modules[i]
 		for _, route := range m.Routes {
@@ -54,25 +54,35 @@ func (g *Gateway) router() http.HandlerFunc {
 			p.handlers[route.Revision] = g.serve(m, route)
 		}
 	}
-	paths["/versions"] = &revisions{handlers: map[string]http.Handler{"": http.HandlerFunc(g.versions)}}
-	return func(w http.ResponseWriter, r *http.Request) {
-		p := paths[cmp.Or(r.URL.RawPath, r.URL.Path)] // RawPath is set for a path with unusual escapes
-		switch {
-		case len(r.RequestURI) > maxURL:
-			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
-		case p == nil:
-			m, _ := g.module(r)
-			g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
-		case r.Method == http.MethodGet || r.Method == http.MethodHead:
-			p.ServeHTTP(w, r)
-		case r.Method == http.MethodOptions: // and not a preflight, which has been answered before
-			w.Header().Set("Allow", allowed)
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			w.Header().Set("Allow", allowed)
-			g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
-		}
+	router := chi.NewRouter()
+	for path, p := range paths {
+		router.Get(path, p.ServeHTTP)
+		router.Head(path, p.ServeHTTP)
 	}
+	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		m, _ := g.module(r)
+		g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
+	})
+	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allowed)
+		if r.Method == http.MethodOptions { // and not a preflight, which has been answered before
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
+	})
+	return router
+}
+
+// boundURL refuses a URL that is too long before any route reads it.
+func (g *Gateway) boundURL(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.RequestURI) > maxURL {
+			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 const allowed = "GET, HEAD, OPTIONS"

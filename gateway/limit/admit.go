@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/go-chi/httprate"
+
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -43,7 +45,9 @@ func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
 	if polled {
 		q.limit = max(q.limit/2, 1)
 	}
-	d := l.decide(q)
+	c := l.counters.Get().(*budgetCounter)
+	d := c.decide(q)
+	l.counters.Put(c)
 	if d.allowed {
 		d.used++
 	}
@@ -56,6 +60,56 @@ func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
 	}
 	return q.fault(wait)
 }
+
+// budgetCounter is an httprate limiter together with its counter. It serves one
+// request at a time: httprate locks its counter, and no request should wait for
+// Redis to answer another; and it does not tell its counter which client it asks
+// about.
+//
+// httprate estimates a rolling window from two fixed ones, with one limit for all.
+// Get decides and counts in one step, and returns as the current window what makes
+// httprate decide the same. Increment then has nothing to do.
+type budgetCounter struct {
+	limiter  *Limiter
+	rate     *httprate.RateLimiter
+	question question
+	decision decision
+}
+
+func newBudgetCounter(l *Limiter) *budgetCounter {
+	c := &budgetCounter{limiter: l}
+	c.rate = httprate.NewRateLimiter(l.perMinute, window, httprate.WithLimitCounter(c),
+		httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
+	return c
+}
+
+// decide asks httprate. It needs no real request: httprate reads only what its own
+// middleware puts there.
+func (c *budgetCounter) decide(q question) decision {
+	c.question = q
+	c.decision.allowed = !c.rate.OnLimit(nil, &noRequest, "")
+	return c.decision
+}
+
+var noRequest http.Request
+
+// Get implements httprate.LimitCounter.
+func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
+	c.decision = c.limiter.decide(c.question)
+	if !c.decision.allowed {
+		return c.limiter.perMinute, 0, nil
+	}
+	return min(c.decision.used, c.limiter.perMinute-1), 0, nil
+}
+
+// Config implements httprate.LimitCounter.
+func (c *budgetCounter) Config(int, time.Duration) {}
+
+// Increment implements httprate.LimitCounter.
+func (c *budgetCounter) Increment(string, time.Time) error { return nil }
+
+// IncrementBy implements httprate.LimitCounter.
+func (c *budgetCounter) IncrementBy(string, time.Time, int) error { return nil }
 
 // question is a request to be counted.
 type question struct {

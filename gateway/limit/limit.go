@@ -67,9 +67,10 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	memory  *memory       // nil when limiting is off
-	redis   *redisCounter // nil without Redis
-	numbers [][]string    // as header values, up to the highest limit there is
+	memory   *memory       // nil when limiting is off
+	redis    *redisCounter // nil without Redis
+	counters sync.Pool     // of *budgetCounter
+	numbers  [][]string    // as header values, up to the highest limit there is
 
 	allowed, refused, uncounted atomic.Uint64
 	warnedNoAddress             sync.Once
@@ -94,6 +95,7 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
+	l.counters.New = func() any { return newBudgetCounter(l) }
 	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}

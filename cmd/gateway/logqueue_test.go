@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type reader struct {
 	text bytes.Buffer
 	err  error
 	gate chan struct{} // if not nil, a write waits until it is closed
+	held atomic.Int32  // writes that have come to the gate
 }
 
 func (r *reader) Write(p []byte) (int, error) {
@@ -29,6 +31,7 @@ func (r *reader) Write(p []byte) (int, error) {
 	gate := r.gate
 	r.mu.Unlock()
 	if gate != nil {
+		r.held.Add(1)
 		<-gate
 	}
 	r.mu.Lock()
@@ -86,14 +89,18 @@ func TestLogDropsWhatNobodyReads(t *testing.T) {
 	q := newLogQueue(r, testNotice)
 	line := []byte(strings.Repeat("x", 1023) + "\n")
 	const lines = 5000 // far more than fit
-	for range lines {
+	if _, err := q.Write(line); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reader has begun, and stalls", func() bool { return r.held.Load() == 1 })
+	for range lines - 1 {
 		if n, err := q.Write(line); n != len(line) || err != nil {
 			t.Fatalf("got %d and %v", n, err)
 		}
 	}
 	dropped := q.Dropped()
-	if kept := lines - dropped; kept < maxQueued/1024 || kept > 2*maxQueued/1024 {
-		t.Errorf("%d lines of a kilobyte are kept, want between one and two queues", kept)
+	if kept := lines - dropped; kept != 1+maxQueued/1024 {
+		t.Errorf("%d lines of a kilobyte are kept, want one and a queue", kept)
 	}
 	close(r.gate)
 	q.Close(context.Background())

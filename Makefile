@@ -1,37 +1,64 @@
-.PHONY: run help build devnet test check unit deletable redis postgres node browser nginx bench soak vectors contract contracts interop
+.PHONY: run help build devnet test test-all rest check unit staticcheck race long deletable tools redis postgres node browser nginx bench soak vectors contract contracts interop
 
+# Nothing here needs a C compiler, but for the race detector. Without machine paths in it, one build serves all copies of
+# the tree.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+
+# Ctrl-C would make `go run` itself fail, so what is run is built first.
 run: ## serve the gateway on :8080
-	go run ./cmd/gateway
+	@go build -o .scratch/ ./cmd/gateway
+	@exec .scratch/gateway
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/gateway and bin/quote, static and without machine paths
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/gateway ./cmd/quote
+	go build -o bin/ ./cmd/gateway ./cmd/quote
 
 devnet: ## run local chains with the contracts, a gateway, and one swap to show; Ctrl-C stops it
-	go run ./cmd/devnet
+	@go build -o .scratch/ ./cmd/devnet
+	@exec .scratch/devnet
 
-test: check unit deletable ## install what the tests need and check everything CI checks
+# Two tiers. `make test` is for everyone, after every change: no test in it is long. `make test-all` adds the rest, and is
+# what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
+test: tools check unit ## install what the tests need; check format, vet, every package and every golden
 
-# The Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(addprefix ./testdata/,browser contracts golden journal node npm referee steps)
+test-all: test rest ## everything CI checks: make test, then make rest
 
-# Everything is compiled once, with the race detector: for vet, for staticcheck, for the tests, and by the tests that
-# build a gateway. Only the program staticcheck itself is built without, since it would be slow.
-race := GOFLAGS="$(strip $(shell go env GOFLAGS) -race)"
+rest: staticcheck race long deletable ## what make test leaves out
 
-check: ## check formatting, go.mod, vet and staticcheck
+# Go code under testdata has to be named: ./... leaves it out.
+packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
+
+# Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
+raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
+
+# Long tests of the other packages.
+long := ./cmd/bench ./cmd/devnet/... ./v3
+
+check: ## check format, go.mod and vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
-	$(race) go vet $(packages)
-	tool=$$(go tool -n staticcheck) && $(race) $$tool $(packages)
+	go vet $(packages)
 
-unit: redis postgres node browser nginx ## run the tests with the race detector
-	$(race) go test -shuffle=on $(packages)
+unit: ## run the tests that are not long, with one swap of each kind and both pages in the browser
+	go test -short -vet=off -shuffle=on $(packages)
 
-deletable: ## delete each older version in a copy, and test what is left
-	$(race) .ci/deletable
+staticcheck: ## run staticcheck
+	go tool staticcheck $(packages)
+
+# SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
+race: ## run all tests where goroutines meet with the race detector, the long ones too
+	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test -vet=off -shuffle=on $(raced)
+
+long: ## run all tests of the packages that have long ones and no race detector
+	go test -vet=off -shuffle=on $(long)
+
+deletable: ## delete each older version in a copy, and check what is left
+	.ci/deletable
+
+tools: redis postgres node browser nginx ## install what the tests need
 
 redis: ## install redis-server for the tests, if run as root
 	.ci/redis
@@ -52,10 +79,10 @@ bench: ## measure the parts, then the served gateway beside alternatives: minute
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/bench
 
-soak: redis ## load a gateway for minutes while everything it depends on fails; `make test` has a shorter form
+soak: redis ## load a gateway for minutes while everything it depends on fails; `make test-all` has a shorter form
 	go run ./cmd/soak
 
-# What follows needs Node.js and npm, and is not part of `make test`.
+# What follows needs Node.js and npm, and is not part of the tests.
 
 vectors: ## encode the calldata vectors anew with two other libraries; needs npm
 	mkdir -p .scratch/calldata

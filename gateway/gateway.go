@@ -5,17 +5,17 @@
 package gateway
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -67,44 +67,31 @@ func New(cfg Config, parts Parts) *Gateway {
 		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies, clients: parts.Clients,
 		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
 	}
-	router := chi.NewRouter()
-	router.Use(allowOrigins(), g.recover, g.boundURL)
-	for path, revisions := range g.routes() {
-		router.Get(path, revisions.ServeHTTP)
-		router.Head(path, revisions.ServeHTTP)
-	}
-	router.Get("/versions", g.versions)
-	router.Head("/versions", g.versions)
-	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		m, _ := g.module(r)
-		g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
-	})
-	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD, OPTIONS")
-		if r.Method == http.MethodOptions { // a preflight has been answered before
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
-	})
-	g.Handler = g.observe(router)
+	g.Handler = g.observe(g.recover(g.router()))
 	return g
 }
 
-// boundURL refuses a URL that is too long before any route reads it.
-func (g *Gateway) boundURL(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.RequestURI) > maxURL {
-			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// Config is read from the environment.
+type Config struct {
+	LegacyHosts   []string `env:"LEGACY_HOSTS"`   // Host names whose /v3/swap/quote is the earlier v3
+	LifecycleFile string   `env:"LIFECYCLE_FILE"` // the retirement plan; empty: all versions are active
 }
 
-// versions answers with the lifecycle of every version.
-func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
-	if err := web.JSON(w, http.StatusOK, g.lifecycle.Document()); err != nil {
-		g.fail(w, r, err)
+// Validate reports every problem, naming the variable.
+func (c *Config) Validate() error {
+	var problems []error
+	for _, host := range c.LegacyHosts {
+		if host == "" || strings.ContainsAny(host, "/: ") {
+			problems = append(problems, fmt.Errorf("LEGACY_HOSTS: %q is not a host name; write it without scheme, port or path", host))
+		}
 	}
+	return errors.Join(problems...)
+}
+
+func (c *Config) hosts() map[string]bool {
+	hosts := make(map[string]bool, len(c.LegacyHosts))
+	for _, host := range c.LegacyHosts {
+		hosts[strings.ToLower(host)] = true
+	}
+	return hosts
 }

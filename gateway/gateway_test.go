@@ -124,7 +124,7 @@ func (c *counter) Release(version string, sunset time.Time) error {
 	return nil
 }
 
-func (c *counter) Follow(string) {}
+func (c *counter) Follow(string, []string) {}
 
 // events keeps what a gateway tells its observers.
 type events struct {

@@ -136,6 +136,11 @@ func TestRehearsal(t *testing.T) {
 		if w.Code != http.StatusGone || !strings.Contains(w.Body.String(), "VERSION_RETIRED") {
 			t.Errorf("%s: got %d %s", m.Name, w.Code, w.Body)
 		}
+		// Without a plan, the older versions send to the current one.
+		current := modules()[0]
+		if named := strings.Contains(w.Body.String(), `"successor":"`+quotePath(current)+`"`); named != (m.Name != current.Name) {
+			t.Errorf("%s: got %s", m.Name, w.Body)
+		}
 	}
 }
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/web"
 )
 
 // TestOneBudgetForAllVersions spends a budget across every version and finds
@@ -16,11 +16,21 @@ import (
 func TestOneBudgetForAllVersions(t *testing.T) {
 	const budget = 7
 	gw := mount(t, setup{budget: limit.Config{PerMinute: budget}})
-	limited := []string{"/v3/app/routers"}
-	free := []string{"/v3/swap/healthcheck", "/versions"}
+	limited, free := []string{}, []string{"/versions"}
 	for _, m := range modules() {
-		limited = append(limited, quotePath(m))
-		free = append(free, "/"+m.Name+"/openapi.yaml")
+		for _, route := range m.Routes {
+			switch {
+			case route.Free || route.Listing:
+				free = append(free, route.Path)
+			case !route.Polled && route.Revision == "":
+				limited = append(limited, route.Path)
+			}
+		}
+	}
+	for _, path := range []string{"/v3/swap/healthcheck", "/v3/app/routers", "/v3/app/pairs", "/v3/verify.js", "/v3/openapi.yaml", "/"} {
+		if !slices.Contains(free, path) {
+			t.Errorf("%s is not free", path)
+		}
 	}
 	for i := range budget {
 		w := ask(gw, limited[i%len(limited)])
@@ -47,31 +57,39 @@ func TestOneBudgetForAllVersions(t *testing.T) {
 			t.Errorf("%s: got %d and RateLimit-Limit %q, want it free", path, w.Code, w.Header().Get("RateLimit-Limit"))
 		}
 	}
-	other := httptest.NewRequest("GET", "/v3/app/routers", nil)
+	other := httptest.NewRequest("GET", "/v3/swap/quote", nil)
 	other.RemoteAddr = "198.51.100.9:1234"
 	w := httptest.NewRecorder()
 	gw.ServeHTTP(w, other)
-	if w.Code != http.StatusOK {
+	if w.Code != http.StatusBadRequest {
 		t.Errorf("another client got %d", w.Code)
 	}
 }
 
-// TestPolledRoutesLeaveHalfOfTheBudget: a client that polls can still quote.
-func TestPolledRoutesLeaveHalfOfTheBudget(t *testing.T) {
-	all := modules()
-	all[0].Routes = append(all[0].Routes, web.Route{Path: "/v3/polled", Polled: true, Handle: func(w http.ResponseWriter, _ *http.Request) error {
-		return web.JSON(w, http.StatusOK, "not yet")
-	}})
-	gw := mount(t, setup{modules: all, budget: limit.Config{PerMinute: 6}})
-	got := map[string]int{}
-	for range 10 {
-		got["polled"] += 1 - ask(gw, "/v3/polled").Code/http.StatusTooManyRequests
+// TestStatusHasABudgetOfItsOwn: a burst of quotes does not lock status out, nor the
+// other way round.
+func TestStatusHasABudgetOfItsOwn(t *testing.T) {
+	gw := mount(t, setup{budget: limit.Config{PerMinute: 30}})
+	for path, want := range map[string]int{"/v3/swap/quote": 30, "/v3/swap/status": 15} {
+		passed := 0
+		for range 40 {
+			if w := ask(gw, path); w.Code != http.StatusTooManyRequests {
+				passed++
+			}
+		}
+		if passed != want {
+			t.Errorf("%s: %d of 40 passed, want %d", path, passed, want)
+		}
 	}
-	for range 10 {
-		got["others"] += 1 - ask(gw, "/v3/app/routers").Code/http.StatusTooManyRequests
-	}
-	if got["polled"] != 3 || got["others"] != 3 {
-		t.Errorf("got %v, want 3 of each", got)
+}
+
+// TestRehearsalsCountAgainstTheBudget like the quotes that they stand for.
+func TestRehearsalsCountAgainstTheBudget(t *testing.T) {
+	gw := mount(t, setup{budget: limit.Config{PerMinute: 3}})
+	for i, want := range []int{410, 410, 410, 429} {
+		if w := askWith(gw, quotePath(modules()[0]), "API-Rehearse", "retired"); w.Code != want {
+			t.Errorf("rehearsal %d: got %d, want %d", i+1, w.Code, want)
+		}
 	}
 }
 
@@ -79,8 +97,8 @@ func TestPolledRoutesLeaveHalfOfTheBudget(t *testing.T) {
 // cannot buy a second budget.
 func TestForwardedAddressesAreNotBelieved(t *testing.T) {
 	gw := mount(t, setup{budget: limit.Config{PerMinute: 1}})
-	ask(gw, "/v3/app/routers")
-	r := httptest.NewRequest("GET", "/v3/app/routers", nil)
+	ask(gw, "/v3/swap/quote")
+	r := httptest.NewRequest("GET", "/v3/swap/quote", nil)
 	for _, name := range []string{"X-Forwarded-For", "X-Real-IP", "True-Client-IP", "Forwarded"} {
 		r.Header.Set(name, "203.0.113.7")
 	}

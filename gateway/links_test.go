@@ -125,3 +125,19 @@ func TestReadme(t *testing.T) {
 		}
 	}
 }
+
+// TestDockerfilePinsGo wants the image to be built with the Go of go.mod.
+func TestDockerfilePinsGo(t *testing.T) {
+	module, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile, err := os.ReadFile(filepath.Join("..", "docs", "operate", "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+\.\d+)$`).FindSubmatch(module)
+	if version == nil || !strings.Contains(string(dockerfile), "\nFROM golang:"+string(version[1])+" AS build\n") {
+		t.Errorf("go.mod has Go %s, and the Dockerfile builds with another", version)
+	}
+}

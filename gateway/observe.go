@@ -1,18 +1,19 @@
 package gateway
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
@@ -20,17 +21,12 @@ import (
 )
 
 // trace holds the state of one request, including its Event. It is the request's
-// context, its response writer and its routing context in one, so that the
-// request is copied only once.
+// context and its response writer in one.
 type trace struct {
 	deadline
 	http.ResponseWriter
-	routing chi.Context
 
-	id       [1]string // a header value
-	vary     [2]string // a header value, with room for CORS
-	patterns [1]string // for routing
-
+	id     [1]string // a header value
 	start  time.Time
 	query  wire.Query
 	quoted *quote.Request // what was quoted, as the version decoded it; nil without a quote
@@ -45,7 +41,7 @@ func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.Route) {
 	t.query = wire.ParseQuery(r.URL.RawQuery)
 	integrator, _ := t.query.Integrator() // an invalid one counts as none here; the version refuses it
-	t.event.Version, t.event.Route, t.event.Quotes = m.Name, route.Path, route.Quotes
+	t.event.Version, t.event.Route, t.event.Quotes, t.event.Free = m.Name, route.Path, route.Quotes, route.Free
 	t.event.Rehearsal = lifecycle.Rehearsing(r)
 	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)
 	t.unknownKey = !g.clients.Recognise(&t.event.Caller, r.Header)
@@ -68,26 +64,24 @@ func (t *trace) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 // Query is for wire.QueryOf, so that the versions do not parse it again.
 func (t *trace) Query() *wire.Query { return &t.query }
 
-// Value gives chi its routing context, so that chi does not copy the request.
-func (t *trace) Value(key any) any {
-	if key == chi.RouteCtxKey {
-		return &t.routing
-	}
-	return t.deadline.Value(key)
-}
-
-// observe gives a request its ID and its deadline, and reports its Event.
+// observe gives a request its ID and its deadline, lets web pages of any origin read
+// the answer, and reports its Event.
 func (g *Gateway) observe(next http.Handler) http.Handler {
+	forPages := allowOrigins()(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &trace{ResponseWriter: w, id: [1]string{newRequestID()}, vary: varies, start: time.Now()}
-		t.routing.RoutePatterns = t.patterns[:0]
+		t := &trace{ResponseWriter: w, id: [1]string{newRequestID()}, start: time.Now()}
 		t.deadline = deadline{Context: r.Context(), at: t.start.Add(requestTimeout)}
 		defer t.deadline.release()
 		h := w.Header()
 		h["X-Request-Id"] = t.id[:]
 		h["Cache-Control"] = noStore
-		h["Vary"] = t.vary[:1]
-		next.ServeHTTP(t, r.WithContext(t))
+		h["Vary"] = varies
+		handler := next
+		if len(r.Header["Origin"]) > 0 || r.Method == http.MethodOptions {
+			h["Vary"] = varies[:1:1] // it adds Origin itself
+			handler = forPages
+		}
+		handler.ServeHTTP(t, r.WithContext(t))
 		guard.Do(g.log, "the report of a request", func() { g.report(t, r) })
 	})
 }
@@ -120,8 +114,8 @@ func boundedMethod(method string) string {
 
 // Headers of every response.
 var (
-	noStore = []string{"no-store"}      // a quote is for one caller, at one time
-	varies  = [2]string{"API-Revision"} // caches already distinguish by Host
+	noStore = []string{"no-store"}               // a quote is for one caller, at one time
+	varies  = []string{"API-Revision", "Origin"} // caches already distinguish by Host
 )
 
 // newRequestID makes a random ID. It reveals nothing about other requests.
@@ -167,4 +161,69 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// compare decodes the query of a quote by an old version with the current
+// version. If both decode it to the same Request, both give the same quote, as
+// one core quotes for all versions.
+func (g *Gateway) compare(old *quote.Request, rawQuery string) event.Finding {
+	current, err := g.modules[0].Decode(rawQuery)
+	if err != nil {
+		e := fault.From(err)
+		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: wire.Param(e)}
+	}
+	if same, differs := current.Same(old); !same {
+		return event.Finding{Outcome: event.DifferentMoney, Param: wire.Name(differs)}
+	}
+	return event.Finding{Outcome: event.SameMoney}
+}
+
+// recordingQuoter is a Quoter that records the quote in the request's trace.
+type recordingQuoter struct{ Quoter }
+
+func (r recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	q, err := r.Quoter.Quote(ctx, req)
+	if t, ok := ctx.(*trace); ok && err == nil {
+		t.quoted, t.event.Pair = req, q.Pair
+	}
+	return q, err
+}
+
+// deadline is a context that ends at a given time. It starts its timer at the
+// first call of Done. Most requests never call it, and so need no timer.
+type deadline struct {
+	context.Context
+	at time.Time
+
+	once   sync.Once
+	timed  context.Context
+	cancel context.CancelFunc
+}
+
+func (d *deadline) start() context.Context {
+	d.once.Do(func() { d.timed, d.cancel = context.WithDeadline(d.Context, d.at) })
+	return d.timed
+}
+
+// Deadline implements context.Context.
+func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
+
+// Done implements context.Context.
+func (d *deadline) Done() <-chan struct{} { return d.start().Done() }
+
+// Err implements context.Context.
+func (d *deadline) Err() error {
+	if err := d.Context.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(d.at) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// release stops the timer, if it was started, once the request is answered.
+func (d *deadline) release() {
+	d.once.Do(func() { d.timed, d.cancel = d.Context, func() {} })
+	d.cancel()
 }

@@ -33,11 +33,12 @@ func TestVersionsKeepTheContract(t *testing.T) {
 func TestContractsListEveryCode(t *testing.T) {
 	gw := newGateway(t)
 	currentOnly := []fault.Code{
-		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive, fault.IntegratorUnverified,
+		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive, fault.IntegratorFeeTooHigh, fault.IntegratorUnverified,
 		fault.StatusUnavailable, fault.ChainUnavailable,
 	}
 	for _, m := range modules() {
-		listed := golden.ReadContract(t, gw, m.Name).Doc.Components.Schemas["ErrorCode"].Value.Enum
+		schemas := golden.ReadContract(t, gw, m.Name).Doc.Components.Schemas
+		listed := schemas["KnownErrorCode"].Value.Enum
 		for _, code := range fault.Codes() {
 			if m.Name != "v3" && slices.Contains(currentOnly, code) {
 				continue // these versions have no integrators, and no status
@@ -50,6 +51,13 @@ func TestContractsListEveryCode(t *testing.T) {
 			if !slices.Contains(fault.Codes(), fault.Code(code.(string))) {
 				t.Errorf("%s: the contract lists %s, which does not exist", m.Name, code)
 			}
+		}
+		var reasons []any
+		for _, reason := range fault.Reasons() {
+			reasons = append(reasons, string(reason))
+		}
+		if got := schemas["RecipientReason"].Value.Enum; !slices.Equal(got, reasons) {
+			t.Errorf("%s: the contract lists the reasons %v, want %v", m.Name, got, reasons)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error)
 	if m, owned := g.module(r); owned {
 		t := traceOf(r)
 		g.identify(t, r, m, web.Route{})
-		if gone := g.lifecycle.Admit(w.Header(), r, m.Name, t.event.Caller); gone != nil {
+		if gone := g.gone(w.Header(), r, t); gone != nil {
 			e = gone
 		}
 	}

@@ -33,6 +33,11 @@ func Module(quoter Quoter) web.Module {
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: mapFault,
+		Moves: []string{
+			"Call /v3/swap/quote instead of /v1/quote or /swap/v1/quote.",
+			"Read the fee from fee.protocol.percentage and fee.protocol.amount. The amount is in the smallest unit of the destination token, no longer of the source token.",
+			"Read the contract from \"to\" and the tokens from srcToken and destToken; route.paths and route.swaps are gone.",
+		},
 	}
 }
 
@@ -50,7 +55,7 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if req.Recipient.Zero() {
-		w.Header().Add(wire.Warning, warnZero(query.Has("recipient")))
+		w.Header().Add(wire.QuoteWarning, warnZero(query.Has("recipient")))
 	}
 	return mapQuote(q).Send(w)
 }

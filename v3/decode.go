@@ -15,27 +15,39 @@ import (
 var params = append(slices.Clone(wire.Params), "integratorId", "include", "from")
 
 func decodeQuote(q *wire.Query) (quote.Request, error) {
+	var include inclusion
 	req, err := wire.DecodeSwap(q, chain.ParseID)
 	if err == nil {
 		req.Integrator, err = q.Integrator()
 	}
 	if err == nil {
-		err = wire.Read(q, "include", parseInclude, &req.Details)
+		err = wire.Read(q, "include", parseInclude, &include)
+		req.Details, req.Simulate = include.details, include.simulation
 	}
 	if err == nil {
 		err = wire.Read(q, "from", parseFrom, &req.From)
 	}
-	if err == nil && req.From != nil && !req.Details {
+	switch {
+	case err != nil:
+	case req.From != nil && !req.Details:
 		err = fault.New(fault.InvalidParameter, "The parameter from says whose balance to check, which is part of the details: also send include=details, or leave from out").On("from")
+	case req.From == nil && req.Simulate:
+		err = fault.New(fault.MissingParameter, "The parameter from is missing: a simulation needs the account that would send the transactions").On("from")
 	}
 	return req, err
 }
 
-func parseInclude(text string) (bool, error) {
-	if text != "details" {
-		return false, fault.New(fault.InvalidParameter, "The only thing that can be included is details: send include=details, or leave include out")
+// inclusion is what an answer has beside the quote.
+type inclusion struct{ details, simulation bool }
+
+func parseInclude(text string) (inclusion, error) {
+	switch text {
+	case "details":
+		return inclusion{details: true}, nil
+	case "details,simulation":
+		return inclusion{true, true}, nil
 	}
-	return true, nil
+	return inclusion{}, fault.New(fault.InvalidParameter, "What can be included is details, and a simulation with them: send include=details or include=details,simulation, or leave include out")
 }
 
 func parseFrom(text string) (*common.Address, error) {

@@ -9,9 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
@@ -26,14 +24,8 @@ type Quoter interface {
 // Tracker tells what became of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
-}
-
-// Health is what the health check reports on.
-type Health struct {
-	Registries func() []integrator.Health
-	IssuerFees func() []cctp.State
-	Draining   func() bool     // whether the service is about to end; nil for never
-	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
+	Ready() bool         // whether the status of every swap can be told
+	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
 }
 
 //go:embed openapi.yaml
@@ -49,8 +41,8 @@ func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health
 			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
-			{Path: "/v3/app/routers", Handle: wire.ListRouters(deployment)},
-			{Path: "/v3/app/pairs", Handle: listPairs(deployment)},
+			{Path: "/v3/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
+			{Path: "/v3/app/pairs", Listing: true, Handle: listPairs(deployment, tracker != nil && tracker.Ready())},
 			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		}, clientRoutes()...),
 		Decode:   wire.Decoder(decodeQuote),
@@ -77,13 +69,4 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return mapQuote(q).Send(w)
-}
-
-func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
-	body := mapHealth(h.deployment, h.health.Registries(), h.health.IssuerFees(), h.health.Problems())
-	if h.health.Draining != nil && h.health.Draining() {
-		body.Status = "draining"
-		return web.JSON(w, http.StatusServiceUnavailable, body)
-	}
-	return web.JSON(w, http.StatusOK, body)
 }

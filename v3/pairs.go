@@ -18,7 +18,13 @@ type pairsBody struct {
 	Tokens     []tokenBody     `json:"tokens"`
 	Pairs      []pairBody      `json:"pairs"`
 	Settlement wire.Settlement `json:"settlement"`
+	Tracking   bool            `json:"tracking"` // whether status can be told
+	Client     string          `json:"client"`
+	Contact    string          `json:"contact,omitempty"`
 }
+
+// oldestClient is the oldest client module that understands this gateway.
+const oldestClient = "1.0.0"
 
 type chainBody struct {
 	ChainID chain.ID `json:"chainId"`
@@ -47,12 +53,14 @@ type pairBody struct {
 	Seconds     uint32      `json:"seconds,omitempty"`
 }
 
-func listPairs(d *chain.Deployment) web.Handler {
-	return web.JSONDocument(mapPairs(d), wire.ListingAge)
+func listPairs(d *chain.Deployment, tracking bool) web.Handler {
+	return web.JSONDocument(mapPairs(d, tracking), wire.ListingAge)
 }
 
-func mapPairs(d *chain.Deployment) pairsBody {
-	body := pairsBody{Deployment: d.Name, Settlement: wire.MapSettlement(d)}
+func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
+	body := pairsBody{
+		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: tracking, Client: oldestClient, Contact: d.Contact,
+	}
 	for _, id := range chain.IDs() {
 		row := chainBody{ChainID: id, Name: id.Name()}
 		if id.Private() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
@@ -31,7 +32,9 @@ func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheControl(s))
-	return web.JSON(w, http.StatusOK, mapStatus(src, hash, s))
+	body := mapStatus(src, hash, s)
+	body.Contact = h.deployment.Contact
+	return web.JSON(w, http.StatusOK, body)
 }
 
 // statusParams are the query parameters of a status.
@@ -93,6 +96,7 @@ type statusBody struct {
 	Swaps       []swapState `json:"swaps,omitempty"`
 	Omitted     int         `json:"omittedSwaps,omitempty"`
 	Expected    uint32      `json:"expectedSeconds,omitempty"`
+	Contact     string      `json:"contact,omitempty"`
 	NextSeconds int         `json:"nextCheckSeconds"`
 }
 
@@ -101,7 +105,7 @@ type swapState struct {
 	State      status.State    `json:"state"`
 	Final      bool            `json:"final"`
 	Reason     string          `json:"reason,omitempty"`
-	Swap       *swapBody       `json:"swap"`
+	Swap       *swapBody       `json:"swap,omitempty"`
 	Burn       *burnBody       `json:"burn,omitempty"`
 	Settlement *settlementBody `json:"settlement,omitempty"`
 	Expected   uint32          `json:"expectedSeconds,omitempty"`
@@ -131,11 +135,12 @@ type burnBody struct {
 }
 
 type settlementBody struct {
-	ChainID   chain.ID   `json:"chainId"`
-	TxHash    string     `json:"txHash,omitempty"`
-	Amount    string     `json:"amount,omitempty"`
-	Timestamp *time.Time `json:"timestamp,omitempty"`
-	Note      string     `json:"note,omitempty"`
+	ChainID   chain.ID  `json:"chainId"`
+	TxHash    string    `json:"txHash"`
+	Amount    string    `json:"amount"`
+	Arrived   string    `json:"arrived"`
+	Timestamp time.Time `json:"timestamp"`
+	Note      string    `json:"note,omitempty"`
 }
 
 func mapStatus(src chain.ID, hash common.Hash, s *status.Status) statusBody {
@@ -161,12 +166,9 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status) statusBody {
 }
 
 func mapSwap(s *status.Swap) swapState {
-	body := swapState{State: s.State, Final: s.Final, Reason: s.Reason, Expected: s.Seconds, Swap: &swapBody{
-		DstChain: chain.ID(s.DstChainID).String(), DstToken: s.DstToken.Hex(),
-		Recipient: mapRecipient(&s.Swap), RecipientType: s.RecipientType, Amount: s.Amount.Dec(),
-	}}
-	if s.IntegratorID != [32]byte{} {
-		body.Swap.IntegratorID = common.Hash(s.IntegratorID).Hex()
+	body := swapState{State: s.State, Final: s.Final, Reason: s.Reason, Expected: s.Seconds}
+	if !s.Unread {
+		body.Swap = mapOrder(&s.Swap)
 	}
 	if b := s.Burn; b != nil && b.State != "" {
 		body.Burn = &burnBody{Domain: b.Domain, Attested: b.State == cctp.Complete, State: b.State, Reason: b.Reason}
@@ -175,10 +177,7 @@ func mapSwap(s *status.Swap) swapState {
 		}
 	}
 	if p := s.Settlement; p != nil {
-		body.Settlement = &settlementBody{ChainID: p.ChainID}
-		if p.TxHash != (common.Hash{}) {
-			body.Settlement.TxHash, body.Settlement.Amount, body.Settlement.Timestamp = p.TxHash.Hex(), p.Amount.Dec(), &p.Time
-		}
+		body.Settlement = &settlementBody{ChainID: p.ChainID, TxHash: p.TxHash.Hex(), Amount: p.Amount.Dec(), Arrived: p.Arrived.Dec(), Timestamp: p.Time}
 		if p.Note != (common.Hash{}) {
 			body.Settlement.Note = p.Note.Hex()
 		}
@@ -186,11 +185,29 @@ func mapSwap(s *status.Swap) swapState {
 	return body
 }
 
-// mapRecipient is an address with its checksum, or the npk of a shield note, which
-// is the first word of what the quote's calldata has as the recipient.
-func mapRecipient(s *calldata.Swap) string {
-	if s.RecipientType == calldata.RecipientPrivate {
-		return common.BytesToHash(s.Recipient[:min(len(s.Recipient), common.HashLength)]).Hex()
+func mapOrder(s *calldata.Swap) *swapBody {
+	body := &swapBody{
+		DstChain: chain.ID(s.DstChainID).String(), DstToken: s.DstToken.Hex(),
+		Recipient: mapRecipient(s), RecipientType: s.RecipientType, Amount: s.Amount.Dec(),
 	}
-	return common.BytesToAddress(s.Recipient).Hex()
+	if s.DstTooLarge != nil {
+		body.DstChain = s.DstTooLarge.Dec()
+	}
+	if s.IntegratorID != [32]byte{} {
+		body.IntegratorID = common.Hash(s.IntegratorID).Hex()
+	}
+	return body
+}
+
+// mapRecipient is an address with its checksum, or the npk of a shield note, which
+// is the first word of what the quote's calldata has as the recipient. Whatever is
+// neither is shown as it is.
+func mapRecipient(s *calldata.Swap) string {
+	switch {
+	case s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= common.HashLength:
+		return common.Hash(s.Recipient[:common.HashLength]).Hex()
+	case s.RecipientType == calldata.RecipientEVM && len(s.Recipient) == common.AddressLength:
+		return common.BytesToAddress(s.Recipient).Hex()
+	}
+	return hexutil.Encode(s.Recipient)
 }

@@ -127,7 +127,7 @@ type verifyToken struct {
 // TestVerify runs verify.js where wallets run it.
 func TestVerify(t *testing.T) {
 	if testing.Short() {
-		t.Skip("not in the short form")
+		t.Skip("SKIPPED, NOT TESTED: it checks every alteration in Node and in a browser; make test-all runs it")
 	}
 	input := readVerifyInput(t)
 	folder := t.TempDir()

@@ -31,11 +31,15 @@ func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
-			{Path: "/v3legacy/app/routers", Handle: wire.ListRouters(deployment)},
+			{Path: "/v3legacy/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
 			{Path: "/v3legacy/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
+		Moves: []string{
+			"Call /v3/swap/quote, on the current host and without the header API-Revision.",
+			"Read the fee from fee.protocol.percentage and fee.protocol.amount; the numbers mean the same.",
+		},
 	}
 }
 

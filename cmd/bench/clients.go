@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
@@ -12,66 +15,96 @@ import (
 const (
 	usualLimit = 30 // requests a minute per client, the default
 	few        = 10
-	many       = 100_000
+	many       = 1 << 16
 	flood      = 1_000_000
+
+	// fewLimit is the most that the limiter can be set to. Ten clients come to it
+	// within a second, and then ten others take their place.
+	fewLimit = 1000
 )
 
-// crowd is a gateway asked by so many clients.
+// crowd is a server that so many clients ask, and what each round of that came to.
 type crowd struct {
-	clients   int
-	perMinute int
-	requests  int
-	cpu       time.Duration
-	peak      int64
+	mix, server string
+	clients     int
+	samples     []sample
+	peak        int64
+	writes      int // to the database
 }
 
-func (c crowd) micros() float64 { return float64(c.cpu.Microseconds()) / float64(c.requests) }
+// measureClients finds out what a request costs, and what memory comes to, when few
+// clients ask and when very many do. All servers take turns within every round. What
+// counts is the CPU time of the whole round, so that it includes what a gateway writes
+// to its database while others are asked.
+func measureClients(ctx context.Context, o options, mixes map[string][]load.Case, rep *report) error {
+	dir, err := os.MkdirTemp("", "bench-usage-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var all []*crowdServer
+	defer func() {
+		for _, s := range all {
+			s.stop()
+		}
+	}()
+	for _, mix := range []string{direct, v1} {
+		bare, cases, err := startBare(ctx, mixes[mix])
+		if err != nil {
+			return err
+		}
+		all = append(all, &crowdServer{crowd: crowd{mix: mix, server: theBare, clients: many}, Server: bare, cases: cases})
+	}
+	for _, c := range []crowd{{mix: direct, clients: few}, {mix: direct, clients: many}, {mix: direct, clients: flood}, {mix: v1, clients: many}} {
+		c.server = theGateway
+		s, err := startCrowd(ctx, o, c, mixes[c.mix], filepath.Join(dir, fmt.Sprintf("%d.db", len(all))))
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+	}
+	for round := range o.rounds + 1 {
+		progress("%d to %d clients, round %d of %d", few, flood, round, o.rounds)
+		if err := measureRound(ctx, o, all, round > 0); err != nil {
+			return err
+		}
+	}
+	for _, s := range all {
+		if _, s.peak, err = s.Memory(); err != nil {
+			return err
+		}
+		s.stop()
+		rep.crowds = append(rep.crowds, s.crowd)
+	}
+	return nil
+}
 
-// measureClients finds out what a request costs, and what memory comes to, when
-// few clients ask and when very many do.
-func measureClients(ctx context.Context, o options, cases []load.Case, rep *report) error {
-	fewer, err := startCrowd(ctx, o, few, perMinute)
-	if err != nil {
-		return err
-	}
-	defer fewer.Kill()
-	more, err := startCrowd(ctx, o, many, usualLimit)
-	if err != nil {
-		return err
-	}
-	defer more.Kill()
-	progress("%d clients for the first time", many)
-	if err := more.ask(ctx, o, cases, many, 0); err != nil {
-		return err
-	}
-	more.cpu, more.requests = 0, 0
-
-	// Ten clients may ask perMinute times each, so that every pass takes ten
-	// others. The two take turns.
-	const passes, reserve = 10, 10
-	for pass := range passes {
-		progress("%d and %d clients, pass %d of %d", few, many, pass+1, passes)
-		if err := fewer.ask(ctx, o, cases, few*(perMinute-reserve), pass*few); err != nil {
+// measureRound asks every server for a while. The first round only warms up.
+func measureRound(ctx context.Context, o options, all []*crowdServer, counts bool) error {
+	round := make([]sample, len(all))
+	for i, s := range all {
+		before, err := s.CPU()
+		if err != nil {
 			return err
 		}
-		if err := more.ask(ctx, o, cases, many/4, 0); err != nil {
+		round[i].cpu = -before
+	}
+	for i, s := range all {
+		result, err := load.Run(ctx, s.Addr, s.cases, s.options(o))
+		if err != nil {
+			return fmt.Errorf("%s, %d clients: %w", s.mix, s.clients, err)
+		}
+		s.asked += result.Requests
+		round[i].Result = result
+	}
+	for i, s := range all {
+		after, err := s.CPU()
+		if err != nil {
 			return err
 		}
-	}
-	progress("%d clients", flood)
-	most, err := startCrowd(ctx, o, flood, usualLimit)
-	if err != nil {
-		return err
-	}
-	defer most.Kill()
-	if err := most.ask(ctx, o, cases, flood, 0); err != nil {
-		return err
-	}
-	for _, c := range []*crowdServer{fewer, more, most} {
-		if _, c.peak, err = c.Memory(); err != nil {
-			return err
+		if round[i].cpu += after; counts {
+			s.samples = append(s.samples, round[i])
 		}
-		rep.crowds = append(rep.crowds, c.crowd)
 	}
 	return nil
 }
@@ -79,24 +112,69 @@ func measureClients(ctx context.Context, o options, cases []load.Case, rep *repo
 type crowdServer struct {
 	crowd
 	*child.Server
+	cases  []load.Case
+	asked  int // so far
+	ended  chan struct{}
+	ending sync.Once
+	watch  sync.WaitGroup
 }
 
-func startCrowd(ctx context.Context, o options, clients, perMinute int) (*crowdServer, error) {
-	gateway, err := startGateway(ctx, o.gateway, perMinute, "http://127.0.0.1:9", "") // nobody asks for an integrator
+// startCrowd starts a gateway that keeps its evidence in a file, and counts its writes.
+func startCrowd(ctx context.Context, o options, c crowd, cases []load.Case, db string) (*crowdServer, error) {
+	perMinute := usualLimit
+	if c.clients == few {
+		perMinute = fewLimit
+	}
+	gateway, err := startGateway(ctx, o.gateway, perMinute, "http://127.0.0.1:9", "", db) // nobody asks for an integrator
 	if err != nil {
 		return nil, err
 	}
-	return &crowdServer{crowd: crowd{clients: clients, perMinute: perMinute}, Server: gateway}, nil
+	s := &crowdServer{crowd: c, Server: gateway, cases: cases, ended: make(chan struct{})}
+	s.watch.Go(func() { s.countWrites(db) })
+	return s, nil
 }
 
-// ask makes so many requests, the clients from first on taking turns.
-func (c *crowdServer) ask(ctx context.Context, o options, cases []load.Case, requests, first int) error {
-	got, err := loadOnce(ctx, &server{name: theGateway, Server: c.Server}, cases,
-		load.Options{Conns: o.conns, Duration: 10 * time.Minute, Requests: requests, Clients: c.clients, First: first})
-	if err != nil {
-		return fmt.Errorf("%d clients: %w", c.clients, err)
+// countWrites looks at the database until the server is stopped. What is written
+// within a second is one write.
+func (s *crowdServer) countWrites(db string) {
+	seen := modified(db)
+	for {
+		select {
+		case <-s.ended:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		if now := modified(db); now.Sub(seen) > time.Second {
+			seen = now
+			s.writes++
+		}
 	}
-	c.requests += got.Requests
-	c.cpu += got.cpu
-	return nil
+}
+
+// modified is when a SQLite database or its log was last written.
+func modified(db string) (last time.Time) {
+	for _, name := range []string{db, db + "-wal"} {
+		if info, err := os.Stat(name); err == nil && info.ModTime().After(last) { // there may be no log yet
+			last = info.ModTime()
+		}
+	}
+	return last
+}
+
+func (s *crowdServer) stop() {
+	s.ending.Do(func() {
+		if s.ended != nil {
+			close(s.ended)
+		}
+	})
+	s.watch.Wait()
+	s.Kill()
+}
+
+func (s *crowdServer) options(o options) load.Options {
+	l := load.Options{Conns: o.conns, Duration: o.long, Clients: s.clients, Start: s.asked}
+	if s.clients == few {
+		l.Turn = few * (fewLimit - 10)
+	}
+	return l
 }

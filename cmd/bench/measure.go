@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-)
-
-const (
-	// perMinute is the most the limiter can be set to. With so many clients
-	// behind the proxy, none of them comes near it.
-	perMinute     = 1000
-	servedClients = 4096
 )
 
 // sample is one load of one server.
@@ -51,6 +46,7 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 		return err
 	}
 	samples := map[string]map[string][]sample{} // by mix and server
+	asked := map[*server]int{}
 	for round := range o.rounds + 1 {
 		if round == 0 {
 			progress("warming up")
@@ -63,10 +59,11 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 				if !ok {
 					continue
 				}
-				got, err := loadOnce(ctx, s, cases, load.Options{Conns: o.conns, Duration: o.duration, Clients: servedClients})
+				got, err := loadOnce(ctx, s, cases, load.Options{Conns: o.conns, Duration: o.duration, Clients: many, Start: asked[s]})
 				if err != nil {
 					return fmt.Errorf("%s: %w", mix, err)
 				}
+				asked[s] += got.Requests
 				if samples[mix] == nil {
 					samples[mix] = map[string][]sample{}
 				}
@@ -100,13 +97,18 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 // an error too.
 func startServers(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string) (servers []*server, stop func(), err error) {
 	stopRedis := func() {}
+	dir, err := os.MkdirTemp("", "bench-usage-")
 	stop = func() {
 		for _, s := range servers {
 			s.Kill()
 		}
 		stopRedis()
+		os.RemoveAll(dir)
 	}
-	gateway, err := startGateway(ctx, o.gateway, perMinute, node, "")
+	if err != nil {
+		return servers, stop, err
+	}
+	gateway, err := startGateway(ctx, o.gateway, usualLimit, node, "", filepath.Join(dir, "gateway.db"))
 	if err != nil {
 		return servers, stop, err
 	}
@@ -117,7 +119,7 @@ func startServers(ctx context.Context, o options, root, scratch string, mixes ma
 			return servers, stop, err
 		}
 		stopRedis = stopIt
-		shared, err := startGateway(ctx, o.gateway, perMinute, node, url)
+		shared, err := startGateway(ctx, o.gateway, usualLimit, node, url, filepath.Join(dir, "shared.db"))
 		if err != nil {
 			return servers, stop, err
 		}
@@ -133,12 +135,12 @@ func startServers(ctx context.Context, o options, root, scratch string, mixes ma
 	if !o.fastify || !haveNode(theFastify) {
 		return servers, stop, nil
 	}
-	dir, err := installFastify(ctx, root, scratch)
+	fastifyDir, err := installFastify(ctx, root, scratch)
 	if err != nil {
 		return servers, stop, err
 	}
 	for _, name := range []string{theFastify, theTuned} {
-		fastify, err := startFastify(ctx, root, dir, name == theTuned)
+		fastify, err := startFastify(ctx, root, fastifyDir, name == theTuned)
 		if err != nil {
 			return servers, stop, err
 		}

@@ -27,9 +27,8 @@ const (
 // order is how the mixes are run and shown.
 var order = []string{direct, details, integrator, burn, v1, shield, pairs}
 
-// casesPerMix is how many different requests a mix has: every client asks for a
-// recipient of its own.
-const casesPerMix = servedClients
+// casesPerMix is how many different requests a mix has.
+const casesPerMix = 4096
 
 // partners are the integrators that the bench's node has registered, and their
 // fee.
@@ -76,7 +75,7 @@ func newMixes(judge *referee.Referee, root string) (map[string][]load.Case, erro
 				c.Hole[0], c.Hole[1] = referee.NoteIn(body)
 			}
 			if name == details {
-				if c.Body, err = judge.BodyWithDetails(swap, terms, referee.Around{ValidUntil: "2026-11-15T12:00:00Z"}, nil); err != nil {
+				if c.Body, err = judge.BodyWithDetails(swap, terms, referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}, nil); err != nil {
 					return nil, err
 				}
 				c.Target += "&include=details"

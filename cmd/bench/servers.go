@@ -32,11 +32,11 @@ const (
 )
 
 // startGateway runs a gateway with everything that production has, behind a
-// proxy that it trusts. Its access log goes to the null device. It counts in
-// memory if redis is empty.
-func startGateway(ctx context.Context, binary string, perMinute int, node, redis string) (*child.Server, error) {
+// proxy that it trusts. Its access log goes to the null device, its evidence into the
+// file db. It counts requests in memory if redis is empty.
+func startGateway(ctx context.Context, binary string, perMinute int, node, redis, db string) (*child.Server, error) {
 	return child.Gateway{Binary: binary, Env: append(os.Environ(),
-		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node, "REDIS_URL="+redis,
+		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node, "REDIS_URL="+redis, "USAGE_DB="+db,
 	)}.Start(ctx)
 }
 

@@ -23,22 +23,29 @@ import (
 
 // details are the parts of a quote's details that these tests use.
 type details struct {
+	Unshield  bool
 	SendCalls struct {
 		From    string
 		ChainID hexutil.Uint64
-		Calls   []struct {
-			To    common.Address
-			Data  hexutil.Bytes
-			Value *hexutil.Big
-		}
+		Calls   []sentCall
 	}
-	Arrival    struct{ Amount, UnshieldAmount string }
-	ValidUntil time.Time
-	Checks     *struct {
-		Balance   struct{ Actual, Needed string }
-		Allowance *struct{ Actual, Needed string }
+	Arrival         struct{ Amount, UnshieldAmount string }
+	ValidUntil      time.Time
+	ValidForSeconds int
+	Checks          *struct {
+		Native, Balance struct{ Actual, Needed string }
+		Allowance       *struct{ Actual, Needed string }
+		CheckedAt       string
 	}
-	Reason string
+	Reason           string
+	Simulation       *wallet.Simulation
+	SimulationReason string
+}
+
+type sentCall struct {
+	To    common.Address
+	Data  hexutil.Bytes
+	Value *hexutil.Big
 }
 
 // everyBatch swaps every pair by sending what details.sendCalls says, as a wallet that can send batches does, and wants
@@ -76,7 +83,7 @@ func (w *world) batchAllowances(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := w.swap(test.pair, amount(t, "100", test.pair.SrcToken))
-			key, err := crypto.GenerateKey() // a new sender: what an account has is kept for a block
+			key, err := crypto.GenerateKey()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,13 +114,19 @@ func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, al
 	network, from := s.Src.Network(), crypto.PubkeyToAddress(key.PublicKey)
 	defer w.turns.take(network)()
 	quote, d := w.detailed(t, s, from, allowed)
-	equal(t, "chain of the batch", uint64(d.SendCalls.ChainID), network)
-	equal(t, "sender of the batch", d.SendCalls.From, from)
-	if len(d.SendCalls.Calls) == 0 {
+	calls := d.SendCalls.Calls
+	if s.Src.Private() {
+		calls = unshielded(t, quote, d)
+	} else {
+		equal(t, "chain of the batch", uint64(d.SendCalls.ChainID), network)
+		equal(t, "sender of the batch", d.SendCalls.From, from)
+		wantSimulated(t, d)
+	}
+	if len(calls) == 0 {
 		t.Fatal("the batch is empty")
 	}
 	var receipt *types.Receipt
-	for _, call := range d.SendCalls.Calls {
+	for _, call := range calls {
 		var err error
 		tx := wallet.Transaction{To: call.To, Value: call.Value.ToInt(), Data: call.Data}
 		if receipt, err = w.send(t.Context(), s.Src, key, tx); err != nil {
@@ -124,6 +137,35 @@ func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, al
 	return quote, d, receipt
 }
 
+// unshielded gives what a RAILGUN wallet wraps. The quote itself offers no batch.
+func unshielded(t *testing.T, q *wallet.Quote, d details) []sentCall {
+	t.Helper()
+	if !d.Unshield || d.SendCalls.Calls != nil || d.Simulation != nil || d.SimulationReason == "" {
+		t.Errorf("unshielding: got unshield %v, %d calls, simulation %v because %q", d.Unshield, len(d.SendCalls.Calls), d.Simulation, d.SimulationReason)
+	}
+	return []sentCall{
+		{common.HexToAddress(q.Approval.Token), common.FromHex(q.Approval.Calldata), new(hexutil.Big)},
+		{common.HexToAddress(q.To), common.FromHex(q.MethodParameters.Calldata), new(hexutil.Big)},
+	}
+}
+
+// wantSimulated wants the dry run to say what sending then shows: every call succeeds, and the contract tells of the swap.
+func wantSimulated(t *testing.T, d details) {
+	t.Helper()
+	if d.Simulation == nil {
+		t.Fatalf("nothing was simulated: %s", d.SimulationReason)
+	}
+	equal(t, "calls simulated", len(d.Simulation.Calls), len(d.SendCalls.Calls))
+	for i, c := range d.Simulation.Calls {
+		if c.Status != "SUCCESS" || c.Error != "" || c.GasUsed == "0" {
+			t.Errorf("call %d of the simulation: %+v", i+1, c)
+		}
+	}
+	if d.Simulation.Event == nil || !*d.Simulation.Event {
+		t.Errorf("the simulation sees the event of the swap: %v", d.Simulation.Event)
+	}
+}
+
 // detailed asks for a quote with details for a sender, and has the referee work out both.
 func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allowed *big.Int) (*wallet.Quote, details) {
 	t.Helper()
@@ -131,7 +173,7 @@ func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allow
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.Get(url + "&include=details&from=" + from.Hex())
+	res, err := http.Get(url + "&include=details,simulation&from=" + from.Hex())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,31 +195,32 @@ func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allow
 	if err := json.Unmarshal(rawDetails, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Checks == nil {
+	if d.Checks == nil && !s.Src.Private() {
 		t.Fatalf("nothing was checked: %s", d.Reason)
 	}
 	if left := time.Until(d.ValidUntil); left > time.Minute {
 		t.Errorf("valid for %v, want a minute at most", left)
 	}
-	w.refereeDetails(t, s, allowed, d, raw, rawDetails)
+	w.refereeDetails(t, s, from, allowed, d, raw, rawDetails)
 	return quote, d
 }
 
 // refereeDetails has the referee work out the details for a sender who has the amount and has allowed so much of it.
-func (w *world) refereeDetails(t *testing.T, s wallet.Swap, allowed *big.Int, d details, quote, got []byte) {
+func (w *world) refereeDetails(t *testing.T, s wallet.Swap, from common.Address, allowed *big.Int, d details, quote, got []byte) {
 	t.Helper()
 	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
 	if err != nil {
 		t.Fatal(err)
 	}
 	swap := &referee.Swap{Pair: pair, Amount: s.Amount, Recipient: s.Recipient}
-	balance, ok := new(big.Int).SetString(d.Checks.Balance.Actual, 10)
-	if !ok || balance.Cmp(s.Amount) < 0 {
-		t.Errorf("the sender has the amount, and a balance of %q", d.Checks.Balance.Actual)
-	}
-	around := referee.Around{
-		From: d.SendCalls.From, Balance: balance, Allowance: allowed,
-		ValidUntil: d.ValidUntil.Format(time.RFC3339), IssuerOrigin: "live",
+	around := referee.Around{From: from.Hex(), ValidUntil: d.ValidUntil.Format(time.RFC3339), ValidFor: 60, IssuerOrigin: "live"}
+	if d.Checks != nil {
+		balance, ok := new(big.Int).SetString(d.Checks.Balance.Actual, 10)
+		native, isNumber := new(big.Int).SetString(d.Checks.Native.Actual, 10)
+		if !ok || !isNumber || balance.Cmp(s.Amount) < 0 || native.Sign() <= 0 {
+			t.Errorf("the sender has the amount and coins, and a balance of %q and %q", d.Checks.Balance.Actual, d.Checks.Native.Actual)
+		}
+		around.Native, around.Balance, around.Allowance, around.ReadAt = native, balance, allowed, d.Checks.CheckedAt
 	}
 	if err := w.referee.CheckDetails(swap, referee.Terms{IssuerBPS: w.referee.BuiltInBPS(swap.Src)}, around, quote, got); err != nil {
 		t.Errorf("the referee expects other details: %v", err)

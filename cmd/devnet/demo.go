@@ -137,6 +137,9 @@ func (d *devnet) follow(ctx context.Context, q *wallet.Checked, tx common.Hash) 
 	case status.Short(q) != nil:
 		return fmt.Errorf("the gateway says that %s less was paid out than it quoted", wallet.Money(status.Short(q), q.Swap.DstToken))
 	}
+	if took, ok := status.Took(); err == nil && ok {
+		d.line("   It took %s here, from the block of the swap to that of the payout.", took)
+	}
 	return nil
 }
 

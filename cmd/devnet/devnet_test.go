@@ -3,14 +3,18 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/ethclient"
 
@@ -24,6 +28,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv("BE_THE_DEVNET") != "" {
 		main()
 		os.Exit(0)
+	}
+	// Swaps mostly wait for chains and for the gateway's next look at them, so more of them than there are cores run at once.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -93,12 +102,13 @@ func (p *process) interrupt(t *testing.T) {
 // takes everything with it when it is stopped.
 func TestDevnet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and starts every chain")
+		t.Skip("SKIPPED, NOT TESTED: it builds a gateway and starts every chain; make test-all runs it")
 	}
 	p := startDevnet(t, "-from", "USDC@59144")
 	p.until(t, "Ctrl-C stops everything")
 	for _, words := range []string{
 		"   SETTLED: paid out with 0x",
+		" here, from the block of the swap to that of the payout.",
 		"100 USDC on Linea to USDC on PulseChain",
 		"The issuer attests the burn and takes 0.13 USDC",
 		"recipient   got 99.45 USDC on PulseChain, as the quote said",
@@ -165,16 +175,6 @@ func swapOn(t *testing.T, gateway wallet.Gateway, node string) {
 	}
 }
 
-// TestInterruptedStart stops a devnet that is not up yet.
-func TestInterruptedStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway")
-	}
-	p := startDevnet(t)
-	p.until(t, "Building the gateway")
-	p.interrupt(t)
-}
-
 func TestOptions(t *testing.T) {
 	for name, args := range map[string][]string{
 		"unknown flag": {"-nonsense"},
@@ -183,6 +183,11 @@ func TestOptions(t *testing.T) {
 		"no such pair": {"-to", "USDC@10"},
 		"no chain":     {"-to", "USDC"},
 		"no amount":    {"-amount", "much"},
+		"no such time": {"-settle-after", "soon"},
+		"time below 0": {"-settle-after", "-1s"},
+		"no blocks":    {"-confirmations", "0"},
+		"a virtual ID": {"-failing-chain", "69696969"},
+		"unknown ID":   {"-failing-chain", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said bytes.Buffer
@@ -193,6 +198,18 @@ func TestOptions(t *testing.T) {
 	}
 	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 || o.demo == nil {
 		t.Errorf("got %+v and %v without any flag", o, err)
+	}
+	unhappy, err := parseOptions([]string{"-settle-after", "30s", "-confirmations", "3", "-failing-chain", "10"}, io.Discard)
+	if err != nil || unhappy.settleAfter != 30*time.Second || unhappy.confirmations != 3 || unhappy.failing != 10 {
+		t.Errorf("got %+v and %v of unhappy days", unhappy, err)
+	}
+	dir := t.TempDir()
+	env, err := unhappy.unhappyEnv(dir)
+	if err != nil || !slices.Equal(env, []string{"RPC_URLS_10=http://127.0.0.1:1", "DEPLOYMENT_FILE=" + filepath.Join(dir, "deployment.json")}) {
+		t.Errorf("got %q and %v", env, err)
+	}
+	if d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json")); err != nil || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
+		t.Errorf("got %+v and %v", d, err)
 	}
 	if o, err := parseOptions([]string{"-amount", ""}, io.Discard); err != nil || o.demo != nil {
 		t.Errorf("got %+v and %v without a demonstration", o, err)

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// followed wants a wallet to find the settlement of a swap of every kind through the gateway, and to recognise in it what
-// it signed.
-func (w *world) followed(t *testing.T) {
+// oneOfEachKind swaps, wants everyone to have their part, and wants a wallet to find the settlement through the gateway
+// and to recognise in it what it signed.
+func (w *world) oneOfEachKind(t *testing.T) {
 	for name, p := range map[string]chain.Pair{
 		"to the hub":   pairOf(t, 8453, "USDC", 369, "USDC"),
 		"native":       pairOf(t, 4663, "ETH", 369, "WETH"),
@@ -59,9 +60,10 @@ func (w *world) followOne(t *testing.T, p chain.Pair) {
 	least, _, _ := limits(p.SrcToken)
 	s := w.swap(p, amount(t, least, p.SrcToken))
 	s.Integrator = reference.Integrator.Wallet
-	_, checked := w.quote(t, "v3", s)
+	q, checked := w.quote(t, "v3", s)
 	receipt := w.execute(t, checked)
 	payout := w.settle(t, s.Src.Network(), receipt)
+	w.wantSettled(t, s, q, payout)
 	status, err := wallet.Follower{Gateway: w.gateway}.Follow(t.Context(), s.Src, receipt.TxHash, checked)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +75,11 @@ func (w *world) followOne(t *testing.T, p chain.Pair) {
 	if status.State != wallet.Settled || !status.Final || status.Settlement == nil {
 		t.Fatalf("got %s, want it settled", status.Raw)
 	}
+	took, ok := status.Took()
+	if !ok || took < -time.Minute {
+		t.Errorf("it took %v, says %s", took, status.Raw)
+	}
+	t.Logf("from the block of the swap to that of the payout: %v", took)
 	equal(t, "transaction of the settlement", status.Settlement.TxHash, paid)
 	equal(t, "chain of the settlement", status.Settlement.ChainID, network)
 	equal(t, "amount of the settlement", status.Settlement.Amount, checked.Dest)

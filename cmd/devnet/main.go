@@ -12,8 +12,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 func main() {
@@ -39,6 +41,11 @@ type options struct {
 	rpcPort int
 	demo    *wallet.Swap // nil for none
 	logs    io.Writer    // of the gateway
+
+	// Unhappy days.
+	settleAfter   time.Duration
+	confirmations uint64
+	failing       chain.ID // 0 for none
 }
 
 func parseOptions(args []string, output io.Writer) (options, error) {
@@ -51,6 +58,9 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	from := flags.String("from", "USDC@1", "where the demonstration swaps from: `token@chain`")
 	to := flags.String("to", "USDC@369", "where it swaps to: `token@chain`")
 	amount := flags.String("amount", "100", "how much it swaps, in whole `tokens`; empty for no demonstration")
+	flags.DurationVar(&o.settleAfter, "settle-after", 0, "how long the operator waits before it settles a swap, such as `30s`")
+	flags.Uint64Var(&o.confirmations, "confirmations", 1, "how many `blocks` the gateway demands of a transaction; a chain makes one every three seconds")
+	failing := flags.Uint64("failing-chain", 0, "ID of a `chain` whose endpoint the gateway cannot reach; 0 for none")
 	verbose := flags.Bool("v", false, "show the gateway's log")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -58,9 +68,14 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	if *verbose {
 		o.logs = output
 	}
+	o.failing = chain.ID(*failing)
 	var err error
 	if flags.NArg() > 0 {
 		err = fmt.Errorf("%q is not a flag: see devnet -help", flags.Arg(0))
+	} else if _, known := chain.FindNetwork(chain.ID(*failing)); *failing != 0 && (!known || chain.ID(*failing).Private()) {
+		err = fmt.Errorf("-failing-chain: %d is not the ID of a chain", *failing)
+	} else if o.confirmations < 1 || o.confirmations > 10_000 || o.settleAfter < 0 {
+		err = errors.New("-confirmations is between 1 and 10000, and -settle-after is not below zero")
 	} else if *amount != "" {
 		o.demo, err = demoSwap(*from, *to, *amount)
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -39,8 +42,13 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return unlessStopped(ctx, err)
 	}
 	defer func() { err = errors.Join(err, chains.Close()) }()
+	chains.SettleAfter = o.settleAfter
 
-	gateway, err := startGateway(ctx, binary, chains, o)
+	unhappy, err := o.unhappyEnv(dir)
+	if err != nil {
+		return err
+	}
+	gateway, err := startGateway(ctx, binary, chains, o, unhappy)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -81,10 +89,10 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // startGateway runs the gateway where it was asked to be, or where there is room. Its settings that have nothing to do
 // with the chains may be given in the environment.
-func startGateway(ctx context.Context, binary string, chains *reference.Net, o options) (*child.Server, error) {
+func startGateway(ctx context.Context, binary string, chains *reference.Net, o options, unhappy []string) (*child.Server, error) {
 	env := append([]string{"RATE_LIMIT=0"}, os.Environ()...)
 	log := &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }}
-	return child.Gateway{Binary: binary, Listen: o.listen, Env: append(env, gatewayEnv(chains)...), Log: log}.Start(ctx)
+	return child.Gateway{Binary: binary, Listen: o.listen, Env: slices.Concat(env, gatewayEnv(chains), unhappy), Log: log}.Start(ctx)
 }
 
 // gatewayEnv are the settings of a gateway that quotes for these chains.
@@ -94,6 +102,28 @@ func gatewayEnv(chains *reference.Net) []string {
 		env = append(env, "RPC_URLS_"+n.ID.String()+"="+chains.Chain(n.ID).URL())
 	}
 	return env
+}
+
+// unhappyEnv are the settings of a gateway that has it as hard as is asked for. They count before earlier ones.
+func (o options) unhappyEnv(dir string) (env []string, err error) {
+	if o.failing != 0 {
+		env = append(env, "RPC_URLS_"+o.failing.String()+"=http://127.0.0.1:1") // nobody answers there
+	}
+	var file map[string]any
+	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+		return nil, err
+	}
+	demanded := map[string]uint64{}
+	for _, n := range chain.Networks() {
+		demanded[n.ID.String()] = o.confirmations
+	}
+	file["confirmations"], file["contact"] = demanded, "the terminal that runs the devnet"
+	text, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "deployment.json")
+	return append(env, "DEPLOYMENT_FILE="+path), os.WriteFile(path, text, 0o600)
 }
 
 // A devnet is what is up.
@@ -117,6 +147,7 @@ func (d *devnet) introduce() {
 	d.line("  user         %s, rich in every token on every chain", reference.User.Address)
 	d.line("  its key      %s", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
 	d.line("  integrator   %s, registered, takes 0.25 %%", reference.Integrator.Wallet)
+	d.line("  inactive     %s, an integrator that is registered and not active", reference.Inactive.Wallet)
 	d.line("  treasury     %s, gets the protocol's fees", reference.Treasury)
 	d.line("\nAnyone has these keys: never send them anything on a real chain.")
 }

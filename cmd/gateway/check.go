@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
@@ -22,12 +20,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 const (
-	checkUsage    = "usage: gateway check [-json]"
 	checkTimeout  = time.Minute     // for all tests
 	answerTimeout = 5 * time.Second // for the database
 )
@@ -40,16 +36,9 @@ var quiet = slog.New(slog.DiscardHandler)
 // failed.
 func checkService(ctx context.Context, in invocation) error {
 	flags := flag.NewFlagSet("gateway check", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says what is wrong
 	asJSON := flags.Bool("json", false, "print JSON")
-	if err := flags.Parse(in.args); errors.Is(err, flag.ErrHelp) {
-		_, err := fmt.Fprintln(in.stdout, checkUsage)
+	if rest, err := in.parse(flags, 0); err != nil || rest == nil {
 		return err
-	} else if err != nil {
-		return usageError(fmt.Sprintf("%v; %s", err, checkUsage))
-	}
-	if flags.NArg() > 0 {
-		return usageError(checkUsage)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -58,17 +47,20 @@ func checkService(ctx context.Context, in invocation) error {
 	for _, r := range results {
 		count[r.Outcome]++
 	}
-	write := writeTable
+	failed := count[selfcheck.Failed]
+	var err error
 	if *asJSON {
-		write = writeJSON
+		err = writeJSON(in.stdout, struct {
+			OK      bool               `json:"ok"` // no test failed
+			Results []selfcheck.Result `json:"results"`
+		}{failed == 0, results})
+	} else {
+		err = writeTable(in.stdout, results, count)
 	}
-	if err := write(in.stdout, results, count); err != nil {
-		return err
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("failed tests: %d", failed)
 	}
-	if failed := count[selfcheck.Failed]; failed > 0 {
-		return fmt.Errorf("failed tests: %d", failed)
-	}
-	return nil
+	return err
 }
 
 // testAll tests what the environment names, as far as it can be read.
@@ -124,9 +116,24 @@ func testDeployment(cfg *config) (*chain.Deployment, selfcheck.Result) {
 	d, err := cfg.deployment()
 	r := result("deployment", selfcheck.Deployment, err)
 	if err == nil {
-		r.Detail = strings.Join(append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...), "; ")
+		notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
+		if n, all := untimed(d); n > 0 {
+			notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; measure it from status", n, all))
+		}
+		r.Detail = strings.Join(notes, "; ")
 	}
 	return d, r
+}
+
+// untimed is how many pairs a deployment does not state the usual time of.
+func untimed(d *chain.Deployment) (n, all int) {
+	pairs := chain.Pairs()
+	for _, p := range pairs {
+		if d.Seconds(&p) == 0 {
+			n++
+		}
+	}
+	return n, len(pairs)
 }
 
 func testPlan(file string) selfcheck.Result {
@@ -134,11 +141,7 @@ func testPlan(file string) selfcheck.Result {
 	if file == "" {
 		return notTested(name, selfcheck.Plan, "LIFECYCLE_FILE is not set")
 	}
-	data, err := jsonfile.Read(file)
-	if err == nil {
-		versions := gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
-		_, err = lifecycle.Parse(data, versions)
-	}
+	_, err := lifecycle.Read(file, servedVersions())
 	return result(name, selfcheck.Plan, err)
 }
 
@@ -232,15 +235,4 @@ func writeTable(out io.Writer, results []selfcheck.Result, count map[selfcheck.O
 	fmt.Fprintf(&text, "\n%d ok, %d failed, %d not tested\n", count[selfcheck.OK], count[selfcheck.Failed], count[selfcheck.NotTested])
 	_, err := io.WriteString(out, text.String())
 	return err
-}
-
-// writeJSON writes the same for programs.
-func writeJSON(out io.Writer, results []selfcheck.Result, count map[selfcheck.Outcome]int) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
-		OK      bool               `json:"ok"` // no test failed
-		Results []selfcheck.Result `json:"results"`
-	}{count[selfcheck.Failed] == 0, results})
 }

@@ -86,6 +86,29 @@ func wantNoSecret(t *testing.T, text string, fronts ...*node.Front) {
 }
 
 // TestCheckProcess runs the command for real.
+// TestCheckRemindsOfTimes: an operator who states no times is told so, and one who
+// states some is told how many are left.
+func TestCheckRemindsOfTimes(t *testing.T) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows, want := range map[string]string{
+		``: "seconds is not stated for 86 of 86 pairs",
+		`"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}],`:                                    "seconds is not stated for 70 of 86 pairs",
+		`"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}, {"type": "DIRECT", "seconds": 30}],`: "",
+	} {
+		file := filepath.Join(t.TempDir(), "deployment.json")
+		if err := os.WriteFile(file, []byte(strings.Replace(string(reference), "{", "{"+rows, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, r := testDeployment(&config{DeploymentFile: file})
+		if r.Outcome != selfcheck.OK || want == "" && strings.Contains(r.Detail, "seconds") || !strings.Contains(r.Detail, want) {
+			t.Errorf("%s: got %s %q, want %q", rows, r.Outcome, r.Detail, want)
+		}
+	}
+}
+
 func TestCheckProcess(t *testing.T) {
 	good, bad, other := messengerChain(t), baseChain(t), messengerChain(t)
 	run := func(args []string, env ...string) (stdout, stderr string, code int) {
@@ -108,9 +131,10 @@ func TestCheckProcess(t *testing.T) {
 		t.Errorf("got exit code %d and %q where all is right", code, complaint)
 	}
 	wantLines(t, out,
-		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
+		"ok configuration", `ok deployment "reference"; seconds is not stated for 86 of 86 pairs, so that clients cannot tell how long these take; measure it from status`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
 		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint for chain 137",
-		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 44 not tested")
+		"not tested Redis REDIS_URL is not set", "4 ok, 0 failed, 64 not tested",
+		"not tested chain 137, status of swaps no endpoint for chain 137: nobody can tell what became of a swap from or to it")
 
 	wrong := []string{"RPC_URLS_10=" + good.SecretURL() + "," + other.SecretURL(), "RPC_URLS_8453=" + bad.SecretURL(), "RPC_URLS_137=" + other.SecretURL()}
 	out, complaint, code = run(nil, wrong...)
@@ -128,7 +152,7 @@ func TestCheckProcess(t *testing.T) {
 		OK      bool
 		Results []selfcheck.Result
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 51 {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 69 {
 		t.Errorf("got %v, exit code %d, ok %t and %d results:\n%s", err, code, answer.OK, len(answer.Results), out)
 	}
 	if want := `"what": "endpoint",
@@ -138,10 +162,10 @@ func TestCheckProcess(t *testing.T) {
 		t.Errorf("got %s, want it to hold %s", out, want)
 	}
 
-	if out, complaint, code := run([]string{"everything"}); code != 2 || out != "" || !strings.Contains(complaint, checkUsage) {
+	if out, complaint, code := run([]string{"everything"}); code != 2 || out != "" || !strings.Contains(complaint, "usage: gateway check [-json]") {
 		t.Errorf("a wrong call: got exit code %d, %q and %q", code, out, complaint)
 	}
-	if out, _, code := run([]string{"-h"}); code != 0 || out != checkUsage+"\n" {
+	if out, _, code := run([]string{"-h"}); code != 0 || out != "usage: gateway check [-json]\n" {
 		t.Errorf("asked for help: got exit code %d and %q", code, out)
 	}
 }

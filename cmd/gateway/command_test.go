@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -25,8 +26,8 @@ func TestCommands(t *testing.T) {
 		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
 		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "gateway: the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
 		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "", "gateway: the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
-		{"plan check", "", 1, "", "gateway: one plan is needed"},
-		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway check [-json]`, `gateway config`, `gateway key new NAME`, `gateway plan check FILE [-at TIME] [-json]`, `gateway plan simulate FILE [-json]`, "},
+		{"plan check", "", 2, "", "gateway: usage: gateway plan check FILE"},
+		{"plan", "", 2, "", "gateway: unknown command \"plan\"; there are `gateway`, `gateway backup FILE`, `gateway check [-json]`, `gateway config`, `gateway health`, `gateway key new NAME`, `gateway plan check FILE [-at TIME] [-json]`, `gateway plan simulate FILE [-json]`, "},
 		{"key new", "", 2, "", "gateway: usage: gateway key new NAME"},
 		{"key new Acme Wallet", "", 2, "", "gateway: usage: gateway key new NAME"},
 		{"key new Acme", "", 0, "The key of Acme, ", ""},
@@ -78,5 +79,20 @@ func TestVersion(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing from %q", want, out.String())
 		}
+	}
+}
+
+func TestHealthAsksTheServiceOfThisMachine(t *testing.T) {
+	base, _, stop := start(t, map[string]string{})
+	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
+	var out bytes.Buffer
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err != nil || out.String() != "ok\n" {
+		t.Errorf("got %v, %q", err, out.String())
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err == nil {
+		t.Error("a service that has ended is healthy")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/sethvargo/go-envconfig"
@@ -55,7 +56,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	problems := append(env.misspelled(), unreadable...)
+	problems := slices.Concat(env.misspelled(), env.secretFiles(), unreadable)
 	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
 	}
@@ -74,7 +75,9 @@ func parseConfig(ctx context.Context, env environment) (cfg *config, unreadable 
 	lookup := func(name string) (text string, set bool) {
 		last, set = left[name]
 		if set {
-			text, set = last.value(env)
+			var from string
+			text, from = last.value(env)
+			set = from != ""
 		}
 		if !set {
 			last = setting{}

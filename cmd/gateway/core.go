@@ -58,7 +58,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		c.close(before)
 		return nil, err
 	}
-	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks})
+	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks, Validity: cfg.Quote.TTL})
 	if err != nil {
 		c.close(before)
 		return nil, err
@@ -69,7 +69,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment: c.deployment, IssuerFees: c.fees, Integrators: c.registry, Accounts: account.New(c.chains, nil), TTL: cfg.Quote.TTL,
 		}),
-		Tracker:    status.New(c.deployment, c.chains, c.fees, nil),
+		Tracker:    status.New(c.deployment, c.chains, c.fees, s.tracking),
 		Registries: c.registry.Health,
 		IssuerFees: c.fees.State,
 		Problems:   c.checks.Problems,

@@ -17,7 +17,7 @@ func TestMisspelledNames(t *testing.T) {
 		"DEPLOYMENTFILE":   "DEPLOYMENT_FILE",
 		"_DEPLOYMENT_FILE": "DEPLOYMENT_FILE",
 		"LOGLEVEL":         "LOG_LEVEL",
-		"Usage_Key":        "USAGE_KEY",
+		"Usage_Db":         "USAGE_DB",
 		"REDIS_URI":        "REDIS_URL",
 		"QUOTE_TLT":        "QUOTE_TTL",
 		"RPC_URL_1":        "RPC_URLS_1",
@@ -55,7 +55,7 @@ func TestOtherNamesPass(t *testing.T) {
 		REDIS_HOST=h REDIS_SSL=1 REDIS_TTL=1 REDIS_DB=0 REDIS_TLS_URL=x DATABASE_URL=x RPC_URL=x ETH_RPC_URL=x RPC_PORT=x
 		DEPLOYMENT_NAME=x DEPLOYMENT_ID=x DEPLOYMENT_TIME=x DEPLOYMENT_TYPE=x LOG_FILE=x LOG_DIR=x LOG_PATH=x
 		ADMIN_USER=x ADMIN_PORT=x ADMIN_KEY=x PORT=80 MAX_CONN=1 QUOTE_KEY=x QUOTE_URL=x QUOTE_VIEWING_KEY=x CI=true GITHUB_TOKEN=x
-		USAGE_FILE=x RATE_LIMIT=5 RPC_URLS_1=x`))
+		RATE_LIMIT=5 RPC_URLS_1=x`))
 	env[strings.Repeat("RATE_LIMIT", 10_000)] = "x"
 	if got := env.misspelled(); len(got) != 0 {
 		t.Errorf("got %v", got)

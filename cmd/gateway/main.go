@@ -4,11 +4,22 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 )
 
@@ -16,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
-	err := execute(ctx, invocation{os.Args[1:], newEnvironment(os.Environ()), os.Stdout, os.Stderr})
+	err := execute(ctx, invocation{args: os.Args[1:], env: newEnvironment(os.Environ()), stdout: os.Stdout, stderr: os.Stderr})
 	if err == nil {
 		return
 	}
@@ -39,4 +50,198 @@ func complain(err error) {
 	case <-said:
 	case <-time.After(logTimeout):
 	}
+}
+
+// invocation is how a command was called.
+type invocation struct {
+	args           []string // those after the command's name
+	env            environment
+	stdout, stderr io.Writer
+	usage          string // how the command is called
+}
+
+// parse reads the flags of a command, which may come before and after its other
+// arguments, and returns those. If help was asked for, it prints it and returns nil.
+func (in invocation) parse(flags *flag.FlagSet, want int) (rest []string, err error) {
+	flags.SetOutput(io.Discard) // the error says what is wrong
+	rest = []string{}
+	for args := in.args; ; args = flags.Args()[1:] {
+		switch err := flags.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			_, err := fmt.Fprintln(in.stdout, in.usage)
+			return nil, err
+		case err != nil:
+			return nil, usageError(fmt.Sprintf("%v; %s", err, in.usage))
+		case flags.NArg() > 0:
+			rest = append(rest, flags.Arg(0))
+			continue
+		case len(rest) != want:
+			return nil, usageError(in.usage)
+		}
+		return rest, nil
+	}
+}
+
+// writeJSON prints for programs.
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// command is something the program can do.
+type command struct {
+	name string // may be several words; empty without any
+	args string // what may follow, empty if nothing may
+	does string
+	run  func(context.Context, invocation) error
+}
+
+func commands() []command {
+	return []command{
+		{"", "", "serves", serve},
+		{"backup", "FILE", "copies the SQLite database of USAGE_DB to a new file, while the service runs", backUp},
+		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
+		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
+		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", askHealth},
+		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
+		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline; with USAGE_DB, also what its gates make of the counts", checkPlan},
+		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
+		{"report", "-o FILE", "writes the operator's page, from the database and the plan, as one HTML file; - is standard output", writeReport},
+		{"version", "", "shows the version of this program", showVersion},
+		{"help", "", "shows this", showHelp},
+	}
+}
+
+// usageError is a wrong call. Its text says what is right.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// execute runs the command that in.args name.
+func execute(ctx context.Context, in invocation) error {
+	if len(in.args) > 0 && slices.Contains([]string{"-h", "-help", "--help"}, in.args[0]) {
+		in.args = []string{"help"}
+	}
+	for _, c := range commands() {
+		words := strings.Fields(c.name)
+		if len(in.args) < len(words) || !slices.Equal(in.args[:len(words)], words) || c.name == "" && len(in.args) > 0 {
+			continue
+		}
+		in.args, in.usage = in.args[len(words):], "usage: "+c.call()
+		if c.args == "" && len(in.args) > 0 {
+			return usageError(fmt.Sprintf("gateway %s takes no arguments", c.name))
+		}
+		return c.run(ctx, in)
+	}
+	var calls []string
+	for _, c := range commands() {
+		calls = append(calls, "`"+c.call()+"`")
+	}
+	return usageError(fmt.Sprintf("unknown command %.60q; there are %s", strings.Join(in.args, " "), strings.Join(calls, ", ")))
+}
+
+func (c command) call() string {
+	return strings.Join(strings.Fields("gateway "+c.name+" "+c.args), " ")
+}
+
+func serve(ctx context.Context, in invocation) error {
+	defer holdSpareHeap()()
+	return run(ctx, in.env, in.stderr, func(string, string) {})
+}
+
+// The collector runs when the heap has grown by collectAt percent. A gateway needs a
+// few megabytes, and would be collected after every four of allocations, 70 times a
+// second under load. spareHeap delays that. With both, the heap may grow by 8 MiB
+// and half of what is in use.
+const (
+	spareHeap = 16 << 20
+	collectAt = 50
+)
+
+// holdSpareHeap allocates spareHeap until done is called. The collector counts
+// it, but as it is never touched, it takes no memory. GOGC, if it is set, and
+// GOMEMLIMIT keep their meaning.
+func holdSpareHeap() (done func()) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
+	ballast := make([]byte, spareHeap)
+	return func() { runtime.KeepAlive(ballast) }
+}
+
+// showConfig shows also a configuration with mistakes, so that they can be found.
+func showConfig(ctx context.Context, in invocation) error {
+	if err := printSettings(in.stdout, in.env); err != nil {
+		return err
+	}
+	_, err := readConfig(ctx, in.env)
+	return err
+}
+
+// askHealth asks the service that has the same environment. It needs no shell and
+// no other program, so that it works in an image that has nothing else.
+func askHealth(ctx context.Context, in invocation) error {
+	cfg, err := readConfig(ctx, in.env)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	path := "http://" + net.JoinHostPort(host, port) + "/" + servedVersions()[0] + "/swap/healthcheck"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service answers %s", response.Status)
+	}
+	_, err = fmt.Fprintln(in.stdout, "ok")
+	return err
+}
+
+// healthTimeout is shorter than the 30 seconds that Docker waits.
+const healthTimeout = 5 * time.Second
+
+func showHelp(_ context.Context, in invocation) error {
+	table := tabwriter.NewWriter(in.stdout, 0, 0, 3, ' ', 0)
+	for _, c := range commands() {
+		fmt.Fprintf(table, "%s\t%s\n", c.call(), c.does)
+	}
+	fmt.Fprintln(table, "\nAll settings are environment variables, and all are optional: see `gateway config`.")
+	fmt.Fprintln(table, "Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong call.")
+	return table.Flush()
+}
+
+func showVersion(_ context.Context, in invocation) error {
+	commit := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value
+			}
+		}
+	}
+	_, err := fmt.Fprintf(in.stdout, "gateway %s\ncommit %s\n%s %s/%s\n", version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// version is the one that Go has stamped into the program: a module version, or
+// the commit of a checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
 }

@@ -22,7 +22,7 @@ import (
 // says. No request fails.
 func TestRollingRestart(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it restarts two gateways behind nginx")
+		t.Skip("SKIPPED, NOT TESTED: it restarts two gateways behind nginx; make test-all runs it")
 	}
 	nginx, err := exec.LookPath("nginx")
 	if err != nil { // it may be there, and the path of an ordinary user not lead to it

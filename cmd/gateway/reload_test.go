@@ -80,6 +80,53 @@ func TestHangupReloadsDeploymentAndEndpoints(t *testing.T) {
 	}
 }
 
+// TestHangupWithAPipe puts a pipe that nobody writes to in the place of each file.
+// The service says so, goes on, and reads the files that come back.
+func TestHangupWithAPipe(t *testing.T) {
+	const oldRouter, newRouter = "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	good := map[string]string{"DEPLOYMENT_FILE": string(reference), "RPC_FILE": `{"endpoints": {}}`, "CLIENTS_FILE": `{"clients": []}`, "LIFECYCLE_FILE": `{"versions": {}}`}
+	env := []string{"RATE_LIMIT=0"}
+	for name, text := range good {
+		writeFile(t, filepath.Join(dir, name), text)
+		env = append(env, name+"="+filepath.Join(dir, name))
+	}
+	cmd, base := process(t, env...)
+	hangup := func() {
+		t.Helper()
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range good {
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangup()
+	for name, text := range good {
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, path, strings.Replace(text, oldRouter, newRouter, 1))
+	}
+	eventually(t, "the new router is quoted", func() bool {
+		hangup() // two signals at once count as one
+		var a struct{ To string }
+		getJSON(t, base+"/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", &a)
+		return a.To == newRouter
+	})
+}
+
 // getJSON decodes an answer.
 func getJSON(t *testing.T, url string, into any) {
 	t.Helper()

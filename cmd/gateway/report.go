@@ -5,35 +5,26 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
+	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
-const reportUsage = "usage: gateway report -o FILE"
-
 // writeReport is `gateway report`: it writes the operator's page as a file of its
 // own. The database and the plan are only read.
 func writeReport(ctx context.Context, in invocation) error {
 	flags := flag.NewFlagSet("gateway report", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says what is wrong
 	file := flags.String("o", "", "the file to write")
-	if err := flags.Parse(in.args); errors.Is(err, flag.ErrHelp) {
-		_, err := fmt.Fprintln(in.stdout, reportUsage)
+	if rest, err := in.parse(flags, 0); err != nil || rest == nil {
 		return err
-	} else if err != nil {
-		return usageError(fmt.Sprintf("%v; %s", err, reportUsage))
 	}
-	if *file == "" || flags.NArg() > 0 {
-		return usageError(reportUsage)
+	if *file == "" {
+		return usageError(in.usage)
 	}
 	cfg, err := readConfig(ctx, in.env)
 	if err != nil {
@@ -51,24 +42,24 @@ func writeReport(ctx context.Context, in invocation) error {
 }
 
 func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte, error) {
-	clients, err := caller.NewClients(cfg.Caller.ClientsFile, slog.New(slog.DiscardHandler))
+	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	versions := servedVersions()
-	reader, err := usage.Open(ctx, cfg.Usage, usage.Options{Versions: versions, Current: versions[0], Now: now, Contacts: contacts(clients)})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Now: now, Contacts: contacts(clients)})
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	facts := page.Facts{Now: now()}
-	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, versions, reader, facts.Now); err != nil {
+	facts := admin.Facts{Now: now()}
+	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
 		return nil, err
 	}
-	if facts.Report, err = reader.Report(ctx, usage.Query{Per: math.MaxInt32}); err != nil {
+	if facts.Report, err = reader.Report(ctx, usage.Query{Old: "yes", Per: admin.FileClients}); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
-	return page.File(facts)
+	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
+	return admin.File(facts)
 }
 
 // writeWhole replaces a file, so that a reader sees the old one or the new one.

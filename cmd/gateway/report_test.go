@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("got %d %s", status, body)
 	}
 	page := ask(t, admin+"/", "text/html")
-	for _, want := range []string{"<h2 id=\"versions\">Versions</h2>", "1 client called an old version", "The gate holds:"} {
+	for _, want := range []string{"<h2 id=\"versions\">Versions</h2>", "1 client called an old version", "v1: not safe to retire."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"file": string(written), "output": printed} {
-		for _, want := range []string{"<!DOCTYPE html>", "1 client called an old version", "The gate holds:", "The health of running processes is not in it", "Acme", "dev@acme.example", "Content-Security-Policy", "<style>"} {
+		for _, want := range []string{"<!DOCTYPE html>", "1 client called an old version", "v1: not safe to retire.", "The health of running processes is not in it", "Acme", "dev@acme.example", "Content-Security-Policy", "<style>"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the %s lacks %q", name, want)
 			}
@@ -109,8 +109,8 @@ func TestReportIsWrittenWhole(t *testing.T) {
 
 func TestReportCalls(t *testing.T) {
 	for _, args := range [][]string{nil, {"-o"}, {"report.html"}, {"-o", "a", "b"}, {"-x"}} {
-		err := writeReport(t.Context(), invocation{args: args, env: environment{}})
-		if _, wrong := err.(usageError); !wrong || !strings.Contains(err.Error(), reportUsage) {
+		err := execute(t.Context(), invocation{args: append([]string{"report"}, args...), env: environment{}})
+		if _, wrong := err.(usageError); !wrong || !strings.Contains(err.Error(), "usage: gateway report -o FILE") {
 			t.Errorf("%q: got %v, want how to call it", args, err)
 		}
 	}
@@ -138,4 +138,32 @@ func ask(t *testing.T, url, accept string) string {
 		t.Fatalf("%s: got %d, %v", url, res.StatusCode, err)
 	}
 	return string(body)
+}
+
+// The database is copied while the service writes to it, and a report reads the copy.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db")}
+	base, _, stop := start(t, env)
+	get(t, base+quotePath)
+	run := func(env environment, args ...string) (string, error) {
+		var out bytes.Buffer
+		err := execute(t.Context(), invocation{args: args, env: env, stdout: &out, stderr: &out})
+		return out.String(), err
+	}
+	copied := filepath.Join(dir, "copy.db")
+	if out, err := run(env, "backup", copied); err != nil || !strings.Contains(out, copied) {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run(environment{"USAGE_DB": copied}, "report", "-o", "-"); err != nil || !strings.Contains(out, "<!DOCTYPE html>") {
+		t.Errorf("got %.100q, %v from the copy", out, err)
+	}
+	for _, args := range [][]string{{"backup"}, {"backup", copied}, {"backup", "a", "b"}} {
+		if _, err := run(env, args...); err == nil {
+			t.Errorf("%q: got no error", args)
+		}
+	}
 }

@@ -66,7 +66,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		go func() { failed <- adminServer.Serve(listener) }()
 	}
 	server := newServer(s, writeTimeout, log.Logger)
-	s.connections.watch(ctx, server)
+	s.connections.watch(ctx, server, log.Logger)
 	go func() { failed <- server.Serve(s.connections.limit(public)) }()
 
 	addr := public.Addr().String()

@@ -91,13 +91,13 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 
 func TestBadConfigurationStopsTheStartWithEveryProblem(t *testing.T) {
 	err := run(t.Context(), environment{
-		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "DRAIN_DELAY": "1h", "RATE_LIMIT": "-1", "USAGE_KEY": "short", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
+		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "DRAIN_DELAY": "1h", "RATE_LIMIT": "-1", "USAGE_DB": "mysql://short", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
 		"ISSUER_FEE_URL": "not a url", "RPC_URLS_1": "ftp://node.example/key-hunter2",
 	}, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	for _, name := range []string{"LISTEN_ADDR", "ADMIN_ADDR", "DRAIN_DELAY", "RATE_LIMIT", "USAGE_KEY", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
+	for _, name := range []string{"LISTEN_ADDR", "ADMIN_ADDR", "DRAIN_DELAY", "RATE_LIMIT", "USAGE_DB", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is missing from:\n%v", name, err)
 		}

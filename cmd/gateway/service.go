@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -35,6 +36,7 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	metrics   *metrics.Metrics
 	hooks     integrator.Hooks // that count look-ups in metrics
+	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
 	mount     func([]web.Module) http.Handler
 	draining  atomic.Bool
@@ -51,7 +53,7 @@ func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
 		connections: connections{max: cfg.MaxConnections},
 		metrics:     metrics.New(), log: log.Logger, stopped: make(chan struct{}),
 	}
-	s.hooks = s.metrics.IntegratorHooks()
+	s.hooks, s.tracking = s.metrics.IntegratorHooks(), s.metrics.StatusOptions()
 	if err := s.build(ctx, cfg, log); err != nil {
 		s.close()
 		return nil, err
@@ -107,7 +109,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
 		Limiter:    limiter.Stats,
-		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes, UsagePlans: recorder.Plans, ClientsBad: s.clients.Refused,
+		Lifecycle:  s.lifecycle.Snapshot, Usage: recorder.Totals, UsageNotes: recorder.Notes, UsagePlans: recorder.Plans, UsageSize: recorder.Size, ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
@@ -119,6 +121,7 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		Usage:     recorder,
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Plan:      s.lifecycle.Snapshot,
+		Moves:     moves(first.modules),
 		Health:    s.health(cfg, sources, time.Now()),
 		Ready:     s.ready,
 		Level:     log.level,
@@ -162,6 +165,15 @@ func closeWithin(d time.Duration, close func(context.Context)) func() {
 		defer cancel()
 		close(ctx)
 	}
+}
+
+// moves are the steps out of each version.
+func moves(modules []web.Module) map[string][]string {
+	steps := map[string][]string{}
+	for _, m := range modules {
+		steps[m.Name] = m.Moves
+	}
+	return steps
 }
 
 // contacts tells reports what the operator wrote down about a known client.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -93,7 +94,7 @@ func TestWhatMayHoldASecretIsHidden(t *testing.T) {
 func TestPrintSettings(t *testing.T) {
 	env := environment{
 		"LISTEN_ADDR": ":1", "RATE_LIMIT": "", "REDIS_PREFIX": "", "LEGACY_HOSTS": "a.example, b.example", "DRAIN_DELAY": "soon", "LOG_FORMAT": "\x1b[31m",
-		"ADMIN_TOKEN": "hunter2", "USAGE_KEY": "hunter2", "USAGE_DB": "hunter2", "REDIS_URL": "hunter2", "ISSUER_FEE_URL": "hunter2", "RPC_URLS_1": "hunter2",
+		"ADMIN_TOKEN": "hunter2", "USAGE_DB": "hunter2", "REDIS_URL": "hunter2", "ISSUER_FEE_URL": "hunter2", "RPC_URLS_1": "hunter2",
 		"OTHER": "hunter2",
 	}
 	var out bytes.Buffer
@@ -109,9 +110,8 @@ func TestPrintSettings(t *testing.T) {
 		"VARIABLE": "VALUE FROM", "LISTEN_ADDR": ":1 environment", "ADMIN_ADDR": "127.0.0.1:9090 default",
 		"RATE_LIMIT": "30 default", "REDIS_PREFIX": `"" environment`, "LEGACY_HOSTS": `"a.example, b.example" environment`,
 		"DRAIN_DELAY": "soon environment", "LOG_FORMAT": `"\x1b[31m" environment`, "DEPLOYMENT_FILE": `"" default`,
-		"ADMIN_TOKEN": "[hidden] environment", "USAGE_KEY": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
+		"ADMIN_TOKEN": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
 		"ISSUER_FEE_URL": "[hidden] environment", "RPC_URLS_1": "[hidden] environment", "RPC_URLS_369": `"" default`,
-		"USAGE_FILE": "", // withdrawn
 	} {
 		if rows[name] != want {
 			t.Errorf("%s: got %q, want %q", name, rows[name], want)
@@ -120,7 +120,7 @@ func TestPrintSettings(t *testing.T) {
 	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "OTHER") {
 		t.Errorf("it shows too much:\n%s", out.String())
 	}
-	if rows := strings.Count(out.String(), "\n"); rows != len(settings()) { // a heading, and all but USAGE_FILE
+	if rows := strings.Count(out.String(), "\n"); rows != len(settings())+1 { // and a heading
 		t.Errorf("got %d lines for %d settings", rows, len(settings()))
 	}
 }
@@ -129,7 +129,7 @@ func TestPrintSettings(t *testing.T) {
 func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 	env := environment{
 		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "INTEGRATOR_CACHE_TTL": "30", "RATE_LIMIT": "many", "MAX_CONNECTIONS": "99999999999999999999", "INTEGRATOR_CACHE_SIZE": "4k",
-		"LOG_LEVEL": "loud", "USAGE_FILE": "/old", "USAGE_KEY": "hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
+		"LOG_LEVEL": "loud", "USAGE_DB": "mysql://hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
 	}
 	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
@@ -147,8 +147,7 @@ func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 		`MAX_CONNECTIONS: "99999999999999999999" is not a whole number, or is too large`,
 		`INTEGRATOR_CACHE_SIZE: "4k" is not a whole number`,
 		`LOG_LEVEL: "loud" is not debug`,
-		"USAGE_FILE: counts are kept in USAGE_DB now",
-		"USAGE_KEY: is shorter than",
+		"USAGE_DB: is neither postgres://",
 		"RPC_URLS_1: entry 1 does not begin with",
 	} {
 		i := slices.IndexFunc(got, func(line string) bool { return strings.HasPrefix(line, want) })
@@ -201,6 +200,47 @@ func TestReferenceDeploymentIsWarnedOf(t *testing.T) {
 		line := `"level":"WARN","msg":"deployment: this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE"`
 		if got := strings.Contains(log.String(), line); got != warned || !strings.Contains(log.String(), `"deployment":"reference"`) {
 			t.Errorf("%q: warned %v, want %v:\n%s", file, got, warned, log.String())
+		}
+	}
+}
+
+// TestSecretsFromFiles: every secret may be in a file, as containers and systemd
+// hand them over.
+func TestSecretsFromFiles(t *testing.T) {
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token := strings.Repeat("a", 32)
+	env := environment{"ADMIN_TOKEN_FILE": write(token + "\n"), "RPC_URLS_1_FILE": write("http://a.example,http://b.example\n"), "ADMIN_ADDR": ":0"}
+	cfg, err := readConfig(t.Context(), env)
+	if err != nil || cfg.Admin.Token != token || len(cfg.RPC[1]) != 2 {
+		t.Fatalf("got %+v, %v", cfg, err)
+	}
+	var out bytes.Buffer
+	if err := printSettings(&out, env); err != nil || strings.Contains(out.String(), token) || !regexp.MustCompile(`ADMIN_TOKEN +\[hidden\] +file`).MatchString(out.String()) {
+		t.Errorf("got %v\n%s", err, out.String())
+	}
+	for _, s := range settings() {
+		if s.secret {
+			if got := (environment{s.name + "_FILE": "/does/not/exist"}).secretFiles(); len(got) != 1 || !strings.HasPrefix(got[0].Error(), s.name+"_FILE: ") {
+				t.Errorf("%s: got %v", s.name, got)
+			}
+		}
+	}
+	for name, bad := range map[string]environment{
+		"both":      {"ADMIN_TOKEN": token, "ADMIN_TOKEN_FILE": write(token)},
+		"empty":     {"ADMIN_TOKEN_FILE": write("\n")},
+		"two lines": {"ADMIN_TOKEN_FILE": write(token + "\n" + token)},
+		"a folder":  {"ADMIN_TOKEN_FILE": t.TempDir()},
+		"a slip":    {"ADMIN_TOKEN_FIL": write(token)},
+		"no secret": {"LISTEN_ADDR_FILE": write(":1"), "RATE_LIMIT_FIL": "x", "ADMIN_TOKEN_FILE": "/does/not/exist"},
+	} {
+		if _, err := readConfig(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -29,6 +29,7 @@ func main() {
 
 // command is the whole program; getenv gives it its secrets.
 func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	stdout, stderr = plain{stdout}, plain{stderr}
 	o, err := parseOptions(args, getenv, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -64,7 +64,8 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	integrator := flags.String("integrator", "", "`wallet` of a registered partner")
 	flags.StringVar(&o.version, "version", "v3", "of the interface: v3, v3legacy or v1")
 	file := flags.String("deployment", "", "`file` with the contracts that you have reviewed; without it, those of the reference deployment")
-	flags.BoolVar(&o.json, "json", false, "print the answer as it came; it is checked all the same")
+	simulate := flags.String("simulate", "", "have the gateway try the transactions of this `account` on the chain, without sending them (v3)")
+	flags.BoolVar(&o.json, "json", false, "print the answer as JSON: the fields that were checked, encoded again")
 	flags.BoolVar(&o.execute, "execute", false, "sign and send it")
 	flags.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
 	maxFee := flags.String("max-fee", "", "with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap from; "+
@@ -105,6 +106,11 @@ func parseOptions(args []string, getenv func(string) string, output io.Writer) (
 	var err error
 	if o.swap, err = wallet.NewSwap(*from, *to, *amount, *recipient, *integrator); err != nil {
 		return nil, err
+	}
+	if *simulate != "" {
+		if o.swap.Sender, err = chain.ParseAddress(*simulate); err != nil {
+			return nil, fmt.Errorf("-simulate: the account %w", err)
+		}
 	}
 	if _, err := o.gateway.QuoteURL(o.version, o.swap); err != nil {
 		return nil, err

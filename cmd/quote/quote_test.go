@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
@@ -121,16 +124,75 @@ func TestSaysWhatWasNotWorkedOut(t *testing.T) {
 	}
 }
 
+// TestPrintsJSON: what is printed is what was checked, of every version, and nothing else is.
 func TestPrintsJSON(t *testing.T) {
-	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, truth))...)
-	if want := golden(t, "v3/pair-usdc-1-to-usdc-369.http"); code != 0 || strings.TrimSpace(stdout) != strings.TrimSpace(want) {
-		t.Errorf("got exit code %d, %s and\n%s, want the answer as it came", code, stderr, stdout)
+	same := func(a, b string) bool {
+		var left, right any
+		return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
 	}
-	code, _, stderr = call(t, nil, with(wish, "-json", "-gateway", startGateway(t, func(answer string) string {
-		return strings.Replace(answer, "123086419", "123086418", 1)
+	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, truth))...)
+	if want := golden(t, "v3/pair-usdc-1-to-usdc-369.http"); code != 0 || !same(stdout, want) {
+		t.Errorf("got exit code %d, %s and\n%s, want the fields of the answer", code, stderr, stdout)
+	}
+	for name, alter := range map[string]func(string) string{
+		"another amount": func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) },
+		"two names that Go takes for one": func(answer string) string {
+			return strings.Replace(answer, `{`, `{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "TO":`+strings.TrimPrefix(strings.SplitN(answer, `"to":`, 2)[1], " ")[:44]+`,`, 1)
+		},
+		"a batch that nobody asked for": func(answer string) string {
+			return strings.Replace(answer, `{`, `{"details": {"validUntil": "2026-11-15T12:01:00Z", "sendCalls": {"calls": [{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}]}},`, 1)
+		},
+	} {
+		code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, alter))...)
+		if code != 1 || stdout != "" {
+			t.Errorf("%s: got exit code %d, %q and %s, want 1 and nothing to read", name, code, stdout, stderr)
+		}
+	}
+	code, stdout, _ = call(t, nil, with(wish, "-json", "-gateway", startGateway(t, func(answer string) string {
+		return strings.Replace(answer, `{`, `{"note": "new",`, 1)
 	}))...)
-	if code != 1 {
-		t.Errorf("got exit code %d and %s for a lie, want 1", code, stderr)
+	if code != 0 || strings.Contains(stdout, "note") {
+		t.Errorf("got exit code %d and %s, want what was not checked to be left out", code, stdout)
+	}
+}
+
+// TestTerminalEscapesAreText: a gateway's texts move no cursor and paint nothing.
+func TestTerminalEscapesAreText(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v3/app/routers", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, golden(t, "v3/routers.http")) })
+	mux.HandleFunc("/v3/swap/quote", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error": "all\u001b[2J is \u009b1mwell\r\u202e!", "code": "A\u0007", "requestId": "1"}`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	code, _, stderr := call(t, nil, with(wish, "-gateway", server.URL)...)
+	if code != 1 || strings.ContainsFunc(stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		t.Errorf("got exit code %d and %q", code, stderr)
+	}
+	contains(t, "the error", stderr, `all\u001b[2J is \u009b1mwell\u000d\u202e! (A\u0007`)
+}
+
+// TestPrintsTheSimulation: the gateway's dry run is told as the gateway's word.
+func TestPrintsTheSimulation(t *testing.T) {
+	const little = "0x00000000000000000000000000000000000a11ce"
+	code, stdout, stderr := call(t, nil, with(wish, "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", serveAnswer(t, golden(t, "v3/simulation-fails.http")))...)
+	if code != 0 {
+		t.Fatalf("got exit code %d and %s", code, stderr)
+	}
+	contains(t, "the output", stdout, "The gateway has tried the transactions of 0x00000000000000000000000000000000000A11cE on the state of block 123:\n  1. SUCCESS, 46000 gas\n",
+		`3. FAILED: The contract says: "balance" too low, 46000 gas`, "The contract would not tell of this swap.", "Value and gas: 0.000138 ETH; the account has 0 ETH.")
+	_, stdout, _ = call(t, nil, with(wish, "-amount", "100", "-simulate", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "-gateway", serveAnswer(t, golden(t, "v3/simulation-no-endpoint.http")))...)
+	contains(t, "the output", stdout, "Not simulated: This service has no RPC endpoint for chain 1")
+	_, stdout, _ = call(t, nil, with(wish, "-json", "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", serveAnswer(t, golden(t, "v3/simulation-fails.http")))...)
+	contains(t, "the JSON", stdout, `"simulation":{"blockNumber":123,`)
+	if strings.Contains(stdout, "sendCalls") {
+		t.Errorf("calls that were not checked are printed: %s", stdout)
+	}
+	for _, args := range [][]string{{"-simulate", "alice"}, {"-simulate", little, "-version", "v1"}} {
+		if code, _, _ := call(t, nil, with(wish, args...)...); code != 2 {
+			t.Errorf("%v: got exit code %d, want 2", args, code)
+		}
 	}
 }
 

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"time"
 
@@ -30,25 +32,77 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		fmt.Fprintf(stdout, "%s\n", quote.Raw)
-	}
 	checked, err := wallet.Check(o.swap, quote, wallet.Knowledge{Deployment: o.deployment, Listing: listing, ViewingKey: o.viewingKey})
 	if err != nil {
 		return fmt.Errorf("do not sign this quote:\n%w", err)
 	}
 	if o.json {
+		text, err := json.Marshal(quote) // the fields that were checked, and no others
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "%s\n", text)
 		showUnchecked(stderr, checked)
 	} else {
 		show(stdout, checked, o.deployment.Name)
+		showSimulation(stdout, o, quote.Details)
 	}
 	switch {
+	case o.swap.Src.Private():
+		return offer(o, checked, stdout)
 	case o.execute:
 		return execute(ctx, o, checked, stderr)
 	case checked.OwnNote:
 		return errNote
 	}
 	return nil
+}
+
+// offer gives the bytes of an unshielding swap to somebody who wraps them, and sends nothing.
+func offer(o *options, q *wallet.Checked, stdout io.Writer) error {
+	if !o.json {
+		fmt.Fprintln(stdout, "\nA RAILGUN wallet must wrap this in its private transaction. Sent from a public account, it is an ordinary swap at another fee and without privacy:")
+		for _, t := range []*wallet.Transaction{q.Approval, &q.Main} {
+			fmt.Fprintf(stdout, "  to     %s\n  data   0x%x\n  value  %s\n", t.To, t.Data, t.Value)
+		}
+	}
+	if o.execute {
+		return errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; give the bytes to a RAILGUN wallet")
+	}
+	return nil
+}
+
+// showSimulation prints what the gateway says that the transactions would do.
+func showSimulation(w io.Writer, o *options, d *wallet.Details) {
+	if d == nil {
+		return
+	}
+	s := d.Simulation
+	if s == nil {
+		fmt.Fprintf(w, "\nNot simulated: %s.\n", d.SimulationReason)
+		return
+	}
+	fmt.Fprintf(w, "\nThe gateway has tried the transactions of %s on the state of block %s:\n", o.swap.Sender, s.BlockNumber)
+	for i, c := range s.Calls {
+		result := c.Status
+		if c.Error != "" {
+			result += ": " + c.Error
+		}
+		fmt.Fprintf(w, "  %d. %s, %s gas\n", i+1, result, c.GasUsed)
+	}
+	switch {
+	case s.Event == nil:
+		fmt.Fprintln(w, "  Whether the contract would tell of this swap is not known.")
+	case *s.Event:
+		fmt.Fprintln(w, "  The contract would tell of this very swap.")
+	default:
+		fmt.Fprintln(w, "  The contract would not tell of this swap.")
+	}
+	has, _ := new(big.Int).SetString(string(s.Native.Actual), 10)
+	needs, _ := new(big.Int).SetString(string(s.Native.Needed), 10)
+	if has != nil && needs != nil {
+		fmt.Fprintf(w, "  Value and gas: %s; the account has %s.\n", wallet.FormatCoins(needs, o.swap.Src), wallet.FormatCoins(has, o.swap.Src))
+	}
 }
 
 // newClient waits for a gateway as long as a person would.

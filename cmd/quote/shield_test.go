@@ -88,7 +88,21 @@ func TestUnshielding(t *testing.T) {
 		t.Errorf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the output", stdout, "arrives         122.839506 USDC, for 0x",
-		"unshield        123.766204 USDC, so that 123.456789 USDC is left to swap: 123.766204 USDC less RAILGUN's own 0.25 %")
+		"unshield        123.766204 USDC, so that 123.456789 USDC is left to swap: 123.766204 USDC less RAILGUN's own 0.25 %",
+		"A RAILGUN wallet must wrap this in its private transaction. Sent from a public account, it is an ordinary swap at another fee and without privacy:",
+		"to     0x44f8A619042923b22A694D0aC447769Afb946E48\n  data   0x095ff22d", "data   0x095ea7b3")
+
+	chain, key := startEthereum(t)
+	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
+	code, stdout, stderr = call(t, env, with(wish, "-from", "USDC@69696969", "-gateway", gateway, "-execute", "-rpc", chain.URL())...)
+	if code != 1 {
+		t.Errorf("got exit code %d for -execute, want 1", code)
+	}
+	contains(t, "the refusal", stderr, "not sent: -execute signs for a public account")
+	contains(t, "the output", stdout, "data   0x095ff22d")
+	if nonce, err := chain.Client().PendingNonceAt(t.Context(), crypto.PubkeyToAddress(key.PublicKey)); err != nil || nonce != 0 {
+		t.Errorf("%d transactions were sent (%v)", nonce, err)
+	}
 }
 
 // TestSignsItsOwnNote has a gateway pay a stranger, and wants the recipient to be paid all the same.

@@ -81,7 +81,8 @@ func TestStatus(t *testing.T) {
 		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "This gateway cannot follow swaps. That says nothing about this one: see transaction " + sentTx + " on Ethereum (1)"}},
 		"not there":           {[]string{"404"}, nil, 4, nil, []string{"This gateway cannot follow swaps."}},
 		"refused":             {[]string{"429"}, nil, 4, nil, []string{"Ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
-		"a lie":               {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
+		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{`it has the field "txHash" twice`}},
+		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
 		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "is not known: the time is up", "do not send it again"}},
 	}

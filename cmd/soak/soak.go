@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // memoryLimit is what a gateway may come to.
@@ -67,6 +69,9 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 		return err
 	}
 	tell("warmed up: %v", before)
+	if err := w.askFromEverywhere(ctx, raced, tell); err != nil {
+		return err
+	}
 
 	loaded, unload := context.WithCancel(ctx)
 	defer unload()
@@ -88,6 +93,39 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 	if err == nil && !raced && after.peak > memoryLimit {
 		err = fmt.Errorf("the gateway came to %.1f MiB, and may not exceed %.0f", mib(after.peak), mib(memoryLimit))
 	}
+	return err
+}
+
+// askFromEverywhere has every client of the crowd ask the current version for a quote,
+// and then the one that retires, each from a network of its own: memory grows with
+// those.
+func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(string, ...any)) error {
+	clients := crowdSize
+	if raced { // its memory is not judged
+		clients /= 16
+	}
+	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
+	if err != nil {
+		return err
+	}
+	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(5, 5)), pair)
+	for _, version := range []string{"v3", retiring} {
+		if !slices.Contains(w.versions, version) {
+			continue
+		}
+		body, err := w.judge.Body(version, swap, referee.Terms{}, referee.Note())
+		if err != nil {
+			return err
+		}
+		cases := []load.Case{{Target: swap.Target(version), Body: body}}
+		got, err := load.Run(ctx, w.gateway.Addr, cases, load.Options{Conns: workers, Duration: 10 * time.Minute, Requests: clients, Clients: clients})
+		if err != nil {
+			return fmt.Errorf("%s from %d addresses: %w", version, clients, err)
+		}
+		w.tally.quoting.Add(int64(got.Requests))
+	}
+	_, peak, err := w.gateway.Memory()
+	tell("asked from %d addresses: %.1f MiB at most", clients, mib(peak))
 	return err
 }
 

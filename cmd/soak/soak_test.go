@@ -49,7 +49,7 @@ func raced() bool {
 func setUp(t *testing.T) (root, binary string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway and loads it for seconds")
+		t.Skip("SKIPPED, NOT TESTED: it builds a gateway and loads it for seconds; make test-all runs it")
 	}
 	root, err := child.Root()
 	if err != nil {

@@ -90,12 +90,9 @@ func (w *world) profile(ctx context.Context, name string) ([]byte, error) {
 // connections to Redis keeps as many as were ever needed at once.
 const spareFiles = 20
 
-// spareHeap is how much more than before is no leak after so many requests: what
-// the budget remembers of each client, and what the caches hold.
-func spareHeap(requests int) int64 {
-	const client, caches = 256, 4 << 20
-	return caches + client*int64(min(requests, crowdSize))
-}
+// spareHeap is how much more than before is no leak: what the budget and the evidence
+// remember of each client of the crowd, and what the caches hold.
+const spareHeap = 4<<20 + 256*crowdSize
 
 // settle waits until the gateway holds no more than before, beside what it is
 // to remember of the requests since.
@@ -106,7 +103,7 @@ func (w *world) settle(ctx context.Context, before vitals) (now vitals, err erro
 			return false, err
 		}
 		return now.goroutines <= before.goroutines && now.files <= before.files+spareFiles &&
-			now.live <= before.live+spareHeap(w.tally.total()), nil
+			now.live <= before.live+spareHeap, nil
 	})
 	if err != nil {
 		return now, fmt.Errorf("the gateway does not come back to where it was (%v): %v: %w", before, now, err)

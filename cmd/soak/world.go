@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -80,6 +81,7 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 		"INTEGRATOR_CACHE_TTL=500ms",
 		"ISSUER_FEE_URL="+w.issuer.url,
 		"LIFECYCLE_FILE="+w.plan.path,
+		"USAGE_DB="+filepath.Join(w.dir, "usage.db"),
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)

@@ -1,26 +1,39 @@
 // Package admin serves the operator, on a listener separate from the public one:
-// pages to look at, metrics, usage, the retirement plan, the log level, profiles,
-// and probes for the system that runs the service.
+// pages to look at when retiring a version, metrics, usage, the retirement plan, the
+// log level, profiles, and probes for the system that runs the service. Each page
+// has a file with its handler and what it shows, and a template of the same name.
 //
 // The listener is reachable only from this machine, unless a token is
 // configured. Then every request except a probe must have the token. All errors
 // are JSON, except those of the pages.
+//
+// What the pages promise:
+//   - A page is one HTML file without script. It loads nothing, and pagePolicy makes
+//     the browser hold it to that.
+//   - All that clients send is text: it is escaped, shortened and kept apart from
+//     the text around it. The full text is on the client's own page.
+//   - Each picture has its numbers beside or behind it, and no meaning is carried
+//     by colour alone.
+//   - Nothing is changed by looking at a page.
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/web"
 )
 
 // Options of a handler. If a part is nil, its path does not exist.
@@ -34,7 +47,8 @@ type Options struct {
 	// Plan and Health are what the pages show beside the usage. There are pages
 	// only if there is all three.
 	Plan   func() lifecycle.Snapshot
-	Health func() []page.Table
+	Moves  map[string][]string // what clients have to do to leave a version, by version
+	Health func() []Table
 
 	// Ready returns why the service should get no new requests, or nil. Anyone
 	// who can reach the listener can read the reason.
@@ -47,6 +61,8 @@ type Options struct {
 // Reporter reads who calls which version, and predicts what a plan would do.
 type Reporter interface {
 	Report(context.Context, usage.Query) (usage.Report, error)
+	WriteCSV(context.Context, usage.Query, io.Writer) error
+	Traffic(context.Context, usage.Query, string) ([]usage.Traffic, error)
 	Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error)
 }
 
@@ -73,7 +89,7 @@ func Handler(o Options) http.Handler {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version; parameters: version, finding, software, client, known, sort, page, per", h.usage)
+		h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.usageJSON)
 		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.usageCSV)
 	}
 	if o.Lifecycle != nil {
@@ -105,7 +121,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
-		fail(w, http.StatusNotFound, "There is nothing at this path; / lists what there is")
+		const nothing = "There is nothing at this path; / lists what there is"
+		if h.hasPages() && web.PrefersHTML(r.Header) {
+			h.problem(w, http.StatusNotFound, "Not found", nothing)
+		} else {
+			fail(w, http.StatusNotFound, nothing)
+		}
 		return
 	}
 	serveJSONErrors(h.mux, w, r)
@@ -124,21 +145,35 @@ func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromHere refuses what a web page of another site makes a browser send. A
-// browser says so itself. A request that changes something, or that takes a
-// profile, is also refused if its Origin is not this listener.
+// fromHere refuses what a web page of another site makes a browser send. Only a
+// link from elsewhere, as in a runbook or a chat, may open a page: it shows nothing
+// to the site that it is on. All other reads are for programs, and for links on our
+// own pages.
 func (h *handler) fromHere(w http.ResponseWriter, r *http.Request) bool {
-	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
-	foreign := site != "" && site != "same-origin" && site != "none"
-	if origin != "" && (r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/debug/")) {
-		u, err := url.Parse(origin)
-		foreign = foreign || err != nil || u.Host != r.Host
+	foreign := new(http.CrossOriginProtection).Check(r) != nil // of what changes something
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		linked := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" || r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
+		foreign = fromElsewhere(r) && !(linked && slices.Contains(pagePaths, r.URL.Path))
 	}
 	if foreign {
 		h.Log.Warn("admin: a request from a page of another site", "remote", r.RemoteAddr)
-		fail(w, http.StatusForbidden, "This listener does not answer to web pages of other sites")
+		fail(w, http.StatusForbidden, "This listener does not answer to web pages of other sites; open / and follow the links, or use curl")
 	}
 	return !foreign
+}
+
+// fromElsewhere reports whether a page of another site may be behind a request. A
+// browser tells by Sec-Fetch-Site, but not to a server without TLS on another
+// machine: there it must name this listener as the origin or the referring page.
+func fromElsewhere(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site != "same-origin" && site != "none"
+	}
+	if from := cmp.Or(r.Header.Get("Origin"), r.Header.Get("Referer")); from != "" {
+		u, err := url.Parse(from)
+		return err != nil || u.Host != r.Host
+	}
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/") // as every browser's begins
 }
 
 // admit reports whether a request is authorised. If not, it answers the request.

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -13,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/admin/page"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -29,7 +29,7 @@ type life struct {
 	recorder *usage.Recorder
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
-	tables   []page.Table
+	tables   []Table
 }
 
 // today is after the second window of halfYear and before the third.
@@ -51,8 +51,8 @@ const halfYear = `{"versions": {
 // begin starts a listener without calls. The plan may be empty.
 func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Helper()
-	l := &life{tables: []page.Table{
-		{Title: "Process", Head: []string{"What", "Now"}, Rows: []page.Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
+	l := &life{tables: []Table{
+		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time
@@ -60,7 +60,8 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		return usage.Contact{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
 	}
 	var err error
-	l.recorder, err = usage.New(t.Context(), usage.Config{}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
+	database := filepath.Join(t.TempDir(), "usage.db")
+	l.recorder, err = usage.New(t.Context(), usage.Config{DB: database}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +78,30 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		t.Fatal(err)
 	}
 	l.setTime(now) // the plan was in force long before
+	wasUp(t, database, now.AddDate(0, 0, -90), now)
+	if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil { // writes, so that the clock is believed
+		t.Fatal(err)
+	}
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
-		Lifecycle: func() any { return l.plan() }, Health: func() []page.Table { return l.tables },
+		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l
+}
+
+// wasUp makes a database look as if the service had been up from one time to another.
+func wasUp(t testing.TB, database string, from, to time.Time) {
+	t.Helper()
+	db, err := sql.Open("sqlite", database+"?_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `insert into usage_hours with recursive hours(began) as (select ?1 union all select began + 3600 from hours where began < ?2)
+		select began from hours where true on conflict (began) do nothing`, from.Truncate(time.Hour).Unix(), to.Unix()-3600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (l *life) time() time.Time     { return time.Unix(l.unix.Load(), 0).UTC() }
@@ -146,8 +165,8 @@ func (l *life) live(t testing.TB, clients []client) {
 				if at.After(end) {
 					break
 				}
-				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(who)}
-				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits("v1", b.Share, who) {
+				e := &event.Event{Time: at, Version: version, Client: c.name, Caller: who, Quotes: true, Pair: &chain.Pair{}, Finding: c.finding, Exempt: schedule.Exempts(lifecycle.Calling(version, who))}
+				if b, ok := schedule.NextBrownout(at); ok && version == "v1" && !at.Before(b.From) && schedule.Hits(b, lifecycle.Calling("v1", who)) {
 					e.Code, e.Pair = fault.VersionBrownout, nil
 				}
 				l.recorder.Observe(e)
@@ -162,13 +181,6 @@ func (l *life) live(t testing.TB, clients []client) {
 	}
 	l.setTime(end)
 	l.keeper.Poll()
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // town is some clients of each kind.

@@ -13,6 +13,7 @@ import (
 func TestOtherSites(t *testing.T) {
 	r := serve(t, "")
 	own := "http://" + r.Listener.Addr().String()
+	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	for name, tt := range map[string]struct {
 		method, path string
 		headers      []string
@@ -23,6 +24,17 @@ func TestOtherSites(t *testing.T) {
 		"a page of this listener":    {"GET", "/metrics", []string{"Sec-Fetch-Site", "same-origin"}, 200},
 		"a page elsewhere":           {"GET", "/metrics", []string{"Sec-Fetch-Site", "cross-site"}, 403},
 		"a page on a sibling domain": {"GET", "/metrics", []string{"Sec-Fetch-Site", "same-site"}, 403},
+		"a link in a runbook":        {"GET", "/", link, 200},
+		"a link with no such page":   {"GET", "/clinets", link, 403},
+		"a link to a list":           {"GET", "/admin/usage.csv", link, 403},
+		"a link to a profile":        {"GET", "/debug/pprof/cmdline", link, 403},
+		"a page as a picture":        {"GET", "/clients", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
+		"a page in a frame":          {"GET", "/clients", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		"without TLS, a link":        {"GET", "/", []string{"User-Agent", "Mozilla/5.0", "Referer", "http://wiki.example/runbook"}, 200},
+		"without TLS, a fetch":       {"GET", "/clients", []string{"User-Agent", "Mozilla/5.0", "Origin", "http://wiki.example"}, 403},
+		"without TLS, a profile":     {"GET", "/debug/pprof/cmdline", []string{"User-Agent", "Mozilla/5.0"}, 403},
+		"without TLS, from evil":     {"GET", "/admin/usage", []string{"User-Agent", "Mozilla/5.0", "Referer", "http://evil.example/"}, 403},
+		"without TLS, our own link":  {"GET", "/admin/usage", []string{"User-Agent", "Mozilla/5.0", "Referer", own + "/clients"}, 200},
 		"a level set from here":      {"PUT", "/admin/log-level", []string{"Origin", own}, 200},
 		"a level set from elsewhere": {"PUT", "/admin/log-level", []string{"Origin", "http://evil.example"}, 403},
 		"a level set from no origin": {"PUT", "/admin/log-level", []string{"Origin", "null"}, 403},

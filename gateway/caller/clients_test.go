@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -141,8 +142,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 	var nobody *caller.Clients
 	r := request("API-Key", key)
 	c := caller.From(r, netip.Addr{}, noIntegrator)
-	if nobody.Recognise(&c, r.Header) || c.Known != nil || len(nobody.All()) != 0 {
-		t.Error("a key is known without a file")
+	if !nobody.Recognise(&c, r.Header) || c.Proven() || c.Known != nil || len(nobody.All()) != 0 {
+		t.Error("without a file the header means something")
 	}
 }
 
@@ -202,9 +203,9 @@ func TestFindAndAll(t *testing.T) {
 	}
 }
 
-// TestFileFaults lists every fault of a file at once, each with its place, and
+// TestClientsFileReportsEveryFault lists every fault of a file at once, each with its place, and
 // never a key or a hash.
-func TestFileFaults(t *testing.T) {
+func TestClientsFileReportsEveryFault(t *testing.T) {
 	key, hash := caller.NewKey()
 	text := `{"clients": [
 		{"name": "Acme", "match": ["` + wallet + `", "203.0.113.0/24"], "keys": ["` + hash + `"]},
@@ -222,11 +223,11 @@ func TestFileFaults(t *testing.T) {
 	}
 	got := err.Error()
 	for _, want := range []string{
-		"clients[1].name: the same as clients[0].name",
-		"clients[1].match[0]: the same as clients[0].match[0]",
-		"clients[1].match[2]: the same as clients[1].match[1]",
+		"clients[1].name: the client \"Acme\" has the same",
+		"clients[1].match[0]: the client \"Acme\" has the same",
+		"clients[1].match[2]: the client \"Acme\" has the same",
 		"clients[1].keys[0]: not the hash of a key",
-		"clients[1].keys[1]: the same as clients[0].keys[0]",
+		"clients[1].keys[1]: the client \"Acme\" has the same",
 		"clients[2].name: missing",
 		"clients[2].contact: must be one line",
 		"clients[2].notes: must be one line of at most 2000",
@@ -260,7 +261,7 @@ func TestFileFaults(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNone(t *testing.T) {
+func TestBadClientsFilesAreRefused(t *testing.T) {
 	many := strings.Repeat(`{"name":"x"},`, 10_001)
 	for text, want := range map[string]string{
 		"":                    "not valid JSON",
@@ -271,7 +272,7 @@ func TestFilesThatAreNone(t *testing.T) {
 		`{"client": []}`:      "client: unknown field",
 		`{"clients": [null]}`: "clients[0].name: missing",
 		`{"clients": [1]}`:    "clients[0]: got number, want object",
-		`{"clients": [` + many[:len(many)-1] + `]}`: "there are 10001, and at most 10000",
+		`{"clients": [` + many[:len(many)-1] + `]}`: "there are 10,001, and at most 10,000",
 	} {
 		_, err := caller.NewClients(write(t, "", text), quiet)
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
@@ -286,9 +287,9 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestReload changes the file under running Clients. The log says by name what
+// TestChangedClientsFileIsReadAgain changes the file under running Clients. The log says by name what
 // changed, and nothing that is secret.
-func TestReload(t *testing.T) {
+func TestChangedClientsFileIsReadAgain(t *testing.T) {
 	key, hash := caller.NewKey()
 	next, nextHash := caller.NewKey()
 	file := write(t, "", `{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}, {"name": "Old"}]}`)
@@ -299,7 +300,7 @@ func TestReload(t *testing.T) {
 	}
 	knows := func(key string) bool {
 		c := caller.Caller{}
-		return clients.Recognise(&c, http.Header{"Api-Key": {key}})
+		return clients.Recognise(&c, http.Header{"Api-Key": {key}}) && c.Proven()
 	}
 	wantLog := func(text string, n int) {
 		t.Helper()
@@ -311,7 +312,7 @@ func TestReload(t *testing.T) {
 	wantLog(`"msg":"known clients","file":`, 1)
 	wantLog("changed", 0)
 	clients.Reload()
-	wantLog("known clients unchanged", 1)
+	wantLog("the clients file is good, and is the one in use", 1)
 
 	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+nextHash+`"]}, {"name": "New"}]}`)
 	clients.Poll()
@@ -326,7 +327,7 @@ func TestReload(t *testing.T) {
 	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+key+`"]}, {"name": ""}]}`)
 	clients.Poll()
 	clients.Poll()
-	wantLog("clients file refused; the clients known before stay", 1)
+	wantLog("clients file refused; the last good one stays in use", 1)
 	if !clients.Refused() {
 		t.Error("nobody would hear that the file is refused")
 	}
@@ -351,7 +352,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-func TestManyChangesMakeAShortLine(t *testing.T) {
+func TestManyChangedClientsMakeAShortLogLine(t *testing.T) {
 	var names []string
 	for i := range 200 {
 		names = append(names, fmt.Sprintf(`{"name": "client %d"}`, i))
@@ -366,5 +367,41 @@ func TestManyChangesMakeAShortLine(t *testing.T) {
 	clients.Poll()
 	if j.Count(`"client 49","and 150 more"]`) != 1 {
 		t.Errorf("got %s", j.String())
+	}
+}
+
+// TestLargeClientsFilesTakeLittleMemory reads files of 8 MB: hostile ones, and one
+// with as many clients as there may be.
+func TestLargeClientsFilesTakeLittleMemory(t *testing.T) {
+	const size = 8 << 20
+	fill := func(begin, one, end string) string {
+		return begin + strings.Repeat(one+",", (size-len(begin)-len(end))/(len(one)+1)-1) + one + end
+	}
+	var networks, clients []string
+	for i := range 60_000 {
+		networks = append(networks, fmt.Sprintf(`"10.%d.%d.%d/32"`, i>>16, i>>8&255, i&255))
+	}
+	for i := range 10_000 {
+		clients = append(clients, fmt.Sprintf(`{"name": "client %d", "contact": "dev%d@example.org", "notes": %q, "match": [%s], "keys": ["sha256:%08x%056d", "sha256:%08x%056d"], "perMinute": 60}`,
+			i, i, strings.Repeat("n", 400), strings.Join(networks[2*i:2*i+2], ","), i+1, 0, i+100_001, 0))
+	}
+	for title, text := range map[string]string{
+		"empty clients":  fill(`{"clients":[`, `{}`, `]}`),
+		"no patterns":    fill(`{"clients":[{"match":[`, `""`, `]}]}`),
+		"many networks":  `{"clients":[{"name":"Acme","match":[` + strings.Join(networks, ",") + `]}]}`,
+		"as many as can": `{"clients":[` + strings.Join(clients, ",") + `]}`,
+	} {
+		file := write(t, "", text)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		read, err := caller.NewClients(file, quiet)
+		runtime.ReadMemStats(&after)
+		allocated := (after.TotalAlloc - before.TotalAlloc) >> 20 // more than was in use at any time
+		t.Logf("%s: %d MB from %d MB", title, allocated, len(text)>>20)
+		if good := title == "many networks" || title == "as many as can"; (err == nil) != good || allocated > 100 {
+			t.Errorf("%s: got %.200v and allocated %d MB", title, err, allocated)
+		}
+		runtime.KeepAlive(read)
 	}
 }

@@ -99,6 +99,33 @@ func (p Pattern) Matches(c Caller) bool {
 	return p.network.Contains(c.Addr)
 }
 
+// MatchesRecorded reports whether the pattern matches a client that was recorded
+// under a name, which is the text of its identity. A name says who a client is by
+// its most specific mark, and nothing about the others. Where it does not tell, the
+// answer is otherwise.
+func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
+	kind, text, _ := strings.Cut(name, " ")
+	switch {
+	case p.client != "":
+		return Kind(kind) == Known && text == p.client
+	case p.network.IsValid() || Kind(kind) == Known:
+		return otherwise
+	case p.integrator != integrator.ID{}:
+		return Kind(kind) == Integrator && text == p.integrator.String()
+	case Kind(kind) == Integrator:
+		return otherwise
+	case p.origin != "":
+		return Kind(kind) == Origin && text == p.origin
+	case Kind(kind) == Origin:
+		return otherwise
+	}
+	return strings.HasPrefix(text, p.agent+" ")
+}
+
+// IsNetwork reports whether the pattern matches by address. Then it says nothing
+// about a recorded client, since addresses are not recorded.
+func (p Pattern) IsNetwork() bool { return p.network.IsValid() }
+
 // Client is the name of the known client that the pattern matches, empty for a
 // pattern of another kind.
 func (p Pattern) Client() string { return p.client }
@@ -120,3 +147,9 @@ func (p Pattern) String() string {
 
 // MarshalText is String.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText is ParsePattern.
+func (p *Pattern) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePattern(string(text))
+	return err
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 func TestPatternMatches(t *testing.T) {
@@ -95,4 +96,47 @@ func FuzzParsePattern(f *testing.F) {
 			t.Errorf("%q becomes %q, which reads as %v, %v", text, p, again, err)
 		}
 	})
+}
+
+// TestPatternAgreesWithRecordedNames: where a name tells whether a pattern matches,
+// that is what the pattern does with every caller of that name.
+func TestPatternAgreesWithRecordedNames(t *testing.T) {
+	id, err := integrator.ParseID("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var callers []caller.Caller
+	for _, known := range []*caller.Client{nil, {Name: "Acme"}, {Name: "Other"}} {
+		for _, partner := range []integrator.ID{{}, id} {
+			for _, origin := range []string{"", "https://a.example", "https://b.example"} {
+				for _, agent := range []string{"curl", "okhttp"} {
+					for _, addr := range []string{"203.0.113.7", "198.51.100.7"} {
+						callers = append(callers, caller.Caller{Known: known, Integrator: partner, Origin: origin, Agent: agent, Addr: netip.MustParseAddr(addr)})
+					}
+				}
+			}
+		}
+	}
+	for _, text := range []string{id.String(), "origin:https://a.example", "203.0.113.0/24", "agent:curl", "client:Acme"} {
+		p, err := caller.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided := 0
+		for _, c := range callers {
+			name := c.Identity().String()
+			yes, no := p.MatchesRecorded(name, true), p.MatchesRecorded(name, false)
+			if yes == no { // whatever it was before
+				decided++
+				if yes != p.Matches(c) {
+					t.Errorf("%s: got %t for the name %q, and %t for a caller of it", text, yes, name, p.Matches(c))
+				}
+			} else if no {
+				t.Errorf("%s: %q is the opposite of what it was before", text, name)
+			}
+		}
+		if decided == 0 != p.IsNetwork() {
+			t.Errorf("%s: decides for %d callers", text, decided)
+		}
+	}
 }

@@ -21,6 +21,7 @@ type Event struct {
 	Version   string     // empty for a path of no version
 	Route     string     // the path as mounted, never as the client wrote it; empty where no route took the request
 	Quotes    bool       // the route is one that quotes
+	Free      bool       // the route stays when the version is retired
 	Status    int        // 0 where nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
 	Rehearsal bool       // the client asked for a rehearsal of a later stage

@@ -1,73 +1,173 @@
 package lifecycle
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"sort"
 	"time"
 
+	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Describe writes a plan as text: the timeline of every version, its stage at a
-// time, and what each group of clients sees then.
-func Describe(p *Plan, at time.Time, w io.Writer) error {
-	out := bufio.NewWriter(w)
-	for _, name := range p.served {
-		newVersion(name, p.Versions[name]).describe(out, at.UTC())
-	}
-	return out.Flush()
+// Document is the public description of every version.
+type Document struct {
+	Plan     string  `json:"plan,omitempty"` // the hash of the plan in force
+	Versions []Entry `json:"versions"`
 }
 
-// describe does not know the usage, so it describes both cases: the gate holds,
-// and it does not.
-func (v *version) describe(w io.Writer, at time.Time) {
+// Entry is one version. Fields that its plan does not set are left out.
+type Entry struct {
+	Name       string     `json:"name"`
+	State      Stage      `json:"state"`
+	Deprecated time.Time  `json:"deprecated,omitzero"` // may be in the future
+	Sunset     time.Time  `json:"sunset,omitzero"`
+	Brownouts  []Brownout `json:"brownouts"` // past ones too
+	Successor  string     `json:"successor,omitempty"`
+	Contract   string     `json:"contract"`
+	Migration  string     `json:"migration,omitempty"`
+	Gate       *GateState `json:"gate"` // null: the date decides alone
+}
+
+// GateState says whether a gate holds: a sunset would not take effect now. A version
+// whose sunset it is holding back has the state held.
+type GateState struct {
+	Holds bool `json:"holds"`
+}
+
+// Document describes every version as it stands now.
+func (k *Keeper) Document() Document {
+	now := k.options.Now()
+	inForce := k.inForce.Load()
+	doc := Document{Plan: inForce.hash, Versions: []Entry{}}
+	for _, v := range inForce.versions {
+		e := Entry{Name: v.name, State: v.stage(now), Brownouts: []Brownout{}, Contract: "/" + v.name + "/openapi.yaml"}
+		if s := v.schedule; s != nil {
+			e.Deprecated, e.Sunset, e.Brownouts = s.Deprecated, s.Sunset, s.Brownouts
+			e.Successor, e.Migration = s.Successor, s.Docs
+		}
+		if v.gate != nil {
+			e.Gate = &GateState{v.gate.Holds}
+		}
+		doc.Versions = append(doc.Versions, e)
+	}
+	return doc
+}
+
+// Snapshot is the description for an operator.
+type Snapshot struct {
+	File     string    `json:"file"`
+	Hash     string    `json:"hash,omitempty"` // of the plan in force
+	LoadedAt time.Time `json:"loadedAt"`
+	Plan     *Plan     `json:"plan"`
+	Versions []Status  `json:"versions"`
+	Next     []Change  `json:"next"`              // the first few, in order
+	Refused  *Refusal  `json:"refused,omitempty"` // why the file's plan is not in force; nil if it is
+}
+
+// Refusal is why the file's plan is not in force.
+type Refusal = jsonfile.Refusal
+
+// Status is one version. A gate is read in every stage. Before the sunset it
+// tells what would happen if the sunset were now.
+type Status struct {
+	Version string       `json:"version"`
+	Stage   Stage        `json:"stage"`
+	Gate    *GateReading `json:"gate,omitempty"`
+	Warning string       `json:"warning,omitempty"` // what to do about the gate
+}
+
+// Change is a moment at which a version changes its stage.
+type Change struct {
+	At      time.Time `json:"at"`
+	Version string    `json:"version"`
+	What    string    `json:"what"`
+}
+
+// nextChanges is how many future changes a Snapshot lists.
+const nextChanges = 10
+
+// Snapshot describes the plan in force and the current stages.
+func (k *Keeper) Snapshot() Snapshot {
+	now := k.options.Now()
+	c := k.inForce.Load()
+	s := Snapshot{File: k.options.File, Hash: c.hash, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: k.watch.Refused()}
+	for _, v := range c.versions {
+		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate, Warning: v.warning(now)})
+		s.Next = append(s.Next, v.changes()...)
+	}
+	s.Next = slices.DeleteFunc(s.Next, func(c Change) bool { return !c.At.After(now) })
+	slices.SortStableFunc(s.Next, func(a, b Change) int { return a.At.Compare(b.At) })
+	s.Next = s.Next[:min(len(s.Next), nextChanges)]
+	return s
+}
+
+// changes lists all changes of a version, past ones too, in order.
+func (v *version) changes() []Change {
 	s := v.schedule
 	if s == nil {
-		fmt.Fprintf(w, "%s: active, not in the plan\n\n", v.name)
-		return
+		return nil
 	}
-	now := words.Stamp(at)
-	stage := string(v.stage(at))
-	if v.stage(at) == Retired && s.Gate != nil {
-		stage = "retired, unless its gate holds,"
+	changes := []Change{{s.Deprecated, v.name, "deprecated"}}
+	for _, b := range s.Brownouts {
+		changes = append(changes,
+			Change{b.From, v.name, "brownout begins: " + words.Percent(b.Share) + " of clients get 410 for " + words.Length(b.To.Sub(b.From))},
+			Change{b.To, v.name, "brownout ends"})
 	}
-	fmt.Fprintf(w, "%s: %s at %s\n\n  timeline\n", v.name, stage, now)
-	changes := v.changes()
-	position := sort.Search(len(changes), func(i int) bool { return changes[i].At.After(at) })
-	for i, c := range slices.Insert(changes, position, Change{At: at, What: "the time asked about"}) {
-		mark := " "
-		if i == position {
-			mark = ">"
+	if !s.Sunset.IsZero() {
+		what := "sunset: every client gets 410 from here on"
+		if s.gated() {
+			what += ", unless there were " + s.Gate.limits()
 		}
-		fmt.Fprintf(w, "  %s %s  %s\n", mark, words.Stamp(c.At), c.What)
+		changes = append(changes, Change{s.Sunset, v.name, what})
 	}
-	for _, warning := range s.warnings(at) {
-		fmt.Fprintf(w, "    warning: %s\n", warning)
-	}
-	fmt.Fprintf(w, "\n  who sees what at %s\n", now)
-	v.groups(at, func(who, sees string) { fmt.Fprintf(w, "    %-40s  %s\n", who, sees) })
-	fmt.Fprintf(w, "\n  headers of every answer at %s\n", now)
-	h := http.Header{}
-	v.announce(h, at)
-	for _, name := range ResponseHeaders() {
-		for _, value := range h.Values(name) {
-			fmt.Fprintf(w, "    %s: %s\n", name, value)
-		}
-	}
-	fmt.Fprintln(w)
+	return changes
 }
 
-// groups writes one line for each group of clients that are treated alike.
-func (v *version) groups(at time.Time, line func(who, sees string)) {
+func (g *Gate) limits() string {
+	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, words.Count(g.Days, "day", "days"), g.MaxCallsPerDay)
+}
+
+// Outlook is what a plan means for one version at a time. It goes by the plan alone,
+// as if a gate let its sunset pass.
+type Outlook struct {
+	Version  string   `json:"version"`
+	Stage    Stage    `json:"stage"`
+	Changes  []Change `json:"changes"`  // past ones too
+	Warnings []string `json:"warnings"` // of what is valid, but may be a mistake
+
+	Planned bool        `json:"-"`
+	Gated   bool        `json:"-"` // whether a gate may hold the sunset back
+	Groups  []Group     `json:"-"` // who is treated how
+	Headers http.Header `json:"-"` // of every answer
+}
+
+// Group is some clients and what they see.
+type Group struct{ Who, Sees string }
+
+// Outlook describes every version that is served.
+func (p *Plan) Outlook(at time.Time) (all []Outlook) {
+	for _, v := range versionsOf(p, nil) {
+		o := Outlook{Version: v.name, Stage: v.stage(at), Changes: append([]Change{}, v.changes()...), Warnings: []string{}, Headers: http.Header{}}
+		if v.schedule != nil {
+			o.Planned, o.Gated = true, v.schedule.gated()
+			o.Warnings, o.Groups = append(o.Warnings, v.schedule.warnings(at)...), v.groups(at)
+			v.announce(o.Headers, at)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// groups are the clients that are treated alike. The counts are not known here, so
+// both cases are described: the gate holds, and it does not.
+func (v *version) groups(at time.Time) (all []Group) {
+	line := func(who, sees string) { all = append(all, Group{who, sees}) }
 	const served = "served as always, with the headers below"
 	s := v.schedule
 	retired := "410 VERSION_RETIRED, successor " + s.Successor
 	switch stage := v.stage(at); {
-	case stage == Retired && s.Gate != nil:
+	case stage == Retired && s.gated():
 		line("everyone, while the gate holds", served)
 		line("everyone, once it does not", retired)
 		line("the gate holds", "while there are "+s.Gate.limits())
@@ -85,4 +185,63 @@ func (v *version) groups(at time.Time, line func(who, sees string)) {
 	default:
 		line("everyone", served)
 	}
+	return all
+}
+
+const (
+	shortNotice = 90 * day // between announcing a version's end and the end
+	soon        = 7 * day
+	day         = 24 * time.Hour
+)
+
+// warnings returns what is valid in a plan, but may be a mistake.
+func (s *Schedule) warnings(at time.Time) (warnings []string) {
+	warn := func(text string, args ...any) { warnings = append(warnings, fmt.Sprintf(text, args...)) }
+	if s.Sunset.IsZero() {
+		warn("no sunset is set: clients are told to move, but not by when")
+		return warnings
+	}
+	switch left := s.Sunset.Sub(at); {
+	case left <= 0 && s.gated():
+		warn("the sunset has passed: the version is retired as soon as its gate lets it")
+	case left <= 0:
+		warn("the sunset has passed: a gateway that starts with this plan retires the version at once")
+	case left < soon:
+		warn("the sunset is only %s away", words.Span(left))
+	}
+	if s.Gate != nil && s.Gate.Confirmed && !s.ended(at) {
+		warn(`"released" in the gate: ` + confirmedEarly)
+	}
+	if notice := s.Sunset.Sub(s.Deprecated); notice < shortNotice {
+		warn("clients have %s between the announcement and the sunset; give them at least %s", words.Span(notice), words.Span(shortNotice))
+	}
+	most := 0.0
+	for _, b := range s.Brownouts {
+		most = max(most, b.Share)
+	}
+	switch {
+	case most == 0:
+		warn("no brownout comes before the sunset: clients that read no headers get no warning")
+	case most < 1:
+		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410", words.Percent(most))
+	}
+	if s.Gate != nil {
+		from := s.Sunset.Add(-time.Duration(s.Gate.Days) * day)
+		if covered := s.covered(from); covered*2 > s.Sunset.Sub(from) {
+			warn("brownouts take up %s of the %s that the gate looks at: a client that gives up during them looks like one that has moved", words.Span(covered), words.Span(s.Sunset.Sub(from)))
+		}
+	}
+	return warnings
+}
+
+// covered is how much of the time from then to the sunset brownouts take up.
+func (s *Schedule) covered(from time.Time) (sum time.Duration) {
+	for _, b := range s.Brownouts {
+		begin := b.From
+		if begin.Before(from) {
+			begin = from
+		}
+		sum += max(0, b.To.Sub(begin))
+	}
+	return sum
 }

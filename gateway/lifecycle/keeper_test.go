@@ -3,10 +3,11 @@ package lifecycle_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,14 +37,11 @@ func TestNewRefusesABadPlan(t *testing.T) {
 	}
 }
 
-func TestWithoutAFile(t *testing.T) {
+func TestNoPlanLeavesVersionsActive(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.File = "" })
 	w.keeper.Reload()
 	if a := w.get("/v1/quote"); a.status != http.StatusOK || w.state("v1") != lifecycle.Active {
 		t.Errorf("got %d in state %s", a.status, w.state("v1"))
-	}
-	if n := len(w.log.lines("no lifecycle plan is configured")); n != 1 {
-		t.Errorf("a reload on demand says %d times that there is nothing to read, want once", n)
 	}
 }
 
@@ -82,7 +80,7 @@ func TestABadPlanIsRefusedAndTheOldOneStays(t *testing.T) {
 	}
 }
 
-func TestADeletedFileIsSaidOnce(t *testing.T) {
+func TestDeletedPlanFileKeepsThePlan(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan)
 	if err := os.Remove(w.file); err != nil {
 		t.Fatal(err)
@@ -91,7 +89,7 @@ func TestADeletedFileIsSaidOnce(t *testing.T) {
 		w.keeper.Poll()
 	}
 	checkHeaders(t, w.get("/v1/quote"), fullHeaders)
-	if n := len(w.log.lines("file is gone")); n != 1 {
+	if n := len(w.log.lines("the lifecycle plan is gone")); n != 1 {
 		t.Errorf("said %d times that the file is gone, want once", n)
 	}
 	if s := w.keeper.Snapshot(); s.Refused == nil || s.Plan.Versions["v1"] == nil {
@@ -104,7 +102,7 @@ func TestADeletedFileIsSaidOnce(t *testing.T) {
 }
 
 // A file of the same size, put in place at the same instant, is noticed.
-func TestAChangeThatHidesIsNoticed(t *testing.T) {
+func TestPlanOfSameSizeAndTimeIsNoticed(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", fullPlan)
 	info, err := os.Stat(w.file)
 	if err != nil {
@@ -120,7 +118,7 @@ func TestAChangeThatHidesIsNoticed(t *testing.T) {
 	}
 }
 
-func TestStagesAreLogged(t *testing.T) {
+func TestStageChangesAreLogged(t *testing.T) {
 	w := newWorld(t, "2026-08-01T00:00:00Z", fullPlan)
 	w.setTime("2026-09-01T00:00:00Z")
 	w.keeper.Poll()
@@ -130,170 +128,16 @@ func TestStagesAreLogged(t *testing.T) {
 	}
 }
 
-func TestGateHoldsAndReleases(t *testing.T) {
-	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
-	w.usage.clients.Store(6)
-	w.usage.calls.Store(90)
-	w.keeper.Poll()
-	s := w.keeper.Snapshot()
-	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Clients != 6 || g.Calls != 90 {
-		t.Errorf("got %+v, want to read before the sunset that the gate would hold", s.Versions[2])
-	}
-
-	w.setTime("2027-03-01T00:00:00Z")
-	w.keeper.Poll()
-	a := w.get("/v1/quote")
-	checkHeaders(t, a, map[string]string{"Deprecation": fullHeaders["Deprecation"], "Sunset": fullHeaders["Sunset"], "Link": fullHeaders["Link"]})
-	if a.status != http.StatusOK || w.state("v1") != lifecycle.Held {
-		t.Errorf("got %d in state %s, want service while the gate holds", a.status, w.state("v1"))
-	}
-	for _, e := range w.keeper.Document().Versions {
-		if e.Name == "v1" && (e.Gate == nil || !e.Gate.Holds) {
-			t.Errorf("got gate %+v in the document", e.Gate)
-		}
-	}
-
-	// Loud, and once an hour.
-	for range 59 {
-		w.advance(time.Minute)
-		w.keeper.Poll()
-	}
-	records := w.log.lines("its gate holds")
-	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients called within 7 days, with 90 calls on the busiest day") {
-		t.Errorf("got %v within an hour, want one record that says why", records)
-	}
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	if n := len(w.log.lines("its gate holds")); n != 2 {
-		t.Errorf("got %d records after an hour, want 2", n)
-	}
-
-	// Calls alone hold it too.
-	w.usage.clients.Store(1)
-	w.usage.calls.Store(101)
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	if a := w.get("/v1/quote"); a.status != http.StatusOK {
-		t.Errorf("got %d with 101 calls a day, want service", a.status)
-	}
-
-	// Let go, it answers 410, and no request counts usage.
-	w.usage.calls.Store(100)
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	before := w.usage.asked.Load()
-	for range 20 {
-		if a := w.get("/v1/quote"); a.status != http.StatusGone {
-			t.Errorf("got %d with 100 calls a day, want 410", a.status)
-		}
-	}
-	if got := w.usage.asked.Load() - before; got != 0 {
-		t.Errorf("20 refusals counted usage %d times, want never", got)
-	}
-	if w.state("v1") != lifecycle.Retired {
-		t.Errorf("got state %s", w.state("v1"))
-	}
-}
-
-func TestGateOfNullLetsTheDateDecide(t *testing.T) {
-	for name, gate := range map[string]string{"null": `"gate": null`, "absent": ``} {
-		plan := strings.Replace(fullPlan, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, gate, 1)
-		plan = strings.Replace(plan, `"],
-         }`, `"]}`, 1)
-		w := newWorld(t, "2027-03-01T00:00:00Z", plan)
-		w.usage.clients.Store(1_000)
-		if a := w.get("/v1/quote"); a.status != http.StatusGone {
-			t.Errorf("%s: got %d, want 410", name, a.status)
-		}
-		if w.usage.asked.Load() != 0 {
-			t.Errorf("%s: usage was counted although no gate asks for it", name)
-		}
-	}
-}
-
-// Without the evidence of all its days, a gate holds and says what is missing.
-func TestGateWaitsForEvidence(t *testing.T) {
-	counts := incomplete("calls are counted only since 2027-05-01T00:00:00Z")
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
-	if a := w.get("/v1/quote"); a.status != http.StatusOK {
-		t.Errorf("got %d with nothing counted yet, want service", a.status)
-	}
-	if g := w.keeper.Snapshot().Versions[2].Gate; g.Why != "the evidence of 7 days is incomplete: calls are counted only since 2027-05-01T00:00:00Z" {
-		t.Errorf("got %+v", g)
-	}
-	counts.missing.Store(nil)
-	w.keeper.Poll()
-	if a := w.get("/v1/quote"); a.status != http.StatusGone {
-		t.Errorf("got %d with complete evidence of no use, want 410", a.status)
-	}
-}
-
-// Once a gate has let a sunset pass, neither calls nor a restart nor lost counts
-// bring the version back. Another sunset is another decision.
-func TestReleaseIsFinal(t *testing.T) {
-	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Fatalf("got %s without any use, want retired", got)
-	}
-	if g := w.keeper.Snapshot().Versions[2].Gate; g.Holds || !g.Released.Equal(at("2027-03-01T00:00:00Z")) {
-		t.Errorf("got %+v, want to see when it was released", g)
-	}
-	w.usage.clients.Store(1_000)
-	w.usage.missing.Store(new(string))
-	w.advance(time.Hour)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s after retries, want retired", got)
-	}
-	again := newWorld(t, "2027-03-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := again.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s after a restart, want retired", got)
-	}
-	moved := newWorld(t, "2027-05-01T00:00:00Z", strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"), func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := moved.state("v1"); got != lifecycle.Held {
-		t.Errorf("got %s with another sunset and many clients, want held", got)
-	}
-}
-
-// A release that cannot be recorded would not be final, so the gate holds.
-func TestReleaseThatCannotBeRecorded(t *testing.T) {
-	counts := &usage{}
-	away := errors.New("the database is away")
-	counts.broken.Store(&away)
-	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
-	if g := w.keeper.Snapshot().Versions[2]; g.Stage != lifecycle.Held || !strings.Contains(g.Gate.Why, "the database is away") {
-		t.Errorf("got %+v %+v, want held with the reason", g, g.Gate)
-	}
-	counts.broken.Store(nil)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s once it can be recorded, want retired", got)
-	}
-}
-
-// A plan that is refused releases nothing.
-func TestRefusedPlanReleasesNothing(t *testing.T) {
-	w := newWorld(t, "2027-03-01T00:00:00Z", nothingPlanned)
-	w.write(fullPlan)
-	w.keeper.Poll()
-	if got := w.state("v1"); got != lifecycle.Active {
-		t.Fatalf("got %s, want the plan refused", got)
-	}
-	if at, _ := w.usage.Released("v1", at("2027-03-01T00:00:00Z")); !at.IsZero() {
-		t.Errorf("the gate was released at %s by a plan that is not in force", at)
-	}
-}
-
 // The evidence is told which plan is in force.
-func TestUsageIsToldThePlan(t *testing.T) {
+func TestUsageIsToldThePlanInForce(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", nothingPlanned)
 	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || got == "" {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	w.write(fullPlan)
 	w.keeper.Poll()
-	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want {
-		t.Errorf("got %q after a change, want %q", got, want)
+	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || !slices.Equal(*w.usage.planned.Load(), []string{"v1"}) {
+		t.Errorf("got %q and %v after a change, want %q and v1", got, *w.usage.planned.Load(), want)
 	}
 }
 
@@ -322,7 +166,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestRunLooksByItself(t *testing.T) {
+func TestRunPollsTheFile(t *testing.T) {
 	w := newWorld(t, "2026-10-01T00:00:00Z", nothingPlanned)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -340,7 +184,7 @@ func TestRunLooksByItself(t *testing.T) {
 }
 
 // Requests, polls and reports at once, for the race detector.
-func TestAllAtOnce(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -362,19 +206,151 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestAHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
-// take effect.
-func TestAHeldVersionRehearsesWithoutADate(t *testing.T) {
-	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = incomplete("calls are missing") })
-	if got := w.state("v1"); got != lifecycle.Held {
-		t.Fatalf("got %s, want held", got)
-	}
-	for rehearsal, want := range map[string]string{
-		"retired":  "Version v1 was retired; use ",
-		"brownout": "Version v1 is switched off for a while, until 2027-05-01T00:15:00Z, and for good once few enough clients are left; use ",
+// planOf is a plan for v1.
+func planOf(more string) string {
+	return fmt.Sprintf(`{"versions": {"v1": {"deprecated": "2026-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", %s}}}`, more)
+}
+
+// TestAbruptPlansAreRefused: a changed plan that would refuse clients the moment
+// it is read is not taken, unless it says so.
+func TestAbruptPlansAreRefused(t *testing.T) {
+	const (
+		now    = "2026-11-15T12:00:00Z"
+		later  = `"sunset": "2027-03-01T00:00:00Z"`
+		past   = `"sunset": "2026-03-01T00:00:00Z"` // a year too early
+		window = `, "brownouts": [{"from": "2026-11-15T11:00:00Z", "to": "2026-11-15T13:00:00Z", "share": 0.5}]`
+		gate   = `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`
+	)
+	for name, tt := range map[string]struct {
+		before, after string
+		refused       string // empty: it is taken
+		stage         lifecycle.Stage
+	}{
+		"a sunset in the past":        {later, past, "v1: this would retire the version at once: its sunset, 2026-03-01T00:00:00Z, has passed", lifecycle.Deprecated},
+		"a window under way":          {later, later + window, "v1: this would refuse clients at once: the window from 2026-11-15T11:00:00Z", lifecycle.Deprecated},
+		"a sunset that is meant":      {later, past + `, "immediate": true`, "", lifecycle.Retired},
+		"a window that is meant":      {later, later + window + `, "immediate": true`, "", lifecycle.BrowningOut},
+		"a sunset that a gate holds":  {later, past + gate, "", lifecycle.Held},
+		"a window that was there":     {later + window, later + window + `, "exempt": ["203.0.113.0/24"]`, "", lifecycle.BrowningOut},
+		"a version brought back":      {past, later, "", lifecycle.Deprecated},
+		"a date that changes nothing": {later, `"sunset": "2027-04-01T00:00:00Z"`, "", lifecycle.Deprecated},
 	} {
-		if a := w.get("/v1/quote", "API-Rehearse", rehearsal); a.status != http.StatusGone || !strings.Contains(a.body, want) {
-			t.Errorf("%s: got %d %s, want %q", rehearsal, a.status, a.body, want)
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, now, planOf(tt.before))
+			w.usage.clients.Store(1) // so that the gate holds
+			before := w.keeper.Document().Plan
+			w.reload(planOf(tt.after))
+			if got := w.state("v1"); got != tt.stage {
+				t.Errorf("got stage %s, want %s", got, tt.stage)
+			}
+			refused := w.keeper.Snapshot().Refused
+			if tt.refused == "" {
+				if refused != nil || w.keeper.Document().Plan == before || len(w.log.lines("lifecycle plan in force")) != 1 {
+					t.Errorf("it is refused or not in force: %v", refused)
+				}
+				return
+			}
+			if refused == nil || !strings.Contains(strings.Join(refused.Faults, "\n"), tt.refused) || !strings.Contains(refused.Faults[0], `"immediate": true`) {
+				t.Errorf("got %v, want it refused with %q", refused, tt.refused)
+			}
+			if w.keeper.Document().Plan != before {
+				t.Error("the hash is that of a plan which is not in force")
+			}
+		})
+	}
+}
+
+// TestStartTakesAnAbruptPlan, with a warning: what was retired last month stays
+// retired.
+func TestStartTakesAnAbruptPlan(t *testing.T) {
+	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2026-03-01T00:00:00Z"`))
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got stage %s", got)
+	}
+	if lines := w.log.lines("clients are refused from the start"); len(lines) != 1 || !strings.Contains(lines[0], "WARN") {
+		t.Errorf("got %q, want a warning", lines)
+	}
+}
+
+func TestPlanChangesAreLogged(t *testing.T) {
+	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2027-03-01T00:00:00Z"`))
+	from := w.keeper.Document().Plan
+	w.reload(planOf(`"sunset": "2027-04-01T00:00:00Z", "gate": {"maxClients": 5, "maxCallsPerDay": 9}`))
+	lines := w.log.lines("lifecycle plan in force")
+	if len(lines) != 1 {
+		t.Fatalf("got %q, want one line", lines)
+	}
+	for _, want := range []string{`"from":"` + from, `"to":"` + w.keeper.Document().Plan, "v1: sunset 2027-03-01T00:00:00Z becomes 2027-04-01T00:00:00Z"} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("%q is missing from %s", want, lines[0])
 		}
 	}
+	w.reload(`{"versions": {}}`)
+	if lines := w.log.lines("lifecycle plan in force"); len(lines) != 2 || !strings.Contains(lines[1], "v1: sunset 2027-04-01T00:00:00Z becomes none") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// Inspect says what a Keeper would say, and lets no sunset pass.
+func TestInspect(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.json")
+	text := `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := time.Date(2027, 3, 2, 0, 0, 0, 0, time.UTC)
+	counts := &usage{}
+	got, err := lifecycle.Inspect(file, served, counts, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1 := got.Versions[len(got.Versions)-1]
+	if v1.Version != "v1" || v1.Stage != lifecycle.Held || v1.Gate == nil || v1.Gate.Holds || got.Hash == "" || got.File != file {
+		t.Errorf("got %+v with the gate %+v", got, v1.Gate)
+	}
+	counts.releases.Range(func(key, _ any) bool { t.Errorf("the gate of %v was released", key); return true })
+	if counts.plan.Load() != nil {
+		t.Error("an inspected plan was announced as followed")
+	}
+	counts.clients.Store(9)
+	if got, err := lifecycle.Inspect(file, served, counts, after); err != nil || !got.Versions[len(got.Versions)-1].Gate.Holds {
+		t.Errorf("got %+v and %v with 9 clients, want a gate that holds", got, err)
+	}
+	if got, err := lifecycle.Inspect("", served, counts, after); err != nil || got.Hash != "" || len(got.Versions) != len(served) || got.Versions[0].Stage != lifecycle.Active {
+		t.Errorf("got %+v and %v without a plan", got, err)
+	}
+	if _, err := lifecycle.Inspect(file+"x", served, counts, after); err == nil || !strings.HasPrefix(err.Error(), "LIFECYCLE_FILE: ") {
+		t.Errorf("got %v for a file that is not there", err)
+	}
+}
+
+// TestExemptClientsThatAreNotKnown: the log warns each time the list of such names
+// changes, whether the plan has changed or the known clients have.
+func TestExemptClientsThatAreNotKnown(t *testing.T) {
+	known := map[string]bool{"Acme": true}
+	plan := func(exempt string) string {
+		return strings.Replace(fullPlan, `"origin:https://partner.example"]`, exempt+`]`, 1)
+	}
+	w := newWorld(t, "2026-10-01T00:00:00Z", plan(`"client:Acme"`), func(o *lifecycle.Options) {
+		o.Known = func(name string) bool { return known[name] }
+	})
+	const warning = "the plan exempts clients that CLIENTS_FILE does not have"
+	want := func(n int, names string) {
+		t.Helper()
+		w.keeper.Poll()
+		w.keeper.Poll()
+		lines := w.log.lines(warning)
+		if len(lines) != n || n > 0 && !strings.Contains(lines[n-1], `"clients":[`+names+`]`) {
+			t.Errorf("got %q, want %d, the last with %s", lines, n, names)
+		}
+	}
+	want(0, "")
+	w.write(plan(`"client:Zeta", "client:Acme", "client:Beta", "203.0.112.0/24"`))
+	want(1, `"Beta","Zeta"`)
+	known["Beta"] = true
+	want(2, `"Zeta"`)
+	known["Zeta"] = true
+	want(2, `"Zeta"`)
+	delete(known, "Acme")
+	want(3, `"Acme"`)
 }

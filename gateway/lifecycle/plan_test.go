@@ -107,31 +107,30 @@ func TestParseReportsEveryFault(t *testing.T) {
 	want := []string{
 		"line 1, column 2: comment: unknown field",
 		"line 2, column 74: versions.v1.sunest: unknown field",
-		"versions.v1.deprecated: \"2026-09-01\" is not a time in RFC 3339",
-		"versions.v1.sunset: \"2027-03-01T00:00:00.5Z\" has a fraction",
+		"line 2, column 24: versions.v1.deprecated: \"2026-09-01\" is not a time in RFC 3339",
+		"versions.v1.sunset: 2027-03-01T00:00:00.5Z has a fraction",
 		"versions.v1.successor: \"/v1/quote\" belongs to v1 itself",
 		"versions.v1.docs: \"http://example.org/plain\" is not an https address",
 		"versions.v1.brownouts[0].share: 0 is not a number above 0",
 		"versions.v1.brownouts[0]: ends at 2027-01-12T13:00:00Z",
-		"versions.v1.brownouts[1].from: must be text in quotes",
+		"line 5, column 33: versions.v1.brownouts[1].from: 5 is not a time in RFC 3339",
 		"versions.v1.brownouts[1].to: missing",
 		"versions.v1.brownouts[1].share: 0.0005 has more than three decimals",
 		"versions.v1.brownouts[2].from: missing",
-		"versions.v1.brownouts[2].to: \"1969-12-31T23:59:59Z\" is outside the years",
-		"versions.v1.brownouts[2].share: \"half\" is not a number",
-		"versions.v1.exempt[0]: \"nobody\" is none of",
-		"versions.v1.exempt[1]: must be text in quotes",
+		"versions.v1.brownouts[2].to: 1969-12-31T23:59:59Z is outside the years",
+		"line 6, column 64: versions.v1.brownouts[2].share: got string, want number",
+		"line 7, column 21: versions.v1.exempt[0]: \"nobody\" is none of",
+		"line 7, column 31: versions.v1.exempt[1]: got number, want string",
 		"versions.v1.exempt[3]: repeats an earlier entry",
 		"versions.v1.gate.maxClients: -1 is not a whole number",
-		"versions.v1.gate.maxCallsPerDay: 1.5 is not a whole number",
+		"line 8, column 55: versions.v1.gate.maxCallsPerDay: got number 1.5, want whole number",
 		"versions.v1.gate.days: 91 is not a number of days from 1 to 90",
 		"versions.v2: unknown version; this gateway serves v3, v3legacy, v1",
 		"versions.v2.successor: \"v3\" is not a plain path",
 		"versions.v2.brownouts: they prepare clients for a sunset",
 		"versions.v2.gate: there is no sunset",
 		"versions.v2.brownouts[0].share: 2 is not a number above 0 and at most 1",
-		"versions.v2.gate.maxCallsPerDay: missing",
-		"versions.v3.docs: must be text in quotes",
+		"line 11, column 116: versions.v3.docs: got number, want string",
 		"versions.v3.sunset: 2026-01-01T00:00:00Z is before the version is deprecated",
 		"versions.v3.successor: \"/v4/quote\" leads to no version",
 		"versions.v3legacy.docs: \"https://user:secret@example.org/\" is not an https address",
@@ -223,16 +222,11 @@ func TestStage(t *testing.T) {
 	}
 }
 
-func TestGate(t *testing.T) {
-	g := &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100}
-	for _, tt := range []struct {
-		clients, calls int
-		want           bool
-	}{{0, 0, false}, {5, 100, false}, {6, 6, true}, {1, 101, true}} {
-		if got := g.Exceeded(tt.clients, tt.calls); got != tt.want {
-			t.Errorf("%d clients, %d calls: got %t, want %t", tt.clients, tt.calls, got, tt.want)
-		}
-	}
+var whole = lifecycle.Brownout{Share: 1}
+
+// hits asks a schedule that exempts nobody.
+func hits(version string, share float64, c caller.Caller) bool {
+	return (&lifecycle.Schedule{}).Hits(lifecycle.Brownout{Share: share}, lifecycle.Calling(version, c))
 }
 
 func callerNumber(i int) caller.Caller {
@@ -242,7 +236,6 @@ func callerNumber(i int) caller.Caller {
 // Within a version a larger share keeps everyone a smaller one had, whatever
 // the window.
 func TestShareOnlyAdds(t *testing.T) {
-	s := &lifecycle.Schedule{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := caller.Caller{
 			Origin: rapid.StringMatching(`(https://[a-z]{1,12}\.example)?`).Draw(t, "origin"),
@@ -252,22 +245,21 @@ func TestShareOnlyAdds(t *testing.T) {
 		version := rapid.SampledFrom(served).Draw(t, "version")
 		small := rapid.Float64Range(0, 1).Draw(t, "small")
 		large := rapid.Float64Range(small, 1).Draw(t, "large")
-		if s.Hits(version, small, c) && !s.Hits(version, large, c) {
+		if hits(version, small, c) && !hits(version, large, c) {
 			t.Errorf("%v is in the share of %v and not in that of %v", c, small, large)
 		}
-		if s.Hits(version, 0, c) || !s.Hits(version, 1, c) {
+		if hits(version, 0, c) || !hits(version, 1, c) {
 			t.Errorf("%v: a share of 0 must hit nobody and one of 1 everybody", c)
 		}
 	})
 }
 
 func TestShareIsAsStated(t *testing.T) {
-	s := &lifecycle.Schedule{}
 	const clients = 10_000
 	for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.99} {
 		hit := 0
 		for i := range clients {
-			if s.Hits("v1", share, callerNumber(i)) {
+			if hits("v1", share, callerNumber(i)) {
 				hit++
 			}
 		}
@@ -329,9 +321,22 @@ func FuzzParse(f *testing.F) {
 		if twice, _ := json.Marshal(again); string(twice) != string(once) {
 			t.Errorf("got  %s\nwant %s", twice, once)
 		}
-		var out strings.Builder
-		if err := lifecycle.Describe(plan, at("2027-01-01T00:00:00Z"), &out); err != nil || out.Len() == 0 {
-			t.Errorf("describing it: %v", err)
+		if got := plan.Outlook(at("2027-01-01T00:00:00Z")); len(got) != len(served) {
+			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// TestExemptByName: the name counts, not what the client is recognised by.
+func TestExemptByName(t *testing.T) {
+	plan, err := lifecycle.Parse([]byte(strings.Replace(fullPlan, `"origin:https://partner.example"]`, `"client:Acme"]`, 1)), served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"Acme": false, "Other": true} {
+		c := caller.Caller{Origin: "https://same.example", Known: &caller.Client{Name: name}}
+		if got := plan.Versions["v1"].Hits(whole, lifecycle.Calling("v1", c)); got != want {
+			t.Errorf("%s: refused %v, want %v", name, got, want)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -306,5 +307,23 @@ func BenchmarkAdmit(b *testing.B) {
 				w.keeper.Admit(http.Header{}, r, "v1", who)
 			}
 		})
+	}
+}
+
+// TestGuideShowsWhatClientsRead reads the operators' guide, which shows a plan and
+// the refusals that clients get under it.
+func TestGuideShowsWhatClientsRead(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "retire.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```json\n")
+	plan, _, _ := strings.Cut(rest, "```")
+	w := newWorld(t, "2026-10-01T00:00:00Z", plan)
+	for _, stage := range []string{"brownout", "retired"} {
+		message := w.get("/v1/quote", "API-Rehearse", stage).refusal(t).Message
+		if !strings.Contains(string(text), `{"error": "`+message+`"`) {
+			t.Errorf("the guide does not show what a client reads: %s", message)
+		}
 	}
 }

@@ -46,8 +46,12 @@ type usage struct {
 	clients, calls, asked atomic.Int64
 	missing               atomic.Pointer[string]
 	broken                atomic.Pointer[error] // what reading and recording releases fails with
+	refuses               atomic.Pointer[error] // what recording a release fails with
+	waiting               atomic.Pointer[[]string]
+	slow                  atomic.Pointer[chan struct{}] // closed when a slow database answers
 	releases              sync.Map
 	plan                  atomic.Pointer[string]
+	planned               atomic.Pointer[[]string]
 }
 
 // incomplete evidence, for a reason.
@@ -63,6 +67,9 @@ func (u *usage) Evidence(version string, days int) lifecycle.Evidence {
 		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}
 	}
 	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load())}
+	if names := u.waiting.Load(); names != nil {
+		e.Waiting, e.WaitingCount = (*names)[:min(10, len(*names))], len(*names)
+	}
 	if why := u.missing.Load(); why != nil {
 		e.Missing = *why
 	}
@@ -77,12 +84,18 @@ func (u *usage) fails() error {
 }
 
 func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {
+	if slow := u.slow.Load(); slow != nil {
+		<-*slow
+	}
 	at, _ := u.releases.Load(version + stamp(sunset))
 	released, _ := at.(time.Time)
 	return released, u.fails()
 }
 
 func (u *usage) Release(version string, sunset time.Time) error {
+	if err := u.refuses.Load(); err != nil {
+		return *err
+	}
 	if err := u.fails(); err != nil {
 		return err
 	}
@@ -90,7 +103,10 @@ func (u *usage) Release(version string, sunset time.Time) error {
 	return nil
 }
 
-func (u *usage) Follow(plan string) { u.plan.Store(&plan) }
+func (u *usage) Follow(plan string, planned []string) {
+	u.plan.Store(&plan)
+	u.planned.Store(&planned)
+}
 
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }
 

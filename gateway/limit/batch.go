@@ -9,11 +9,7 @@ import (
 const (
 	maxBatch      = 64
 	batchesAtOnce = 4
-
-	// patience is how long a batch keeps the next one waiting. Requests that
-	// wait share a round trip, which is cheaper; but one answer that is late must
-	// not delay all requests after it.
-	patience = 2 * time.Millisecond
+	patience      = 2 * time.Millisecond // how long a batch keeps the next one waiting, so that a late answer delays few
 )
 
 // batcher puts the questions of requests that run at the same time together,
@@ -28,8 +24,7 @@ type batcher struct {
 	ended sync.WaitGroup
 }
 
-// runBatch puts questions to Redis and sets the answer of each, before the
-// deadline.
+// runBatch puts questions to Redis and sets every answer, before the deadline.
 type runBatch func(deadline time.Time, questions []question, answers []answer)
 
 // ask is one question and where its answer goes.
@@ -40,19 +35,14 @@ type ask struct {
 	timer    *time.Timer // for the deadline
 }
 
-// answer is a decision of Redis, if ok.
+// answer is a decision of Redis, or why there is none.
 type answer struct {
 	decision decision
-	ok       bool
+	err      error
 }
 
 func startBatcher(run runBatch) *batcher {
-	b := &batcher{
-		run:   run,
-		queue: make(chan *ask, maxBatch),
-		turn:  make(chan struct{}, 1),
-		done:  make(chan struct{}),
-	}
+	b := &batcher{run: run, queue: make(chan *ask, maxBatch), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	b.asks.New = func() any {
 		timer := time.NewTimer(time.Hour)
 		timer.Stop()
@@ -102,9 +92,8 @@ func (b *batcher) work() {
 		}
 		longest := time.AfterFunc(patience, endTurn)
 		questions = questions[:0]
-		for i, a := range batch {
+		for _, a := range batch {
 			questions = append(questions, a.question)
-			answers[i] = answer{}
 		}
 		b.run(batch[0].deadline, questions, answers[:len(batch)])
 		if longest.Stop() {
@@ -116,8 +105,7 @@ func (b *batcher) work() {
 	}
 }
 
-// gather adds the questions that wait already, and those of requests that are
-// about to ask.
+// gather adds the questions that wait, and those of requests that are about to ask.
 func (b *batcher) gather(batch []*ask) []*ask {
 	runtime.Gosched()
 	for len(batch) < maxBatch {

@@ -16,7 +16,7 @@ func (s *slowRedis) run(_ time.Time, questions []question, answers []answer) {
 	s.started <- len(questions)
 	<-s.release
 	for i, q := range questions {
-		answers[i] = answer{decision{used: int(q.client)}, true}
+		answers[i] = answer{decision: decision{used: int(q.client)}}
 	}
 }
 
@@ -35,7 +35,7 @@ func TestBatches(t *testing.T) {
 	var wg sync.WaitGroup
 	ask := func(c clientKey) {
 		wg.Go(func() {
-			if got, ok := b.ask(asked(c, 30), time.Minute); !ok || !got.ok || got.decision.used != int(c) {
+			if got, ok := b.ask(asked(c, 30), time.Minute); !ok || got.err != nil || got.decision.used != int(c) {
 				t.Errorf("client %d: got %+v, %v", c, got, ok)
 			}
 		})

@@ -2,67 +2,43 @@ package limit
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-chi/httprate"
 )
 
-// discard is a response nobody reads.
-type discard http.Header
-
-func (d discard) Header() http.Header         { return http.Header(d) }
-func (d discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d discard) WriteHeader(int)             {}
-
-// requests gives one request of each of n clients.
-func requests(n int) []*http.Request {
-	rs := make([]*http.Request, n)
-	for i := range rs {
-		rs[i] = httptest.NewRequest("GET", "/v3/swap/quote", nil)
-		ip := netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
-		rs[i].RemoteAddr = netip.AddrPortFrom(ip, 4711).String()
+// addresses gives the addresses of n clients.
+func addresses(n int) []netip.Addr {
+	all := make([]netip.Addr, n)
+	for i := range all {
+		all[i] = netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
 	}
-	return rs
+	return all
 }
 
-// BenchmarkAdmit is the price of a limited request, from many goroutines,
-// beside what httprate alone takes with the same key.
+// BenchmarkAdmit is the price of a limited request, from many goroutines.
 func BenchmarkAdmit(b *testing.B) {
-	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	for _, clients := range []int{10, 100_000} {
-		rs := requests(clients)
+	for _, clients := range []int{10, 65_536, 100_000} {
+		from := addresses(clients)
 		l, err := New(b.Context(), Config{PerMinute: 30}, quiet, time.Now)
 		if err != nil {
 			b.Fatal(err)
 		}
-		bare := httprate.LimitBy(30, time.Minute, func(r *http.Request) (string, error) {
-			return httprate.CanonicalizeIP(peer(r).String()), nil
-		}, httprate.WithLimitHandler(ok))
-		for name, h := range map[string]http.HandlerFunc{
-			"limit": func(w http.ResponseWriter, r *http.Request) {
-				l.Admit(r.Context(), w.Header(), Address(peer(r)), false)
-			},
-			"httprate": bare(ok).ServeHTTP,
-		} {
-			b.Run(name+"/clients="+strconv.Itoa(clients), func(b *testing.B) {
-				b.ReportAllocs()
-				var next atomic.Uint64
-				b.RunParallel(func(pb *testing.PB) {
-					w := discard{}
-					i := next.Add(1) * uint64(clients) / 7
-					for pb.Next() {
-						clear(w)
-						h.ServeHTTP(w, rs[i%uint64(clients)])
-						i++
-					}
-				})
+		b.Run("clients="+strconv.Itoa(clients), func(b *testing.B) {
+			b.ReportAllocs()
+			var next atomic.Uint64
+			b.RunParallel(func(pb *testing.PB) {
+				h := http.Header{}
+				i := next.Add(1) * uint64(clients) / 7
+				for pb.Next() {
+					clear(h)
+					l.Admit(h, Address(from[i%uint64(clients)]), false)
+					i++
+				}
 			})
-		}
+		})
 	}
 }
 

@@ -73,13 +73,14 @@ func startCluster(t *testing.T) []*server {
 // A cluster loses a node under load. The limits are exact before and after, and
 // every request in between is answered by the limit's rules.
 func TestAClusterLosesANode(t *testing.T) {
+	t.Parallel()
 	skipIfShort(t)
 	nodes := startCluster(t)
 	var seeds []string
-	for _, n := range nodes[:masters] {
+	for _, n := range nodes[:2] {
 		seeds = append(seeds, n.addr)
 	}
-	loseAServer(t, "redis+cluster://"+strings.Join(seeds, ","), nodes[1])
+	loseAServer(t, "redis://"+strings.Join(seeds, "?addr="), nodes[1])
 
 	// The keys were spread over all masters, and the replica took over.
 	for i, n := range []*server{nodes[0], nodes[2], nodes[1+masters]} {
@@ -94,6 +95,7 @@ func TestAClusterLosesANode(t *testing.T) {
 
 // The same, with a master and its replica, watched by a Sentinel.
 func TestSentinelReplacesTheMaster(t *testing.T) {
+	t.Parallel()
 	skipIfShort(t)
 	master := startRedis(t)
 	host, port, err := net.SplitHostPort(master.addr)
@@ -112,7 +114,7 @@ func TestSentinelReplacesTheMaster(t *testing.T) {
 		return err == nil && len(replicas) == 1 && strings.Contains(replica.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	// The first Sentinel is away.
-	loseAServer(t, "redis+sentinel://127.0.0.1:1,"+sentinel.addr+"/main", master)
+	loseAServer(t, "redis://127.0.0.1:1?master_name=main&addr="+sentinel.addr, master)
 	if n := replica.DBSize(t.Context()).Val(); n == 0 {
 		t.Error("the new master has no keys")
 	}
@@ -185,6 +187,7 @@ func wantExactLimits(t *testing.T, network string, handlers []http.Handler) {
 
 // A Cluster that is taken for one server does not work, and says why.
 func TestAClusterIsNotAServer(t *testing.T) {
+	t.Parallel()
 	skipIfShort(t)
 	var j journal.Journal
 	l := newSharedLimiter(t, startCluster(t)[0].url(), logTo(&j), newClock(), patient)

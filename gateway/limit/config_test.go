@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-envconfig"
 )
 
@@ -33,10 +34,10 @@ func TestValidateAccepts(t *testing.T) {
 		"redis":           {PerMinute: 30, RedisURL: "redis://localhost:6379/0"},
 		"redis with TLS":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@redis.example:6380/2?pool_size=5"},
 		"redis on a unix": {PerMinute: 30, RedisURL: "unix:///run/redis.sock?db=1"},
-		"sentinel":        {PerMinute: 30, RedisURL: "redis+sentinel://a,b:26380,[::1]:26379/main"},
-		"sentinel in all": {PerMinute: 30, RedisURL: "rediss+sentinel://user:p%40ss@a.example/main/2?pool_size=5&sentinel_username=x&sentinel_password=y%26"},
-		"cluster":         {PerMinute: 30, RedisURL: "redis+cluster://a:6379,b,[::1]:6380"},
-		"cluster in all":  {PerMinute: 30, RedisURL: "rediss+cluster://user:p%40ss@a.example/?pool_size=5"},
+		"sentinel":        {PerMinute: 30, RedisURL: "redis://a:26379?master_name=main&addr=b:26380&addr=[::1]:26379"},
+		"sentinel in all": {PerMinute: 30, RedisURL: "rediss://x:y%26@a.example:26379/2?master_name=main&username=user&password=p%40ss&pool_size=5"},
+		"cluster":         {PerMinute: 30, RedisURL: "redis://a:6379?addr=b:6379&addr=[::1]:6380"},
+		"cluster in all":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@a.example/?addr=b:6379&pool_size=5"},
 		"a prefix":        {RedisPrefix: "staging/quotegate:"},
 		"longest prefix":  {RedisPrefix: strings.Repeat("~", maxPrefix)},
 	} {
@@ -75,23 +76,18 @@ func TestValidateRefuses(t *testing.T) {
 		"unknown redis option":     {RedisURL: "redis://localhost?colour=blue"},
 		"unix socket without path": {RedisURL: "unix://"},
 		"several hosts":            {RedisURL: "redis://a:6379,b:6379"},
-		"unknown kind":             {RedisURL: "redis+ring://a:6379"},
-		"no kind":                  {RedisURL: "redis+://a:6379"},
-		"sentinel without master":  {RedisURL: "redis+sentinel://a:26379"},
-		"sentinel with an option":  {RedisURL: "redis+sentinel://a:26379?master_name=main"},
-		"sentinel database":        {RedisURL: "redis+sentinel://a/main/x"},
-		"negative database":        {RedisURL: "redis+sentinel://a/main/-1"},
-		"sentinel and more":        {RedisURL: "redis+sentinel://a/main/0/1"},
-		"sentinel port":            {RedisURL: "redis+sentinel://a:0/main"},
-		"sentinel on a socket":     {RedisURL: "unix+sentinel://a/main"},
-		"cluster without hosts":    {RedisURL: "redis+cluster://"},
-		"cluster with a gap":       {RedisURL: "redis+cluster://a,,b"},
-		"cluster port":             {RedisURL: "redis+cluster://a:6379,b:70000"},
-		"cluster with a database":  {RedisURL: "redis+cluster://a/1"},
-		"cluster with db":          {RedisURL: "redis+cluster://a?db=1"},
-		"cluster with an option":   {RedisURL: "redis+cluster://a?addr=b:6379"},
-		"cluster with a path":      {RedisURL: "redis+cluster://a/b"},
-		"cluster by mistake":       {RedisURL: "redis+cluster://a:6379,redis://b:6379"},
+		"an earlier form":          {RedisURL: "redis+sentinel://a:26379/main"},
+		"an earlier form, cluster": {RedisURL: "redis+cluster://a:6379,b:6379"},
+		"sentinel without master":  {RedisURL: "redis://a:26379?master_name="},
+		"sentinel database":        {RedisURL: "redis://a:26379/x?master_name=main"},
+		"negative database":        {RedisURL: "redis://a:26379/-1?master_name=main"},
+		"sentinel port":            {RedisURL: "redis://a:0?master_name=main"},
+		"another sentinel's port":  {RedisURL: "redis://a:26379?master_name=main&addr=b:70000"},
+		"sentinel on a socket":     {RedisURL: "unix:///run/redis.sock?master_name=main"},
+		"cluster with a gap":       {RedisURL: "redis://a?addr="},
+		"cluster port":             {RedisURL: "redis://a:6379?addr=b:70000"},
+		"cluster with a database":  {RedisURL: "redis://a/1?addr=b:6379"},
+		"cluster with db":          {RedisURL: "redis://a?addr=b:6379&db=1"},
 		"a prefix too long":        {RedisPrefix: strings.Repeat("x", maxPrefix+1)},
 		"a prefix with a space":    {RedisPrefix: "a b"},
 		"a prefix with a newline":  {RedisPrefix: "a\n"},
@@ -118,13 +114,12 @@ func TestValidateKeepsThePassword(t *testing.T) {
 		"redis://user:hunter2@ho st",
 		"redis://user@host?password=hunter2",
 		"hunter2://host",
-		"redis+hunter2://host",
-		"redis+cluster://user:hunter2@a,b:port",
-		"redis+cluster://user:hun/ter2hunter2@a",
-		"redis+cluster://user:%hunter2@a",
-		"redis+sentinel://user:hunter2@a",
-		"redis+sentinel://a?sentinel_password=hunter2",
-		"redis+sentinel://a/hunter2/hunter2",
+		"redis+sentinel://user:hunter2@a/main",
+		"redis://user:hunter2@a?addr=b:port",
+		"redis://user:%hunter2@a?addr=b:6379",
+		"redis://user:hunter2@a/hunter2?master_name=main",
+		"redis://a?master_name=main&password=hunter2&colour=hunter2",
+		"redis://a?hunter2&addr=b:6379",
 		"hunter2",
 	} {
 		err := Config{RedisURL: url}.Validate()
@@ -138,43 +133,56 @@ func TestValidateKeepsThePassword(t *testing.T) {
 
 // A wrong URL is answered with what would be right.
 func TestValidateSaysWhatWouldBeRight(t *testing.T) {
-	for url, want := range map[string]string{
-		"redis://a:6379,b:6379":                     "redis+cluster://user:password@host:6379,host:6379 for a Cluster",
-		"redis://a:26379?master_name=main":          "redis+sentinel://user:password@host:26379,host:26379/name-of-the-master/0 for Sentinel",
-		"redis+sentinel://a:26379?master_name=main": "/name-of-the-master/0",
-		"redis+cluster://a/1":                       "no database",
-	} {
-		if err := (Config{RedisURL: url}).Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q in it", url, err, want)
+	err := Config{RedisURL: "redis+sentinel://a:26379/main"}.Validate()
+	for _, want := range []string{"redis://user:password@host:6379/0", "?master_name=name&addr=host:26379", "redis://user:password@host:6379?addr=host:6379"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 }
 
 func TestRedisTargets(t *testing.T) {
-	got, err := parseRedisURL("rediss+sentinel://user:p%40ss@a.example,b:26380,[::1]/main/2?pool_size=5&sentinel_username=x&sentinel_password=y%26")
-	if err != nil {
-		t.Fatal(err)
+	got, err := parseRedisURL("rediss://x:y%26@a.example:26379/2?master_name=main&addr=b:26380&addr=[::1]:26379&username=user&password=p%40ss&pool_size=5")
+	if err != nil || got.sentinels == nil {
+		t.Fatalf("got %+v, %v", got, err)
 	}
-	if want := []string{"a.example:26379", "b:26380", "[::1]:26379"}; !slices.Equal(got.sentinels, want) {
-		t.Errorf("got Sentinels %q, want %q", got.sentinels, want)
+	o := got.sentinels
+	if want := []string{"a.example:26379", "b:26380", "[::1]:26379"}; !slices.Equal(o.SentinelAddrs, want) {
+		t.Errorf("got Sentinels %q, want %q", o.SentinelAddrs, want)
 	}
-	if got.master != "main" || got.cluster != nil || got.sentinel.Username != "x" || got.sentinel.Password != "y&" {
-		t.Errorf("got %+v", got)
-	}
-	if o := got.server; o.Username != "user" || o.Password != "p@ss" || o.DB != 2 || o.PoolSize != 5 || o.TLSConfig == nil {
+	if o.MasterName != "main" || o.Username != "user" || o.Password != "p@ss" || o.DB != 2 || o.PoolSize != 5 || o.TLSConfig == nil {
 		t.Errorf("got %+v", o)
 	}
-	if want := []string{"p@ss", "y&"}; !slices.Equal(got.secrets(), want) {
-		t.Errorf("got secrets %q, want %q", got.secrets(), want)
+	if want := []string{"p@ss", "y&"}; !slices.Equal(got.passwords, want) {
+		t.Errorf("got passwords %q, want %q", got.passwords, want)
 	}
-	got, err = parseRedisURL("redis+cluster://:secret@a,b:6380?max_idle_conns=2")
-	if err != nil {
-		t.Fatal(err)
+	got, err = parseRedisURL("redis://:secret@a?addr=b:6380&max_idle_conns=2")
+	if err != nil || got.cluster == nil {
+		t.Fatalf("got %+v, %v", got, err)
 	}
-	if want := []string{"a:6379", "b:6380"}; !slices.Equal(got.cluster, want) {
-		t.Errorf("got nodes %q, want %q", got.cluster, want)
+	if want := []string{"a:6379", "b:6380"}; !slices.Equal(got.cluster.Addrs, want) {
+		t.Errorf("got nodes %q, want %q", got.cluster.Addrs, want)
 	}
-	if o := got.server; got.sentinels != nil || o.Password != "secret" || o.MaxIdleConns != 2 || o.TLSConfig != nil {
-		t.Errorf("got %+v", o)
+	if want := []string{"secret"}; got.cluster.MaxIdleConns != 2 || !slices.Equal(got.passwords, want) {
+		t.Errorf("got %+v", got.cluster)
+	}
+}
+
+// Options that would send requests to replicas, which cannot count, are without
+// effect, and none makes go-redis panic.
+func TestEveryTargetCounts(t *testing.T) {
+	for _, url := range []string{
+		"redis://127.0.0.1:1?master_name=main&route_randomly=true&route_by_latency=true&replica_only=true&protocol=3",
+		"redis://127.0.0.1:1?addr=127.0.0.1:1&read_only=true&route_randomly=true",
+	} {
+		target, err := parseRedisURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := target.connect(wary)
+		if cluster, ok := client.(*redis.ClusterClient); ok && (cluster.Options().ReadOnly || cluster.Options().MaxRedirects > 0) {
+			t.Errorf("got %+v", cluster.Options())
+		}
+		client.Close()
 	}
 }

@@ -3,41 +3,34 @@
 // The limit is exact over a rolling minute: in no 60 seconds are more than the
 // configured number of requests accepted from one client, and a client that
 // stays within it is never refused. Refused requests do not count. All routes
-// that share a Limiter share one budget per client.
+// that share a Limiter share one budget per client, but for the polled ones: those
+// are asked again until something has happened, and have a budget of their own beside
+// it, half as large (1 beside 1). So neither uses up the other.
 //
 // A client is an IPv4 address or an IPv6 /64, or the holder of an API key, which
-// has a budget of its own wherever it calls from, with a limit of its own. A request
+// has its budgets wherever it calls from, with a limit of its own. A request
 // from a peer without an address (a unix socket) passes uncounted, since different
 // clients must not share a budget.
 //
-// Some requests are polled: clients repeat them until something has happened. They
-// count like all others, but may use at most half of the budget (all of a budget of
-// one), so that polling never uses up what other requests need. Other requests may
-// use all that is left. A log marks each request that was polled, so that both
-// limits are exact.
-//
 // # Memory
 //
-// The times of a client's accepted requests are kept in 32 ns ticks, four bytes
-// each: about 215 bytes for a client with all of 30 requests, about 95 for one
-// with a single request. All clients together stay below 24 MiB, which is a
-// ceiling of 101,856 clients at the default limit. At the ceiling, a new client
-// takes the place of a client whose minute has passed. If there is none, it takes
-// the place of the client seen longest ago among those seen once, which thereby
-// gets back one request. If every client was seen again within the minute, the
-// new one passes uncounted. So a flood of addresses displaces only itself and
-// never the count of an established client, and new clients are always served.
+// The times of accepted requests are kept in 32 ns ticks, four bytes each: about 120
+// bytes for a client with a single request, 283 at most for one with all of 30. All
+// budgets together stay below 24 MiB, which is a ceiling of 88,896 at the default
+// limit, and hold no pointers. At the ceiling, a new client takes the place of one
+// whose minute has passed. If there is none, it takes the place of the client seen
+// longest ago among those seen once, which thereby gets back one request. If every
+// client was seen again within the minute, the new one passes uncounted. So a flood
+// of addresses displaces only itself and never the count of an established client.
 // API keys with a limit above the configured one take more: five bytes for each
 // request above it.
 //
 // # Several instances
 //
-// With REDIS_URL the instances share each client's budget through one script,
-// which Redis runs on its own clock, so the limit is as exact as on one machine.
-// The URL names a server, a server that Sentinels know, or a Cluster. Requests
-// that run at the same time share a round trip; a request that is alone does not
-// wait for others. Every key begins with REDIS_PREFIX, so that staging and
-// production can share a server and still count separately.
+// With REDIS_URL the instances share each budget through one script, which Redis
+// runs on its own clock, so the limit is as exact as on one machine. The URL names
+// a server, a server that Sentinels know, or a Cluster. Every key begins with
+// REDIS_PREFIX, so that deployments can share a server and still count separately.
 //
 // Each instance also counts in memory what it accepted itself. If Redis, or one
 // node of a Cluster, does not answer within 50 ms, that memory decides: no
@@ -47,13 +40,13 @@
 // has answered three probes in a row. A Cluster must answer for the slot that
 // failed, too.
 //
-// Nothing that Redis says is believed unseen. A reply that is malformed or too
-// large ends its connection before go-redis reads it. Numbers that cannot be true
-// are no answer. A key that is not a log of requests is replaced by one. If Redis
-// has no usable answer for a client but answers a probe, only that client is
-// counted in memory; so are the clients of a slot that a Cluster is moving. A
-// panic in go-redis is an outage of Redis. Passwords stay out of the log, even if
-// a server repeats them.
+// Numbers that cannot be true are no answer. A key that is not a log of requests is
+// replaced by one. If Redis answers a client with an error but still answers a
+// probe, only that client is counted in memory; so are the clients of a slot that a
+// Cluster is moving. A panic of go-redis in our goroutines is an outage of Redis. One
+// in a goroutine that go-redis itself starts, for a Sentinel or a Cluster, cannot be
+// caught; only a server that breaks Redis's protocol is known to cause one. Passwords
+// stay out of the log, even if a server repeats them.
 package limit
 
 import (
@@ -74,10 +67,9 @@ type Limiter struct {
 	now       func() time.Time
 	start     time.Time
 
-	memory   *memory       // nil when limiting is off
-	redis    *redisCounter // nil without Redis
-	counters sync.Pool     // of *counter
-	numbers  [][]string    // as header values, up to the highest limit there is
+	memory  *memory       // nil when limiting is off
+	redis   *redisCounter // nil without Redis
+	numbers [][]string    // as header values, up to the highest limit there is
 
 	allowed, refused, uncounted atomic.Uint64
 	warnedNoAddress             sync.Once
@@ -89,12 +81,7 @@ type Limiter struct {
 // answer, New logs that and returns no error. The clock must be monotonic, as
 // time.Now is.
 func New(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time) (*Limiter, error) {
-	return newLimiter(ctx, cfg, log, now, timeouts{
-		request: 50 * time.Millisecond,
-		start:   time.Second,
-		probe:   250 * time.Millisecond,
-		probes:  3,
-	})
+	return newLimiter(ctx, cfg, log, now, timeouts{request: 50 * time.Millisecond, start: time.Second, probe: 250 * time.Millisecond, probes: 3})
 }
 
 func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time, t timeouts) (*Limiter, error) {
@@ -107,7 +94,6 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
-	l.counters.New = func() any { return newBudgetCounter(l) }
 	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
@@ -130,7 +116,7 @@ func (l *Limiter) Close() error {
 // memory is final. A request that the memory accepted is already counted if Redis
 // fails.
 func (l *Limiter) decide(q question) decision {
-	now := l.ticks()
+	now := int64(l.now().Sub(l.start) / tick)
 	v := l.memory.take(q, now)
 	if l.redis != nil {
 		v = l.askRedis(q, v)
@@ -140,7 +126,10 @@ func (l *Limiter) decide(q question) decision {
 		l.refused.Add(1)
 	case v.uncounted:
 		l.uncounted.Add(1)
-		l.warnFull(now)
+		// At most once a minute.
+		if last := l.lastFullWarning.Load(); now-last >= windowTicks && l.lastFullWarning.CompareAndSwap(last, now) {
+			l.log.Warn("rate limit: too many clients to count, newcomers pass uncounted", "ceiling", l.memory.ceiling())
+		}
 	default:
 		l.allowed.Add(1)
 	}
@@ -169,16 +158,6 @@ func (l *Limiter) askRedis(q question, own decision) decision {
 	}
 }
 
-// warnFull logs, at most once a minute, that new clients are not counted.
-func (l *Limiter) warnFull(now int64) {
-	last := l.lastFullWarning.Load()
-	if now-last >= windowTicks && l.lastFullWarning.CompareAndSwap(last, now) {
-		l.log.Warn("rate limit: too many clients to count, newcomers pass uncounted", "ceiling", l.memory.ceiling())
-	}
-}
-
-func (l *Limiter) ticks() int64 { return int64(l.now().Sub(l.start) / tick) }
-
 // Backend says where decisions are made.
 type Backend string
 
@@ -195,33 +174,21 @@ type Stats struct {
 	Allowed   uint64
 	Refused   uint64
 	Uncounted uint64 // passed uncounted: at the ceiling, or from a peer without an address
-	Clients   int    // held in memory now
-	Ceiling   int    // most clients memory will hold
+	Clients   int    // budgets held in memory now: a client that polls has two
+	Ceiling   int    // most budgets memory will hold
 }
 
 // Stats is cheap enough to be called on every scrape.
 func (l *Limiter) Stats() Stats {
-	s := Stats{
-		Backend:   l.backend(),
-		Allowed:   l.allowed.Load(),
-		Refused:   l.refused.Load(),
-		Uncounted: l.uncounted.Load(),
-	}
+	s := Stats{Backend: Off, Allowed: l.allowed.Load(), Refused: l.refused.Load(), Uncounted: l.uncounted.Load()}
 	if l.memory != nil {
-		s.Clients, s.Ceiling = l.memory.clients(), l.memory.ceiling()
+		s.Backend, s.Clients, s.Ceiling = Memory, l.memory.budgets(), l.memory.ceiling()
+	}
+	if l.redis != nil {
+		s.Backend = Fallback
+		if l.redis.up() {
+			s.Backend = Redis
+		}
 	}
 	return s
-}
-
-func (l *Limiter) backend() Backend {
-	switch {
-	case l.memory == nil:
-		return Off
-	case l.redis == nil:
-		return Memory
-	case l.redis.up():
-		return Redis
-	default:
-		return Fallback
-	}
 }

@@ -2,35 +2,42 @@ package limit
 
 import (
 	"hash/maphash"
+	"sync"
 	"time"
 )
 
 const (
-	// tick is the resolution of the clock. It is coarse enough that a minute of
-	// ticks fits into 31 bits, beside a mark.
+	// tick is the resolution of the clock. A minute of ticks fits into 32 bits.
 	tick        = 32 * time.Nanosecond
 	windowTicks = int64(window / tick)
-	_           = int32(windowTicks)
+	_           = uint32(windowTicks)
 
 	memoryBudget = 24 << 20
 	shardCount   = 32
+
+	blockTimes = 10
 )
 
-// clientBytes is the most memory that a client takes: its log with the times,
-// its place in the map, and the overhead of the allocator.
-func clientBytes(perMinute int) int { return 112 + 4*perMinute*9/8 }
+// budgetBytes is the most memory that one budget takes: its entry, its times in
+// blocks that may begin in the middle of one, of both an eighth spare, and its place
+// in the map.
+func budgetBytes(perMinute int) int {
+	blocks := (blockTimes - 1 + perMinute + blockTimes - 1) / blockTimes
+	return (40+blocks*4*(blockTimes+1))*9/8 + 40
+}
 
 // decision is the result for one request.
 type decision struct {
 	allowed   bool
 	uncounted bool          // allowed because there was no room to count it
-	used      int           // of question.most, this request excluded
+	used      int           // of the limit, this request excluded
 	wait      time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
 	at        int64         // tick at which memory counted it
 }
 
-// memory counts clients in this process. A hash that no client can predict
-// spreads them over the shards.
+// memory counts in this process. A hash that no client can predict spreads the
+// budgets over the shards. A shard holds no pointers, however many clients there are,
+// so that the garbage collector has nothing to follow.
 type memory struct {
 	seed   maphash.Seed
 	shards [shardCount]shard
@@ -38,70 +45,241 @@ type memory struct {
 
 func newMemory(perMinute int) *memory {
 	m := &memory{seed: maphash.MakeSeed()}
-	room := memoryBudget / clientBytes(perMinute) / shardCount
 	for i := range m.shards {
-		m.shards[i].init(room)
+		m.shards[i].init(memoryBudget / budgetBytes(perMinute) / shardCount)
 	}
 	return m
 }
 
-func (m *memory) shard(c clientKey) *shard {
-	return &m.shards[maphash.Comparable(m.seed, c)%shardCount]
+func (m *memory) shard(q question) *shard {
+	return &m.shards[maphash.Comparable(m.seed, q.budget())%shardCount]
 }
 
-// take counts a request at tick now, or refuses it.
-func (m *memory) take(q question, now int64) decision {
-	s := m.shard(q.client)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	log := s.find(q, now)
-	if log == nil {
-		return decision{allowed: true, uncounted: true, wait: window}
-	}
-	// The clock was read before the lock was taken. Another request of this
-	// client may have been counted in between, with a later time.
-	now = max(now, log.last)
-	log.forget(now)
-	used := len(log.times)
-	leaves := used - q.limit // which one has to leave before this may pass, if not negative
-	if q.polled {
-		polled, oldest := log.polled(half(q.limit))
-		leaves = max(leaves, oldest)
-		used = max(polled, used-(q.limit-half(q.limit)))
-	}
-	if leaves >= 0 {
-		return decision{used: used, wait: log.wait(leaves, now)}
-	}
-	log.add(now, q)
-	s.accepted(log)
-	return decision{allowed: true, used: used, wait: log.wait(0, now), at: now}
-}
-
-// giveBack undoes the take of a request that was counted at tick at.
-func (m *memory) giveBack(q question, at int64) {
-	s := m.shard(q.client)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	log := s.logs[q.client]
-	if log == nil {
-		return
-	}
-	if log.remove(stamp(at, q.polled)); len(log.times) == 0 {
-		s.drop(log)
-	} else {
-		s.accepted(log)
-	}
-}
-
-func (m *memory) clients() int {
+func (m *memory) budgets() int {
 	n := 0
 	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		n += len(s.logs)
-		s.mu.Unlock()
+		m.shards[i].mu.Lock()
+		n += len(m.shards[i].index)
+		m.shards[i].mu.Unlock()
 	}
 	return n
 }
 
 func (m *memory) ceiling() int { return m.shards[0].room * shardCount }
+
+// shard holds some of the budgets under one lock. Each is in one of two circular
+// lists, sorted by the time of its last accepted request. Entries and blocks refer to
+// one another by their index.
+type shard struct {
+	mu         sync.Mutex
+	index      map[clientKey]uint32
+	entries    []entry // the first two are the heads of the lists
+	blocks     []block // the first is not used, as 0 means none
+	room       int     // most budgets it will hold
+	freeEntry  uint32  // the first of those not in use, which are linked by next
+	freeBlocks uint32
+}
+
+// The heads of the lists: budgets with one request within the minute, and those
+// with more.
+const (
+	seenOnce  = 0
+	seenAgain = 1
+)
+
+// entry is a budget. All its times lie within a minute before last.
+type entry struct {
+	key            clientKey
+	last           int64  // tick of the newest request ever counted
+	prev, next     uint32 // neighbours in a list
+	oldest, newest uint32 // the blocks of its first and last time
+	skipped, used  uint16 // times of the oldest block that have left the minute, and those that count
+}
+
+// block is a piece of an entry's log: the low 32 bits of ticks.
+type block struct {
+	times [blockTimes]uint32
+	next  uint32 // the block of later times
+}
+
+func (s *shard) init(room int) {
+	s.room = room
+	s.index = map[clientKey]uint32{}
+	s.entries = []entry{{}, {prev: seenAgain, next: seenAgain}}
+	s.blocks = make([]block, 1)
+}
+
+// take counts a request at tick now, or refuses it.
+func (m *memory) take(q question, now int64) decision {
+	s := m.shard(q)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.find(q.budget(), now)
+	if !ok {
+		return decision{allowed: true, uncounted: true, wait: window}
+	}
+	e := &s.entries[i]
+	// The clock was read before the lock was taken. Another request of this
+	// client may have been counted in between, with a later time.
+	now = max(now, e.last)
+	for e.used > 0 && s.age(e, 0, now) >= windowTicks {
+		s.forgetOldest(e)
+	}
+	used := int(e.used)
+	if leaves := used - q.limit; leaves >= 0 { // the one that has to leave before this may pass
+		return decision{used: used, wait: s.wait(e, leaves, now)}
+	}
+	s.add(e, now)
+	s.accepted(i)
+	return decision{allowed: true, used: used, wait: s.wait(e, 0, now), at: now}
+}
+
+// giveBack undoes the take of a request that was counted at tick at.
+func (m *memory) giveBack(q question, at int64) {
+	s := m.shard(q)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.index[q.budget()]
+	if !ok {
+		return
+	}
+	e := &s.entries[i]
+	k := int(e.used) - 1
+	for k >= 0 && *s.time(e, k) != uint32(at) {
+		k--
+	}
+	if k >= 0 {
+		for ; k > 0; k-- { // the times before it move up
+			*s.time(e, k) = *s.time(e, k-1)
+		}
+		s.forgetOldest(e)
+	}
+	if e.used == 0 {
+		s.drop(i)
+	} else {
+		s.accepted(i)
+	}
+}
+
+// time is where an entry keeps its request k, counted from the oldest.
+func (s *shard) time(e *entry, k int) *uint32 {
+	k += int(e.skipped)
+	b := &s.blocks[e.oldest]
+	for ; k >= blockTimes; k -= blockTimes {
+		b = &s.blocks[b.next]
+	}
+	return &b.times[k]
+}
+
+// age is how many ticks before now request k was counted. now must not be before
+// last.
+func (s *shard) age(e *entry, k int, now int64) int64 {
+	return now - e.last + int64(uint32(e.last)-*s.time(e, k))
+}
+
+// wait is the time until request k leaves the minute.
+func (s *shard) wait(e *entry, k int, now int64) time.Duration {
+	return time.Duration(windowTicks-s.age(e, k, now)) * tick
+}
+
+// add counts a request.
+func (s *shard) add(e *entry, now int64) {
+	slot := int(e.skipped+e.used) % blockTimes
+	if slot == 0 {
+		b := s.freeBlocks
+		if b != 0 {
+			s.freeBlocks = s.blocks[b].next
+		} else {
+			b = uint32(len(s.blocks))
+			s.blocks = append(withRoom(s.blocks), block{})
+		}
+		if e.used == 0 {
+			e.oldest = b
+		} else {
+			s.blocks[e.newest].next = b
+		}
+		e.newest = b
+	}
+	s.blocks[e.newest].times[slot] = uint32(now)
+	e.used++
+	e.last = now
+}
+
+// forgetOldest drops the oldest time, and its block with its last one. An entry
+// without times has no block.
+func (s *shard) forgetOldest(e *entry) {
+	e.skipped++
+	e.used--
+	if e.skipped == blockTimes || e.used == 0 {
+		b := e.oldest
+		e.oldest, e.skipped = s.blocks[b].next, 0
+		s.blocks[b].next, s.freeBlocks = s.freeBlocks, b
+	}
+}
+
+// withRoom makes room for one more, and little beyond.
+func withRoom[T any](all []T) []T {
+	if len(all) < cap(all) {
+		return all
+	}
+	return append(make([]T, 0, len(all)+len(all)/8+8), all...)
+}
+
+// find returns the entry of a budget, and makes one for a new client. It returns
+// false if the shard is full of budgets used more than once within the minute.
+func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
+	// One of each list is enough, as a request adds at most one budget.
+	for _, list := range [...]uint32{seenOnce, seenAgain} {
+		if oldest := s.entries[list].next; oldest != list && now-s.entries[oldest].last >= windowTicks {
+			s.drop(oldest)
+		}
+	}
+	if i, ok = s.index[key]; ok {
+		return i, true
+	}
+	if len(s.index) >= s.room {
+		oldest := s.entries[seenOnce].next
+		if oldest == seenOnce {
+			return 0, false
+		}
+		s.drop(oldest)
+	}
+	if i = s.freeEntry; i != 0 {
+		s.freeEntry = s.entries[i].next
+	} else {
+		i = uint32(len(s.entries))
+		s.entries = append(withRoom(s.entries), entry{})
+	}
+	s.entries[i] = entry{key: key, last: now, prev: i, next: i}
+	s.index[key] = i
+	return i, true
+}
+
+// accepted moves an entry to the end of its list.
+func (s *shard) accepted(i uint32) {
+	list := uint32(seenOnce)
+	if s.entries[i].used > 1 {
+		list = seenAgain
+	}
+	s.unlink(i)
+	before := s.entries[list].prev
+	s.entries[i].prev, s.entries[i].next = before, list
+	s.entries[before].next, s.entries[list].prev = i, i
+}
+
+// drop frees an entry and its blocks.
+func (s *shard) drop(i uint32) {
+	e := &s.entries[i]
+	delete(s.index, e.key)
+	if e.used > 0 {
+		s.blocks[e.newest].next, s.freeBlocks = s.freeBlocks, e.oldest
+	}
+	s.unlink(i)
+	e.next, s.freeEntry = s.freeEntry, i
+}
+
+// unlink takes an entry out of its list.
+func (s *shard) unlink(i uint32) {
+	e := &s.entries[i]
+	s.entries[e.prev].next, s.entries[e.next].prev = e.next, e.prev
+}

@@ -75,7 +75,7 @@ func TestGiveBackRestoresTheBudget(t *testing.T) {
 	m.giveBack(asked(1, 3), first.at)
 	m.giveBack(asked(1, 3), 300)
 	m.giveBack(asked(1, 3), 400)
-	if got := m.clients(); got != 0 {
+	if got := m.budgets(); got != 0 {
 		t.Errorf("got %d clients, want none left", got)
 	}
 }
@@ -105,7 +105,7 @@ func TestAMillionAddresses(t *testing.T) {
 		if v := m.take(asked(1000+i, 30), now); !v.allowed || v.uncounted {
 			t.Fatalf("address %d of the flood: got %+v, want it counted", i, v)
 		}
-		if got := m.clients; i%100_000 == 0 && got() > m.ceiling() {
+		if got := m.budgets; i%100_000 == 0 && got() > m.ceiling() {
 			t.Fatalf("got %d clients, want at most %d", got(), m.ceiling())
 		}
 		// Somebody new comes by during the flood, and is counted as ever.
@@ -118,7 +118,7 @@ func TestAMillionAddresses(t *testing.T) {
 	if v := m.take(asked(established, 30), now); v.allowed {
 		t.Errorf("got %+v, want the established client's count kept", v)
 	}
-	if got := m.clients(); got != m.ceiling() {
+	if got := m.budgets(); got != m.ceiling() {
 		t.Errorf("got %d clients, want the %d of the ceiling", got, m.ceiling())
 	}
 	// A minute later all of it makes room.
@@ -136,7 +136,7 @@ func fill(m *memory) {
 	for i := range m.shards {
 		m.shards[i].room = 2
 	}
-	for c := clientKey(1 << 40); m.clients() < m.ceiling(); c++ {
+	for c := clientKey(1 << 40); m.budgets() < m.ceiling(); c++ {
 		m.take(asked(c, 30), 0)
 		m.take(asked(c, 30), 0)
 	}
@@ -170,15 +170,14 @@ func TestWhereEveryoneIsEstablishedNewcomersPassUncounted(t *testing.T) {
 	wantStatus(t, get(h, alice), 429)
 }
 
-// The figures of the package comment. A log grows by doubling, so that a little
-// over half of its entries take the memory of all.
+// The figures of the package comment.
 func TestMemoryStaysWithinItsBudget(t *testing.T) {
 	skipIfShort(t)
-	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {MaxPerMinute, 513}} {
+	for _, tt := range []struct{ perMinute, requests int }{{30, 1}, {30, 17}, {1, 1}, {MaxPerMinute, 513}, {MaxPerMinute, MaxPerMinute}} {
 		t.Run(fmt.Sprintf("%d of %d", tt.requests, tt.perMinute), func(t *testing.T) {
 			before := heap()
 			m := newMemory(tt.perMinute)
-			for c := clientKey(0); m.clients() < m.ceiling(); {
+			for c := clientKey(0); m.budgets() < m.ceiling(); {
 				for range 1000 {
 					c++
 					for range tt.requests {
@@ -187,12 +186,9 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 				}
 			}
 			used := heap() - before
-			if got := cap(m.shards[0].seenAgain.next.times); tt.requests > 1 && got != tt.perMinute {
-				t.Fatalf("got room for %d entries, want %d", got, tt.perMinute)
-			}
-			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.clients(), tt.requests, used/m.clients(), float64(used)/(1<<20))
-			if tt.perMinute == 30 && m.ceiling() != 101_856 {
-				t.Errorf("got a ceiling of %d, want 101856 as documented", m.ceiling())
+			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.budgets(), tt.requests, used/m.budgets(), float64(used)/(1<<20))
+			if tt.perMinute == 30 && m.ceiling() != 88_896 {
+				t.Errorf("got a ceiling of %d, want 88896 as documented", m.ceiling())
 			}
 			if used > memoryBudget {
 				t.Errorf("got %d bytes, want at most %d", used, memoryBudget)
@@ -208,4 +204,22 @@ func heap() int {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return int(s.HeapAlloc)
+}
+
+// A key may have a limit above the configured one.
+func TestALimitAboveTheConfiguredOne(t *testing.T) {
+	m, want, now := newMemory(30), model{}, int64(0)
+	big := func(c clientKey) question { return question{client: c, limit: MaxPerMinute} }
+	for step := range 5_000 {
+		now += windowTicks / 1200
+		v := m.take(big(1), now)
+		if allowed, used, wait := want.take(1, now, MaxPerMinute); v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick {
+			t.Fatalf("step %d: got %+v, want allowed %v, used %d, wait %v", step, v, allowed, used, time.Duration(wait)*tick)
+		}
+	}
+	// With a lower limit than before, the wait is for enough requests to leave.
+	held := want[1]
+	if v, wait := m.take(asked(1, 30), now), held[len(held)-30]+windowTicks-now; v.allowed || v.used != len(held) || v.wait != time.Duration(wait)*tick {
+		t.Errorf("got %+v, want a refusal for %v", v, time.Duration(wait)*tick)
+	}
 }

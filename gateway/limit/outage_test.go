@@ -2,12 +2,19 @@ package limit
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"net/http"
-	"net/netip"
+	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/quotegate/quotegate/testdata/journal"
 )
@@ -15,6 +22,7 @@ import (
 // Redis is killed in mid-traffic and comes back empty: every request is
 // answered by the limit's rules, and no budget starts afresh.
 func TestRedisDiesAndComesBack(t *testing.T) {
+	t.Parallel()
 	skipIfShort(t)
 	s := startRedis(t)
 	var j journal.Journal
@@ -77,6 +85,7 @@ func TestRedisDiesAndComesBack(t *testing.T) {
 }
 
 func TestRedisFreezes(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	var j journal.Journal
 	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), hasty)
@@ -99,6 +108,7 @@ func TestRedisFreezes(t *testing.T) {
 }
 
 func TestRedisIsAwayAtTheStart(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	s.kill()
 	var j journal.Journal
@@ -120,6 +130,7 @@ func TestRedisIsAwayAtTheStart(t *testing.T) {
 
 // A Redis that answers but may not write is no use, however often it is probed.
 func TestRedisIsFull(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	var j journal.Journal
 	l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)
@@ -140,6 +151,7 @@ func TestRedisIsFull(t *testing.T) {
 }
 
 func TestThePasswordStaysOutOfTheLog(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t, "--requirepass", "open-sesame")
 	var j journal.Journal
 	wrong := newSharedLimiter(t, "redis://:hunter2@"+s.addr, logTo(&j), newClock(), calm)
@@ -156,18 +168,211 @@ func TestThePasswordStaysOutOfTheLog(t *testing.T) {
 	}
 }
 
-func TestAClientThatHangsUpIsNoOutage(t *testing.T) {
-	s := startRedis(t)
-	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
-	ctx, hangUp := context.WithCancel(t.Context())
-	hangUp()
-	from := netip.MustParseAddr("203.0.113.1")
-	for range 30 {
-		if refused := l.Admit(ctx, http.Header{}, Address(from), false); refused != nil {
-			t.Fatalf("got %v, want it allowed", refused)
+// wary does not wait long for a server that says nothing.
+var wary = timeouts{request: 50 * time.Millisecond, start: 100 * time.Millisecond, probe: 5 * time.Millisecond, probes: 3}
+
+// badAnswers are answers to the script that decide nothing.
+var badAnswers = map[string]string{
+	"negative wait":            "*3\r\n:1\r\n:0\r\n:-60000000\r\n",
+	"longest wait":             "*3\r\n:0\r\n:30\r\n:9223372036854775807\r\n",
+	"negative count":           "*3\r\n:1\r\n:-1\r\n:1000\r\n",
+	"highest count":            "*3\r\n:0\r\n:9223372036854775807\r\n:1000\r\n",
+	"allowed beyond the limit": "*3\r\n:1\r\n:30\r\n:1000\r\n",
+	"refused below the limit":  "*3\r\n:0\r\n:3\r\n:1000\r\n",
+	"two numbers":              "*2\r\n:1\r\n:0\r\n",
+	"no numbers":               "*0\r\n",
+	"null":                     "$-1\r\n",
+	"a status":                 "+OK\r\n",
+	"a wrong type":             "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+	"no script, ever":          "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+	"half a reply":             "*3\r\n:1\r\n:0\r\n:10" + thenHangUp,
+	"half a reply and silence": "*3\r\n:1\r\n:0\r\n:10",
+	"a hang-up":                thenHangUp,
+	"too large for memory":     "*9223372036854775807\r\n", // go-redis panics
+}
+
+// Whatever a server answers to the script, or to the greeting of go-redis, requests
+// are answered by the limit's rules.
+func TestBadAnswersAreNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, to := range []string{"eval", "hello"} {
+		for name, reply := range badAnswers {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				s := startScripted(t, func(command []string) (string, bool) {
+					return reply, strings.HasPrefix(command[0], to)
+				})
+				l := newSharedLimiter(t, "redis://"+s.addr, quiet, newClock(), wary)
+				wantTheRules(t, guarded(l))
+			})
 		}
 	}
-	if refused := l.Admit(ctx, http.Header{}, Address(from), false); refused == nil || !l.isOn(Redis)() {
-		t.Errorf("got %v on %s, want a refusal on Redis", refused, l.Stats().Backend)
+}
+
+// wantTheRules makes the requests of two clients, by turns.
+func wantTheRules(t *testing.T, h http.Handler) {
+	t.Helper()
+	for i := range 32 {
+		want := 200
+		if i >= 30 {
+			want = 429
+		}
+		for _, client := range []string{alice, bob} {
+			if w := get(h, client); w.Code != want {
+				t.Fatalf("request %d of %s: got %d, want %d", i+1, client, w.Code, want)
+			}
+		}
+	}
+}
+
+// A Redis that gives bad answers later on is found out by a probe.
+func TestBadAnswersLaterOn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"negative wait", "a wrong type", "too large for memory"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var bad atomic.Bool
+			s := startScripted(t, func(command []string) (string, bool) {
+				return badAnswers[name], bad.Load() && command[0] == "evalsha"
+			})
+			l := newSharedLimiter(t, "redis://"+s.addr, quiet, newClock(), calm)
+			if !l.isOn(Redis)() {
+				t.Fatalf("got %+v, want Redis", l.Stats())
+			}
+			bad.Store(true)
+			wantTheRules(t, guarded(l))
+			eventually(t, "the fallback", l.isOn(Fallback))
+		})
+	}
+}
+
+// If Redis has no usable answer for one client, only that one is counted in
+// memory.
+func TestABadAnswerForOneClientIsNoOutage(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"negative wait", "a wrong type", "two numbers", "null"} {
+		t.Run(name, func(t *testing.T) {
+			s := startScripted(t, func(command []string) (string, bool) {
+				return badAnswers[name], slices.Contains(command, aliceKey)
+			})
+			var j journal.Journal
+			l := newSharedLimiter(t, "redis://"+s.addr, logTo(&j), newClock(), calm)
+			h := guarded(l)
+			for i := range 30 {
+				w := get(h, alice)
+				wantStatus(t, w, 200)
+				wantRemaining(t, w, 29-i)
+			}
+			wantStatus(t, get(h, alice), 429)
+			wantStatus(t, get(h, bob), 200)
+			eventually(t, "the warning", func() bool { return j.Count("no usable answer for a client") > 0 })
+			if !l.isOn(Redis)() || j.Count("level=WARN") != 1 {
+				t.Errorf("got %+v and a log of %s, want Redis and one warning", l.Stats(), j.String())
+			}
+		})
+	}
+}
+
+// Redis is not used again while it fails the client that it failed before, as a
+// cluster does that has lost a node.
+func TestRedisIsBackForEverybody(t *testing.T) {
+	t.Parallel()
+	var lying atomic.Bool
+	var probes atomic.Int64
+	lying.Store(true)
+	s := startScripted(t, func(command []string) (string, bool) {
+		if command[0] != "evalsha" {
+			return "", false
+		}
+		probes.Add(1)
+		return thenHangUp, lying.Load() && strings.Contains(strings.Join(command, " "), aliceKey)
+	})
+	l := newSharedLimiter(t, "redis://"+s.addr+"?addr="+s.addr, quiet, newClock(), calm)
+	wantStatus(t, get(guarded(l), bob), 200)
+	if !l.isOn(Redis)() {
+		t.Fatalf("got %+v, want Redis", l.Stats())
+	}
+	wantStatus(t, get(guarded(l), alice), 200)
+	before := probes.Load()
+	eventually(t, "probes", func() bool { return probes.Load() > before+20*probeKeys })
+	if !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	lying.Store(false)
+	eventually(t, "the return to Redis", l.isOn(Redis))
+}
+
+// An old Redis that does not know HELLO repeats in its error what it was sent.
+func TestAServerThatRepeatsThePassword(t *testing.T) {
+	t.Parallel()
+	s := startScripted(t, func(command []string) (string, bool) {
+		return "-ERR unknown command, with args: " + strings.Join(command, " ") + "\r\n", true
+	})
+	for _, url := range []string{
+		"redis://:hunter2@" + s.addr,
+		"redis://user:hunter2@" + s.addr + "?addr=" + s.addr,
+		"redis://:hunter2@" + s.addr + "?master_name=main",
+	} {
+		var j journal.Journal
+		l := newSharedLimiter(t, url, logTo(&j), newClock(), calm)
+		if !l.isOn(Fallback)() || j.Count("does not answer") != 1 || strings.Contains(j.String(), "hunter2") {
+			t.Errorf("got %+v and a log of %s, want the fallback and not the password", l.Stats(), j.String())
+		}
+	}
+}
+
+// panicking is a bug in go-redis.
+type panicking struct{ redis.Hook }
+
+func (panicking) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (panicking) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (panicking) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { panic("a bug") }
+}
+
+func TestThePanicOfTheLibraryIsAnOutage(t *testing.T) {
+	t.Parallel()
+	s := startScripted(t, func([]string) (string, bool) { return "", false })
+	var j journal.Journal
+	l := newSharedLimiter(t, "redis://"+s.addr, logTo(&j), newClock(), calm)
+	l.redis.redis.AddHook(panicking{})
+	wantTheRules(t, guarded(l))
+	if !l.isOn(Fallback)() || j.Count("panicked: a bug") != 1 {
+		t.Errorf("got %+v and a log of %s, want the fallback and its reason", l.Stats(), j.String())
+	}
+}
+
+// With TLS a server must have a certificate, unless the URL says that any will
+// do.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	pages := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1, of an authority that nobody trusts
+	defer pages.Close()
+	start := func(lie func([]string) (string, bool)) *scripted {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return startScriptedAt(t, tls.NewListener(l, &tls.Config{Certificates: pages.TLS.Certificates}), lie)
+	}
+	s := start(func([]string) (string, bool) { return "", false })
+	for _, tt := range []struct {
+		url  string
+		want Backend
+		logs string
+	}{
+		{"rediss://" + s.addr + "?skip_verify=true", Redis, "counting in Redis"},
+		{"rediss://" + s.addr + "?skip_verify=true&master_name=main", Redis, "counting in Redis"},
+		{"rediss://" + s.addr, Fallback, "unknown authority"},
+		{"rediss://" + s.addr + "?addr=" + s.addr, Fallback, "unknown authority"},
+		{"rediss://" + s.addr + "?master_name=main", Fallback, "unknown authority"},
+		{"redis://" + s.addr, Fallback, "does not answer"},
+	} {
+		var j journal.Journal
+		l := newSharedLimiter(t, tt.url, logTo(&j), newClock(), calm)
+		if got := l.Stats().Backend; got != tt.want || j.Count(tt.logs) != 1 {
+			t.Errorf("%s: got %s and a log of %s, want %s and %q", tt.url, got, j.String(), tt.want, tt.logs)
+		}
+		wantStatus(t, get(guarded(l), alice), 200)
 	}
 }

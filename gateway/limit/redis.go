@@ -2,6 +2,8 @@ package limit
 
 import (
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -11,10 +13,15 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/redis/go-redis/v9/logging"
 )
+
+//go:embed take.lua
+var takeScript string
+
+var takeHash = redis.NewScript(takeScript).Hash()
 
 // timeouts say how long to wait for Redis.
 type timeouts struct {
@@ -28,49 +35,48 @@ type timeouts struct {
 type redisCounter struct {
 	redis    redis.UniversalClient
 	cluster  *redis.ClusterClient // the same, if it is a cluster
-	script   *redis.Script
-	prefix   string // of every key; the client follows
+	prefix   string               // of every key; the client follows
 	timeouts timeouts
 	log      *slog.Logger
-	secrets  []string // what no log line may show
+	secrets  []string // the passwords, which no log line may show
 	batches  *batcher
 
-	downSince  atomic.Pointer[time.Time] // nil while Redis answers
-	lastFailed atomic.Uint64             // the client whose request failed last
-	suspicion  chan error                // an unusable answer for a client
-	lastWarned time.Time                 // of such an answer; used by watch only
+	downSince  atomic.Pointer[time.Time]  // nil while Redis answers
+	lastFailed atomic.Pointer[question]   // the request that failed last
+	refusal    atomic.Pointer[redisError] // the last error that Redis answered, until watch has seen it
+	answered   int                        // probes in a row; used by watch only
+	lastWarned time.Time                  // of a refusal; used by watch only
 	stop       context.CancelFunc
-	stopped    chan struct{} // closed when watch has returned
+	stopped    chan struct{} // closed when watch has ended
 }
+
+// redisError is an error that Redis answered. It may still answer others.
+type redisError struct{ error }
 
 func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeouts) *redisCounter {
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
 	target, err := parseRedisURL(cfg.RedisURL)
-	if err != nil {
-		panic("limit: newRedisCounter of an invalid configuration")
+	if err != nil { // Validate has accepted it
+		panic(err)
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &redisCounter{
-		redis:     target.connect(t),
-		script:    redis.NewScript(takeScript),
-		prefix:    cfg.RedisPrefix + "limit:",
-		timeouts:  t,
-		log:       log,
-		secrets:   target.secrets(),
-		suspicion: make(chan error, 1),
-		stop:      stop,
-		stopped:   make(chan struct{}),
+		redis: target.connect(t), prefix: cfg.RedisPrefix + "limit:", timeouts: t, log: log, secrets: target.passwords,
+		stop: stop, stopped: make(chan struct{}),
 	}
 	r.cluster, _ = r.redis.(*redis.ClusterClient)
 	r.batches = startBatcher(r.askAll)
 	if err := r.probe(ctx, t.start); err != nil {
-		r.fail(err)
+		r.fail(question{}, err)
 	} else {
 		log.Info("rate limit: counting in Redis, shared by all instances")
 	}
-	go r.watch(watching)
+	go func() {
+		defer close(r.stopped)
+		guard.Every(watching, t.probe, log, "looking at Redis", func() { r.watch(watching) })
+	}()
 	return r
 }
 
@@ -85,37 +91,31 @@ func (r *redisCounter) take(q question) (decision, bool) {
 	}
 	a, answered := r.batches.ask(q, r.timeouts.request)
 	if !answered {
-		r.lastFailed.Store(uint64(q.client))
-		r.fail(fmt.Errorf("no answer within %s", r.timeouts.request))
+		r.fail(q, fmt.Errorf("no answer within %s", r.timeouts.request))
 		return decision{}, false
 	}
-	return a.decision, a.ok
+	return a.decision, a.err == nil
 }
 
 // askAll asks Redis a batch of questions.
 func (r *redisCounter) askAll(deadline time.Time, questions []question, answers []answer) {
 	keys := make([]string, len(questions))
 	for i, q := range questions {
-		keys[i] = r.prefix + q.client.String()
+		keys[i] = r.prefix + q.String()
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	for i, got := range r.run(ctx, keys, questions, window) {
-		switch _, unusable := got.err.(unusableAnswer); {
-		case got.err == nil:
-			answers[i] = answer{got.decision, true}
-		case unusable:
-			r.suspect(got.err)
-		default:
-			r.lastFailed.Store(uint64(questions[i].client))
-			r.fail(got.err)
+	r.run(ctx, keys, questions, answers, window)
+	for i, got := range answers {
+		if refused, ok := got.err.(redisError); ok {
+			r.refusal.Store(&refused)
+		} else if got.err != nil {
+			r.fail(questions[i], got.err)
 		}
 	}
 }
 
-// probeKeys is how many keys a probe writes. In a cluster they are on different
-// nodes.
-const probeKeys = 8
+const probeKeys = 8 // of one probe; in a cluster they are on different nodes
 
 // probe runs the script on keys that expire at once. Unlike a PING it also fails
 // if Redis cannot write, because it is a replica or full. In a cluster the first
@@ -129,9 +129,12 @@ func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	for i := range keys {
 		keys[i] = r.prefix + "probe:" + now + ":" + strconv.Itoa(i)
 	}
-	keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + clientKey(r.lastFailed.Load()).String() + "}"
-	questions := slices.Repeat([]question{{limit: 1}}, probeKeys)
-	for _, got := range r.run(ctx, keys, questions, time.Millisecond) {
+	if q := r.lastFailed.Load(); q != nil {
+		keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + q.String() + "}"
+	}
+	var answers [probeKeys]answer
+	r.run(ctx, keys, slices.Repeat([]question{{limit: 1}}, probeKeys), answers[:], time.Millisecond)
+	for _, got := range answers {
 		if got.err != nil {
 			return got.err
 		}
@@ -139,19 +142,11 @@ func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// fail switches to counting in memory. It logs only the first failure of an
-// outage.
-func (r *redisCounter) fail(err error) {
+// fail switches to counting in memory. It logs only the first failure of an outage.
+func (r *redisCounter) fail(q question, err error) {
+	r.lastFailed.Store(&q)
 	if now := time.Now(); r.downSince.CompareAndSwap(nil, &now) {
 		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does", "error", r.describe(err))
-	}
-}
-
-// suspect has watch find out whether Redis is at fault as a whole.
-func (r *redisCounter) suspect(err error) {
-	select {
-	case r.suspicion <- err:
-	default: // there is a reason to already
 	}
 }
 
@@ -160,60 +155,43 @@ func (r *redisCounter) suspect(err error) {
 func (r *redisCounter) describe(err error) string {
 	s := err.Error()
 	for _, secret := range r.secrets {
-		s = strings.ReplaceAll(s, secret, "[password]")
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "[password]")
+		}
 	}
 	return fmt.Sprintf("%.300s", s)
 }
 
 // watch probes Redis during an outage, and uses it again after enough answers in
-// a row. It also probes Redis after an unusable answer.
+// a row. If Redis has answered a client with an error, a probe tells whether it is
+// an outage, or that client alone is counted in memory.
 func (r *redisCounter) watch(ctx context.Context) {
-	defer close(r.stopped)
-	ticker := time.NewTicker(r.timeouts.probe)
-	defer ticker.Stop()
-	for answered := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+	down := r.downSince.Load()
+	refused := r.refusal.Swap(nil)
+	if down == nil && refused == nil {
+		r.answered = 0
+		return
+	}
+	err := r.probe(ctx, r.timeouts.request)
+	switch {
+	case down == nil && err != nil:
+		r.fail(question{}, err)
+	case down == nil:
+		if time.Since(r.lastWarned) >= window {
+			r.lastWarned = time.Now()
+			r.log.Warn("rate limit: Redis gave no usable answer for a client, whose request was counted in memory", "error", r.describe(refused))
 		}
-		down := r.downSince.Load()
-		if down == nil {
-			answered = 0
-			guard.Do(r.log, "looking at Redis", func() { r.investigate(ctx) })
-			continue
+	case err != nil:
+		r.answered = 0
+		if r.cluster != nil {
+			r.cluster.ReloadState(ctx) // a replica may have taken over
 		}
-		if r.probe(ctx, r.timeouts.request) != nil {
-			answered = 0
-			if r.cluster != nil {
-				r.cluster.ReloadState(ctx) // a replica may have taken over
-			}
-			continue
-		}
-		if answered++; answered == r.timeouts.probes {
-			answered = 0
+	default:
+		if r.answered++; r.answered == r.timeouts.probes {
+			r.answered = 0
 			r.downSince.Store(nil)
 			r.log.Info("rate limit: Redis is back, counting there again", "after", time.Since(*down).Round(time.Millisecond))
 		}
-	}
-}
-
-// investigate probes Redis if there was an unusable answer. If Redis answers the
-// probe, that client alone is counted in memory.
-func (r *redisCounter) investigate(ctx context.Context) {
-	var unusable error
-	select {
-	case unusable = <-r.suspicion:
-	default:
-		return
-	}
-	if err := r.probe(ctx, r.timeouts.request); err != nil {
-		r.fail(err)
-		return
-	}
-	if time.Since(r.lastWarned) >= window {
-		r.lastWarned = time.Now()
-		r.log.Warn("rate limit: Redis gave no usable answer for a client, whose request was counted in memory", "error", r.describe(unusable))
 	}
 }
 
@@ -226,4 +204,92 @@ func (r *redisCounter) close() error {
 	r.downSince.Store(&now)
 	r.batches.close()
 	return r.redis.Close()
+}
+
+// call is one run of the script, with a question and an answer for each key.
+type call struct {
+	keys      []string
+	questions []question
+	answers   []answer
+	reply     *redis.IntSliceCmd
+}
+
+// run runs the script for all questions in one round trip, or in two where a server
+// does not know the script yet. A cluster allows only one key a run, since the
+// keys are on different nodes.
+func (r *redisCounter) run(ctx context.Context, keys []string, questions []question, answers []answer, window time.Duration) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("panic", "in", "the Redis client", "cause", guard.Caught(p))
+			for i := range answers {
+				answers[i].err = fmt.Errorf("the Redis client panicked: %v", p)
+			}
+		}
+	}()
+	var calls []*call
+	size := len(keys)
+	if r.cluster != nil {
+		size = 1
+	}
+	for i := 0; i < len(keys); i += size {
+		calls = append(calls, &call{keys: keys[i : i+size], questions: questions[i : i+size], answers: answers[i : i+size]})
+	}
+	if unknown := r.send(ctx, calls, window, "evalsha", takeHash); len(unknown) > 0 {
+		r.send(ctx, unknown, window, "eval", takeScript)
+	}
+}
+
+// send makes the calls, and returns those to servers that do not know the script.
+func (r *redisCounter) send(ctx context.Context, calls []*call, window time.Duration, command, script string) (unknown []*call) {
+	pipe := r.redis.Pipeline()
+	for _, c := range calls {
+		args := make([]any, 0, 2*len(c.keys)+5)
+		args = append(args, command, script, len(c.keys))
+		for _, key := range c.keys {
+			args = append(args, key)
+		}
+		args = append(args, window.Microseconds(), MaxPerMinute)
+		for _, q := range c.questions {
+			args = append(args, q.limit)
+		}
+		c.reply = redis.NewIntSliceCmd(ctx, args...)
+		_ = pipe.Process(ctx, c.reply) // only queues it
+	}
+	_, err := pipe.Exec(ctx)
+	for _, c := range calls {
+		if c.reply.Err() == nil && c.reply.Val() == nil {
+			c.reply.SetErr(err) // without a connection go-redis leaves the replies empty
+		}
+		c.read(window)
+		if redis.HasErrorPrefix(c.reply.Err(), "NOSCRIPT") {
+			unknown = append(unknown, c)
+		}
+	}
+	return unknown
+}
+
+// read takes the three numbers that the script returns for each key, if they can be
+// true.
+func (c *call) read(window time.Duration) {
+	err := c.reply.Err()
+	numbers := c.reply.Val()
+	var fromRedis redis.Error
+	switch {
+	case errors.As(err, &fromRedis):
+		err = redisError{err}
+	case err == nil && len(numbers) != 3*len(c.keys):
+		err = redisError{fmt.Errorf("the script answered %d numbers for %d keys", len(numbers), len(c.keys))}
+	}
+	for i := range c.answers {
+		c.answers[i] = answer{err: err}
+		if err != nil {
+			continue
+		}
+		allowed, used, wait := numbers[3*i], numbers[3*i+1], numbers[3*i+2]
+		if (allowed == 1) != (used < int64(c.questions[i].limit)) || used < 0 || used > MaxPerMinute || wait < 1 || wait > window.Microseconds() {
+			c.answers[i].err = redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}
+			continue
+		}
+		c.answers[i].decision = decision{allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond}
+	}
 }

@@ -1,14 +1,18 @@
 package limit
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 const (
@@ -43,6 +47,7 @@ func (l *Limiter) isOn(b Backend) func() bool {
 }
 
 func TestInstancesShareOneExactBudget(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	var limiters []*Limiter
 	var handlers []http.Handler
@@ -81,6 +86,7 @@ func TestInstancesShareOneExactBudget(t *testing.T) {
 
 // Two deployments on one Redis count apart, and only under their own prefix.
 func TestPrefixesCountApart(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	var handlers []http.Handler
 	prefixes := []string{"production:", "staging:", ""}
@@ -106,6 +112,7 @@ func TestPrefixesCountApart(t *testing.T) {
 }
 
 func TestOneRoundTripARequest(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	h := guarded(l)
@@ -125,6 +132,7 @@ func TestOneRoundTripARequest(t *testing.T) {
 }
 
 func TestTheSharedBudgetReturnsAsPromised(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	here, there := newClock(), newClock()
 	one := guarded(newSharedLimiter(t, s.url(), quiet, here, calm))
@@ -175,7 +183,8 @@ func wantRemaining(t *testing.T, w *httptest.ResponseRecorder, want int) {
 	}
 }
 
-func TestLogsInRedis(t *testing.T) {
+func TestDecisionsOfTheScript(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	tests := []struct {
@@ -228,6 +237,7 @@ func TestLogsInRedis(t *testing.T) {
 
 // With a lower limit than before, the wait is for enough requests to leave.
 func TestTheLimitWasLowered(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	s.write(aliceKey, 20, 50*time.Second)
@@ -242,6 +252,7 @@ func TestTheLimitWasLowered(t *testing.T) {
 
 // What Redis refuses does not count here either.
 func TestARefusalByRedisLeavesNoTrace(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	h := guarded(l)
@@ -264,6 +275,7 @@ func TestARefusalByRedisLeavesNoTrace(t *testing.T) {
 
 // Memory may be full, Redis still counts.
 func TestRedisCountsWhomMemoryCannot(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
 	fill(l.memory)
@@ -281,6 +293,7 @@ func TestRedisCountsWhomMemoryCannot(t *testing.T) {
 
 // While Redis owes one client an answer, others are served.
 func TestClientsDoNotWaitForOneAnother(t *testing.T) {
+	t.Parallel()
 	s := startRedis(t)
 	relay := startRelay(t, s.addr)
 	l := newSharedLimiter(t, "redis://"+relay.addr, quiet, newClock(), calm)
@@ -302,5 +315,68 @@ func TestClientsDoNotWaitForOneAnother(t *testing.T) {
 	wg.Wait()
 	if code := <-reply; code != 200 {
 		t.Errorf("alice: got %d, want 200", code)
+	}
+}
+
+// A key of a client that holds something else is replaced, and nobody else
+// notices.
+func TestAKeyThatIsNoLogIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	future := strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10)
+	many := func(n int, value any) []any { return slices.Repeat([]any{value}, n) }
+	for name, spoil := range map[string]func(ctx context.Context) error{
+		"a string":            func(ctx context.Context) error { return s.Set(ctx, aliceKey, "x", 0).Err() },
+		"a hash":              func(ctx context.Context) error { return s.HSet(ctx, aliceKey, "a", 1).Err() },
+		"a set":               func(ctx context.Context) error { return s.SAdd(ctx, aliceKey, "a").Err() },
+		"words":               func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(30, "x")...).Err() },
+		"no numbers":          func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(30, "nan")...).Err() },
+		"infinite numbers":    func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(29, "-inf")...).Err() },
+		"empty entries":       func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(30, "")...).Err() },
+		"negative numbers":    func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(30, "-5")...).Err() },
+		"longer than any log": func(ctx context.Context) error { return s.RPush(ctx, aliceKey, many(1001, future)...).Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.FlushAll(t.Context())
+			var j journal.Journal
+			l := newSharedLimiter(t, s.url(), logTo(&j), newClock(), calm)
+			h := guarded(l)
+			wantStatus(t, get(h, bob), 200)
+			if err := spoil(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 30 {
+				w := get(h, alice)
+				wantStatus(t, w, 200)
+				wantRemaining(t, w, 29-i)
+			}
+			wantStatus(t, get(h, alice), 429)
+			wantRemaining(t, get(h, bob), 28)
+			if n := s.LLen(t.Context(), aliceKey).Val(); n != 30 {
+				t.Errorf("got %d requests of alice in Redis, want 30", n)
+			}
+			if !l.isOn(Redis)() || j.Count("level=WARN") != 0 {
+				t.Errorf("got %+v and a log of %s, want Redis and no warning", l.Stats(), j.String())
+			}
+		})
+	}
+}
+
+// A log that others wrote in disorder refuses nobody for longer than a minute.
+func TestALogInDisorderRefusesForAMinuteAtMost(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	s.write(aliceKey, 15, -time.Hour)
+	s.write(aliceKey, 15, time.Second)
+	s.write(aliceKey, 10, -time.Hour)
+	s.write(aliceKey, 10, time.Hour)
+	v, ok := l.redis.take(asked(clientKeyOf(peerOf(alice)), 30))
+	if !ok || v.allowed || v.used != 50 || v.wait <= 0 || v.wait > window {
+		t.Errorf("got %+v, %v, want a refusal for a minute at most", v, ok)
+	}
+	s.pass(aliceKey, window)
+	if v, ok := l.redis.take(asked(clientKeyOf(peerOf(alice)), 30)); !ok || !v.allowed {
+		t.Errorf("got %+v, %v after a minute, want it allowed", v, ok)
 	}
 }

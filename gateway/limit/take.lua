@@ -1,27 +1,22 @@
--- Counts a request in the log of each client, or refuses it.
--- KEYS: the logs, lists of the microseconds at which requests were accepted. Half a
--- microsecond more marks a request that was polled.
--- ARGV: the window in microseconds, the highest limit there is, and for each log its
--- limit and how much of it polling may use, 0 for a request that is not polled.
+-- Counts a request in the log of each budget, or refuses it.
+-- KEYS: the logs, lists of the microseconds at which requests were accepted.
+-- ARGV: the window in microseconds, the highest limit there is, and the limit of each log.
 -- Returns for each: 1 if accepted, the requests counted before, the microseconds to wait.
 local window, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local stamp = string.format('%.0f', now)
-local mark = '.5'
-
-local function is_polled(text) return string.sub(text, -2) == mark end
 
 -- What is not a number counts as a request of long ago. (A NaN is not equal to
 -- itself.)
 local function time_of(text)
   local at = tonumber(text)
-  return at and at == at and math.floor(at) or 0
+  return at and at == at and at or 0
 end
 
 local function wait(at) return math.min(math.max(at + window - now, 1), window) end
 
-local function take(log, limit, half)
+local function take(log, limit)
   local function entry(i) return time_of(redis.call('LINDEX', log, i)) end
 
   -- A key that holds something else is replaced.
@@ -36,7 +31,7 @@ local function take(log, limit, half)
   local oldest = used > 0 and entry(0) or now
   if used > 0 and (oldest > now or entry(-1) > now) then
     for i, at in ipairs(redis.call('LRANGE', log, 0, -1)) do
-      if time_of(at) > now then redis.call('LSET', log, i - 1, is_polled(at) and stamp .. mark or stamp) end
+      if time_of(at) > now then redis.call('LSET', log, i - 1, stamp) end
     end
     oldest = entry(0)
   end
@@ -48,23 +43,14 @@ local function take(log, limit, half)
   end
 
   -- There are more than the limit after the limit was lowered.
-  local refused = used >= limit and wait(entry(used - limit)) or 0
-  if half > 0 then
-    local polled = {}
-    for _, at in ipairs(redis.call('LRANGE', log, 0, -1)) do
-      if is_polled(at) then polled[#polled + 1] = time_of(at) end
-    end
-    if #polled >= half then refused = math.max(refused, wait(polled[#polled - half + 1])) end
-    used = math.max(#polled, used - (limit - half))
-  end
-  if refused > 0 then return 0, used, refused end
-  redis.call('RPUSH', log, half > 0 and stamp .. mark or stamp)
+  if used >= limit then return 0, used, wait(entry(used - limit)) end
+  redis.call('RPUSH', log, stamp)
   redis.call('PEXPIRE', log, math.ceil(window / 1000))
   return 1, used, wait(oldest)
 end
 
 local results = {}
 for i, log in ipairs(KEYS) do
-  results[3 * i - 2], results[3 * i - 1], results[3 * i] = take(log, tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2]))
+  results[3 * i - 2], results[3 * i - 1], results[3 * i] = take(log, tonumber(ARGV[i + 2]))
 end
 return results

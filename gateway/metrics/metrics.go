@@ -29,7 +29,7 @@ type Metrics struct {
 }
 
 // New starts with the metrics of the build, the Go runtime and the process.
-// Requests, IntegratorHooks and Watch add the others.
+// Requests, IntegratorHooks, StatusOptions and Watch add the others.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(

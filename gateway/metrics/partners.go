@@ -8,6 +8,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/status"
 )
 
 // rpcBuckets go from a node in the same network to the longest possible look-up.
@@ -45,4 +46,23 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 		},
 		Latency: func(id chain.ID, d time.Duration) { latency.WithLabelValues(id.String()).Observe(d.Seconds()) },
 	}
+}
+
+// StatusOptions adds the metrics of status look-ups and returns the options that
+// count them.
+func (m *Metrics) StatusOptions() status.Options {
+	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "status_answers_total",
+		Help: "Answers to what became of a swap, by its state; none where a chain could not be asked.",
+	}, []string{"state"})
+	ranOut := prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: namespace, Name: "status_searches_unfinished_total",
+		Help: "Searches for the event of a payout that one look-up could not end. The next one goes on.",
+	})
+	m.registry.MustRegister(answers, ranOut)
+	counters := map[status.State]prometheus.Counter{"": answers.WithLabelValues(none)}
+	for _, state := range status.States() { // so that every series begins at 0
+		counters[state] = answers.WithLabelValues(string(state))
+	}
+	return status.Options{Answered: func(state status.State) { counters[state].Inc() }, RanOut: ranOut.Inc}
 }

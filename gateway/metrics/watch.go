@@ -27,8 +27,9 @@ type Sources struct {
 	Usage      func() []usage.Total
 	UsageNotes func() []string // what Usage leaves out
 	UsagePlans func() int      // different plans that instances follow
-	ClientsBad func() bool     // the clients file is bad or gone
-	LogDropped func() uint64   // log lines that were not written
+	UsageSize  func() (bytes, most int64)
+	ClientsBad func() bool   // the clients file is bad or gone
+	LogDropped func() uint64 // log lines that were not written
 	Checks     func() []selfcheck.Result
 
 	Connections    func() int       // of clients, open now
@@ -42,7 +43,7 @@ func (m *Metrics) Watch(s Sources) {
 		s.Now = time.Now
 	}
 	m.registry.MustRegister(watchFees(s.IssuerFees), watchRegistries(s.Registries), watchLimiter(s.Limiter),
-		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s.Usage, s.UsageNotes, s.UsagePlans), watchProcess(s), watchChecks(s.Checks))
+		watchLifecycle(s.Lifecycle, s.Now), watchUsage(s), watchProcess(s), watchChecks(s.Checks))
 }
 
 func watchFees(fees func() []cctp.State) *collector {
@@ -141,7 +142,8 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 	hash := c.desc("lifecycle_plan_info", "1 for the hash of the plan in force, which is the same on all instances that follow the same plan. Absent without a plan.", "hash")
 	stage := c.desc("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.", "version", "stage")
 	sunset := c.desc("version_days_to_sunset", "Days until a version's sunset, negative past it. Absent where none is planned.", "version")
-	gate := c.desc("version_gate_holds", "1 while a version is too much used for its sunset to take effect. Absent where there is no gate.", "version")
+	gate := c.desc("version_gate_holds", "1 while a sunset of the version would not take effect, because it is too much used or the counts are incomplete. Absent where there is no gate.", "version")
+	released := c.desc("version_released", "1 once a version's gate has let its sunset pass, which is final. Absent where there is no gate.", "version")
 	c.collect = func(send send) {
 		s := snapshot()
 		send(refused, boolValue(s.Refused != nil))
@@ -157,25 +159,31 @@ func watchLifecycle(snapshot func() lifecycle.Snapshot, now func() time.Time) *c
 			}
 			if v.Gate != nil {
 				send(gate, boolValue(v.Gate.Holds), v.Version)
+				send(released, boolValue(!v.Gate.Released.IsZero()), v.Version)
 			}
 		}
 	}
 	return c
 }
 
-func watchUsage(totals func() []usage.Total, notes func() []string, plans func() int) *collector {
+func watchUsage(s Sources) *collector {
 	c := &collector{}
-	clients := c.desc("usage_clients", "Distinct clients that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
+	clients := c.desc("usage_clients", "Distinct clients that a version served, or refused by a brownout, within the last hour, day or week, by all instances that share a database. Of the current version, only known clients and those that an old version has seen.", "version", "window")
 	calls := c.desc("usage_calls", "Calls that a version served within the last hour, day or week, by all instances that share a database.", "version", "window")
 	different := c.desc("usage_plans", "Different retirement plans that the running instances which share a database follow; 1 if they agree.")
+	size := c.desc("usage_database_bytes", "Size of the database of usage, about.")
+	most := c.desc("usage_database_limit_bytes", "Size from which on counts are given up.")
 	missing := c.desc("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.")
 	c.collect = func(send send) {
-		for _, t := range totals() {
+		for _, t := range s.Usage() {
 			send(clients, float64(t.Clients), t.Version, t.Window)
 			send(calls, float64(t.Calls), t.Version, t.Window)
 		}
-		send(missing, float64(len(notes())))
-		send(different, float64(plans()))
+		send(missing, float64(len(s.UsageNotes())))
+		send(different, float64(s.UsagePlans()))
+		bytes, limit := s.UsageSize()
+		send(size, float64(bytes))
+		send(most, float64(limit))
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -13,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // contract is one that the deployment names.
@@ -56,7 +58,10 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 
 // examine asks an endpoint about the contracts of its chain. For each it returns
 // what is wrong with it, or nothing. The error is a *rpc.Failure of the endpoint.
-func examine(ctx context.Context, e *rpc.Endpoint, all []contract) ([]string, error) {
+func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]string, error) {
+	if err := checkHead(ctx, e, network); err != nil {
+		return nil, err
+	}
 	problems := make([]string, len(all))
 	outputs := make([]hexutil.Bytes, len(all))
 	var reads []rpc.Read
@@ -91,6 +96,21 @@ func examine(ctx context.Context, e *rpc.Endpoint, all []contract) ([]string, er
 		}
 	}
 	return problems, nil
+}
+
+// checkHead fails if the endpoint stands still.
+func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
+	var latest *rpc.Block
+	if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(&latest)}); err != nil {
+		return err
+	}
+	if latest == nil {
+		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
+	}
+	if age := time.Since(time.Unix(int64(min(latest.Time, 1<<40)), 0)); age > network.UsualGap() {
+		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + words.Span(age) + " old"}
+	}
+	return nil
 }
 
 // delegation begins the code of a plain account that runs the code of a contract

@@ -34,7 +34,7 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 	for i, n := range networks {
 		group.Go(func() error {
 			all := contracts(d, n.ID)
-			byChain[i] = judge(n.ID, all, ask(ctx, chains, n.ID, endpoints[n.ID], all, log))
+			byChain[i] = judge(n.ID, d != nil && d.Tracked(), all, ask(ctx, chains, n.ID, endpoints[n.ID], all, log))
 			return nil
 		})
 	}
@@ -64,7 +64,7 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, endpoints in
 		group.Go(func() error {
 			guard.Do(log, "testing an endpoint", func() {
 				answers[i].err = chains.Check(ctx, network, i+1, func(ctx context.Context, e *rpc.Endpoint) (err error) {
-					answers[i].problems, err = examine(ctx, e, all)
+					answers[i].problems, err = examine(ctx, e, network, all)
 					return err
 				})
 			})
@@ -76,7 +76,11 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, endpoints in
 }
 
 // judge makes the results of a chain from what its endpoints say.
-func judge(network chain.ID, all []contract, answers []answer) (results []Result) {
+func judge(network chain.ID, tracked bool, all []contract, answers []answer) (results []Result) {
+	if len(answers) == 0 && tracked {
+		name := fmt.Sprintf("chain %s, status of swaps", network)
+		results = append(results, Result{Name: name, What: Status, Chain: network, Outcome: NotTested, Detail: noEndpoint(network) + ": nobody can tell what became of a swap from or to it"})
+	}
 	for i, a := range answers {
 		r := Result{Name: fmt.Sprintf("chain %s, endpoint %d", network, i+1), What: Endpoint, Chain: network, Outcome: OK}
 		if a.err != nil {
@@ -92,11 +96,13 @@ func judge(network chain.ID, all []contract, answers []answer) (results []Result
 	return results
 }
 
+func noEndpoint(network chain.ID) string { return "no endpoint for chain " + network.String() }
+
 // verdict is what the endpoints together say of one contract. It is right if all
 // that answer find so.
 func verdict(network chain.ID, contract int, answers []answer) (Outcome, string) {
 	if len(answers) == 0 {
-		return NotTested, "no endpoint for chain " + network.String()
+		return NotTested, noEndpoint(network)
 	}
 	var problem string
 	var says []string // the endpoints that see the problem

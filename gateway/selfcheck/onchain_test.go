@@ -1,6 +1,7 @@
 package selfcheck
 
 import (
+	"fmt"
 	"math/big"
 	"net/http"
 	"testing"
@@ -45,6 +46,37 @@ func TestAllIsRight(t *testing.T) {
 	}
 	if got := g.results(nil); len(got) != 3 {
 		t.Errorf("without a deployment: got %v, want the three endpoints", got)
+	}
+}
+
+// An endpoint that stands still fails, and what it says of contracts does not count.
+func TestEndpointStandsStill(t *testing.T) {
+	onBase := newEVM(t, base, nil)
+	still := node.NewFront(t, onBase)
+	still.Instead("eth_getBlockByNumber", node.Results(fmt.Sprintf(`{"number":"0x1","hash":"%s","timestamp":"0x%x"}`, common.Hash{}, time.Now().Add(-3*time.Hour).Unix())))
+	g := newRig(t, map[chain.ID][]*node.Front{base: {still, node.NewFront(t, onBase)}})
+	g.want(g.results(deployment), map[string]string{first: "failed: it stands still: its latest block is 3 hours old"})
+	still.Instead("eth_getBlockByNumber", node.Results("null"))
+	g.want(g.results(deployment), map[string]string{first: "failed: it has no latest block"})
+}
+
+// Who looks at the results sees on which chains nobody can follow a swap.
+func TestChainsWithoutStatus(t *testing.T) {
+	g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, newEVM(t, base, nil))}})
+	missing := func(d *chain.Deployment) (names []string) {
+		for _, r := range OnChain(t.Context(), d, g.Client, g.logger()) {
+			if r.What == Status {
+				names = append(names, r.String())
+			}
+		}
+		return names
+	}
+	const want = "Chain 1, status of swaps: no endpoint for chain 1: nobody can tell what became of a swap from or to it"
+	if got := missing(deployment); len(got) != len(chain.Networks())-1 || got[0] != want {
+		t.Errorf("got %d results, the first is %q", len(got), got[0])
+	}
+	if got := missing(nil); got != nil {
+		t.Errorf("got %q without a deployment", got)
 	}
 }
 
@@ -193,7 +225,7 @@ func TestJudge(t *testing.T) {
 		{"its turn did not come", &rpc.Failure{Reason: rpc.Busy, Text: "busy"}, Result{Outcome: NotTested, Detail: "busy"}},
 		{"it panicked", errBug, Result{Outcome: Failed, Detail: errBug.Error()}},
 	} {
-		got := judge(optimism, all, []answer{{err: c.err}})
+		got := judge(optimism, false, all, []answer{{err: c.err}})
 		c.want.Name, c.want.What, c.want.Chain = "chain 10, endpoint 1", Endpoint, optimism
 		if len(got) != 2 || got[0] != c.want || got[1].Outcome != NotTested {
 			t.Errorf("%s: got %+v, want %+v and a messenger that is not tested", c.name, got, c.want)

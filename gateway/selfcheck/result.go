@@ -6,6 +6,8 @@
 // What it promises:
 //   - A test fails only because of an answer, or the lack of one, to that test. A
 //     contract is not tested while no endpoint of its chain answers.
+//   - An endpoint whose latest block is too old fails: what it does not know may have
+//     happened long ago.
 //   - All tests end in less than a minute. Each endpoint is asked one question at
 //     a time, and six chains are asked at the same time.
 //   - No text from an endpoint, and no part of its address, is in any result.
@@ -27,6 +29,7 @@ const (
 	Messenger What = "messenger" // of the issuer; the router of a CCTP source
 	Registry  What = "registry"
 	Receiver  What = "receiver"
+	Status    What = "status" // whether swaps can be followed on a chain
 
 	// Only `gateway check` tests these.
 	Configuration What = "configuration"

@@ -31,14 +31,10 @@ func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch 
 
 // Run tests now and every ten minutes, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
-	for {
-		guard.Do(w.log, "testing the deployment", func() { w.round(ctx) })
-		select {
-		case <-time.After(every):
-		case <-ctx.Done():
-			return
-		}
-	}
+	const what = "testing the deployment"
+	round := func() { w.round(ctx) }
+	guard.Do(w.log, what, round)
+	guard.Every(ctx, every, w.log, what, round)
 }
 
 // Results are those of the last round, none before the first has ended. A test

@@ -160,6 +160,7 @@ type index struct {
 	Name       string            `json:"name"`
 	Deployment string            `json:"deployment"`
 	Quote      string            `json:"quote"`
+	Status     string            `json:"status"`
 	Pairs      string            `json:"pairs"`
 	Routers    string            `json:"routers"`
 	Verify     string            `json:"verify"`
@@ -172,7 +173,7 @@ type index struct {
 func indexOf(d *chain.Deployment, versions []string) index {
 	current := "/" + versions[0]
 	i := index{
-		Name: "quotegate", Deployment: d.Name, Quote: current + "/swap/quote", Pairs: current + "/app/pairs", Routers: current + "/app/routers",
+		Name: "quotegate", Deployment: d.Name, Quote: current + "/swap/quote", Status: current + "/swap/status", Pairs: current + "/app/pairs", Routers: current + "/app/routers",
 		Verify: current + "/verify.js", Client: current + "/client/index.js", Health: current + "/swap/healthcheck", Versions: "/versions", Contracts: map[string]string{},
 	}
 	for _, name := range versions {

@@ -84,7 +84,7 @@ func TestIndexNamesWhatThereIs(t *testing.T) {
 			t.Errorf("the index names %s, which answers %d", path, res.StatusCode)
 		}
 	}
-	if found < 7 || index["name"] != "quotegate" {
+	if found < 8 || index["name"] != "quotegate" || index["status"] != "/v3/swap/status" {
 		t.Errorf("got the index %s", body)
 	}
 }

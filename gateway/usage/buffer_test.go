@@ -2,6 +2,7 @@ package usage
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
 func heap() int64 {
@@ -19,147 +20,245 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// names are the clients of the last 90 days.
+func (r *rig) names(t *testing.T) (names []string) {
+	for _, c := range r.report(t).Clients {
+		names = append(names, c.Client)
+	}
+	return names
+}
+
+// flood invents clients on one network.
+func (r *rig) flood(what string, clients int) {
+	for i := range clients {
+		r.from(fmt.Sprintf("203.0.113.%d", i%256), fmt.Sprintf("https://%s-%d.example", what, i))
+	}
+}
+
 // Many more clients than there is room for, with the longest of names, take no
-// more memory than the bound says, and every call counts.
-func TestManyClients(t *testing.T) {
+// more memory than the bound says. All that fit are named, and the others counted.
+func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 	const many = 100_000
 	long := "origin https://" + strings.Repeat("x", caller.MaxText-20)
 	before := heap()
-	b := newBuffer(shardEntries, otherEntries)
+	b, named := newBuffer(shardEntries), 0
 	for i := range many {
-		b.observe(entry{began: 0, version: "v1", client: fmt.Sprintf("%s%07d", long, i), outcome: served}, int64(i%hour), &event.Event{}, &hashKey{})
+		e := event.Event{Client: fmt.Sprintf("%s%07d", long, i), Finding: omits}
+		if b.observe(b.hash(e.Client), 0, int64(1+i%hour), served, &e, &hashKey{}) {
+			named++
+		}
 	}
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for as many clients as like, want at most 24 MiB", grown)
 	}
-	rows, lost := b.take(0)
-	calls := lost.calls
-	for _, row := range rows {
-		calls += row.calls
+	if rows, want := b.take(0), shards*shardEntries/2; len(rows) != want || named != want { // half of the room is for clients seen before
+		t.Errorf("got %d rows of %d calls with a name, want %d", len(rows), named, want)
 	}
-	if want := shards*shardEntries/2 + 1; len(rows) != want || calls != many || lost.calls != 0 { // half of the room is for clients seen before
-		t.Errorf("got %d calls in %d rows and %d lost, want %d in %d", calls, len(rows), lost.calls, many, want)
-	}
-	b.take(hour)
-	if got, _ := b.take(hour); len(got) != 0 || len(b.shards[0].entries) != 0 {
-		t.Errorf("got %d rows and %d entries in the next hour, want room", len(got), len(b.shards[0].entries))
+	if b.take(2); len(b.shards[0].entries) != 0 || b.shards[0].count != [classes]int{} {
+		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].entries))
 	}
 }
 
-// Calls of clients beyond the bound count under one name, and a note says so.
-func TestOtherClients(t *testing.T) {
+// A stranger's call to the current version counts in the totals, and leaves nothing
+// else. From the day on which the version is in the plan, it has a row.
+func TestStrangersOnTheCurrentVersion(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		r := begin(t, cfg, &clock{t: noon})
-		r.buffer = newBuffer(1, 10)
-		r.call("origin https://early.example", 2)
-		for i := range 1000 {
-			r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
-		}
+		known := caller.Caller{Known: &caller.Client{Name: "Acme"}}
+		r.call("origin https://moves.example", 1)
+		r.on("v3", "origin https://moves.example")
+		r.on("v3", "origin https://stranger.example")
+		r.Observe(&event.Event{Time: noon, Version: "v3", Client: "client Acme", Caller: known, Pair: pair})
 		report := r.report(t)
-		if got := report.Versions[1].Day; got.Calls != 1002 || got.Clients != shards+1 {
-			t.Errorf("got %+v, want every call and %d clients", got, shards+1)
+		if v3 := report.Versions[0]; v3.Hour != (Count{3, 2}) || v3.Days[reportDays-1].Clients != 2 || len(report.Clients) != 3 {
+			t.Errorf("got %+v of %d entries, want three calls, and the clients that are known or move", v3.Hour, len(report.Clients))
 		}
-		heavy := report.Clients
-		if heavy[0].Client != otherClients || heavy[1].Client != "origin https://early.example" {
-			t.Errorf("got %q and %q first, want the other clients and the one with two calls", heavy[0].Client, heavy[1].Client)
+		if got := testing.AllocsPerRun(100, func() { r.on("v3", "origin https://stranger.example") }); got > 1 { // the event itself
+			t.Errorf("got %v allocations for a stranger", got)
 		}
-		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], `count under "(other clients)"`) {
-			t.Errorf("got notes %q, want one about the other clients", report.Notes)
+		r.Follow("hash", []string{"v3"})
+		r.on("v3", "origin https://stranger.example")
+		if got := r.names(t); len(got) != 4 {
+			t.Errorf("got %q, want the stranger too once v3 is in the plan", got)
 		}
 	})
 }
 
-// What finds no room while the database is away is a gap when it is back.
-func TestNoRoomLeft(t *testing.T) {
+// A client that an old version saw before a restart, or on another instance, is
+// followed to the current one.
+func TestMovingClientsAreFollowed(t *testing.T) {
+	onDisk(t, func(t *testing.T, cfg Config) {
+		at := &clock{t: noon}
+		first := begin(t, cfg, at)
+		first.call("origin https://moves.example", 1)
+		first.flush(t)
+		at.pass(2 * time.Minute)
+		second := begin(t, cfg, at)
+		first.call("origin https://later.example", 1)
+		first.flush(t)
+		at.pass(2 * time.Minute)
+		second.flush(t)
+		second.on("v3", "origin https://moves.example")
+		groups := second.report(t).Versions[1].Groups
+		if groups.Clients != 2 || groups.Moved != 1 || groups.Uncompared != 1 {
+			t.Errorf("got %+v, want one of two to have moved", groups)
+		}
+		if _, seen := second.buffer.seen.find(second.buffer.hash("origin https://later.example")); seen != cfg.postgres() {
+			t.Errorf("seen elsewhere: got %v, want %v", seen, cfg.postgres())
+		}
+	})
+}
+
+// A network adds at most 20 clients a day. Further calls count under the network
+// and as calls without a name, so that the evidence is incomplete.
+func TestNetworkInventsClients(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		r := begin(t, cfg, &clock{t: noon})
-		r.buffer = newBuffer(1, 2)
-		r.writing.Lock() // nothing is written meanwhile
-		for range 5 {
-			for i := range 1000 {
-				r.call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+		at := &clock{t: noon}
+		r := begin(t, cfg, at)
+		r.from("203.0.113.9", "https://wallet.example")
+		r.up(t, 26*time.Hour)
+		r.flood("invented", 500)
+		r.from("203.0.113.9", "https://wallet.example") // was seen before
+		r.from("198.51.100.1", "https://other.example") // another network
+		names := r.names(t)
+		if len(names) != 1+newPerNetwork+1+1 || !strings.HasPrefix(names[0], "network #") {
+			t.Errorf("got %d clients, want the network with the most calls, the first, %d invented, and one elsewhere: %q", len(names), newPerNetwork, names)
+		}
+		if got := r.report(t).Versions[1]; got.Day.Calls != 502 || got.Unnamed != 480 {
+			t.Errorf("got %d calls and %d without a name, want all 502, and 480", got.Day.Calls, got.Unnamed)
+		}
+		if got := r.Evidence("v1", 1).Missing; !strings.Contains(got, "480 calls have no client of their own") {
+			t.Errorf("got %q, want to be told how many calls have no name", got)
+		}
+		if cfg.DB != "" { // a restart on the same day gives no new allowance
+			r.close()
+			r = begin(t, cfg, at)
+			r.flood("again", 50)
+			if got := r.names(t); len(got) != len(names) {
+				t.Errorf("got %d clients after a restart, want still %d", len(got), len(names))
 			}
-			r.clock.pass(time.Hour)
 		}
-		r.writing.Unlock()
-		lost := r.buffer.lost.calls
-		if lost == 0 {
-			t.Fatal("everything found room")
-		}
-		report := r.report(t)
-		if got := report.Versions[1].Day.Calls; int64(got)+lost != 5000 {
-			t.Errorf("got %d calls and %d lost, want 5000 together", got, lost)
-		}
-		want := fmt.Sprintf("%s calls between 2027-03-10T14:32:10Z and 2027-03-10T16:32:10Z are missing: the database was away", words.Number(lost))
-		if len(report.Notes) != 2 || !strings.HasPrefix(report.Notes[1], want) {
-			t.Errorf("got notes %q, want %q", report.Notes, want)
-		}
-		if want := noon.Add(4 * time.Hour); !report.Since.Equal(want) {
-			t.Errorf("got whole counts since %s, want since %s", report.Since, want)
+		r.up(t, 24*time.Hour)
+		r.flood("tomorrow", 50)
+		if got := r.names(t); len(got) != len(names)+newPerNetwork {
+			t.Errorf("got %d clients on the next day, want %d more", len(got), newPerNetwork)
 		}
 	})
 }
 
-// A database in memory is bounded as well. It gives up clients first seen today
-// before those seen on earlier days, and says so.
-func TestMemoryIsFull(t *testing.T) {
+// Hundreds of networks that send only errors and rehearsals, under names of an
+// earlier day, push nobody out: neither known clients, nor earlier ones, nor new
+// ones that are served.
+func TestErrorsPushNobodyOut(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
-	var pages int
-	if err := r.db.QueryRow("pragma max_page_count").Scan(&pages); err != nil || pages != memoryPages {
-		t.Errorf("got %d pages at most, %v, want %d", pages, err, memoryPages)
-	}
-	r.exec(t, "pragma max_page_count = 60")
-	write := func() {
-		t.Helper()
-		for attempts, err := 0, r.write(t.Context()); err != nil; attempts, err = attempts+1, r.write(t.Context()) {
-			if attempts == 5 {
-				t.Fatalf("there is no room: %v", err)
+	r.buffer = newBuffer(32) // 2,048 places
+	noise := func(version string, code fault.Code) {
+		for network := range 400 {
+			for i := range 10 {
+				c := caller.Caller{Origin: fmt.Sprintf("https://noise-%d-%d.example", network, i), Addr: netip.AddrFrom4([4]byte{10, byte(network >> 8), byte(network), 1})}
+				e := event.Event{Time: r.clock.now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Quotes: true, Code: code, Rehearsal: i%2 == 0}
+				if code == "" {
+					e.Pair, e.Rehearsal = pair, false
+				}
+				r.Observe(&e)
 			}
 		}
 	}
-	for i := range 20 {
+	noise("v1", "") // served, so that they are clients of an earlier day
+	r.from("198.51.100.1", "https://earlier.example")
+	r.up(t, 25*time.Hour)
+	r.flush(t)
+	noise("v1", fault.RateLimited)
+	acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1}
+	for range 20 {
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: "client Acme", Caller: acme, Pair: pair})
+	}
+	for i := range 40 {
+		r.from(fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("https://real-%d.example", i))
+	}
+	r.from("198.51.100.1", "https://earlier.example")
+	r.flush(t)
+	e := r.Evidence("v1", 1)
+	if want := 1 + 40 + 1; e.Missing != "" && !strings.Contains(e.Missing, "counted only since") || e.Clients < want {
+		t.Errorf("got %+v, want at least %d clients, all with a name", e, want)
+	}
+	var n int
+	if err := r.db.QueryRow("select count(*) from usage_days join usage_names on id = client where served > 0 and day = $1 and (name like 'client %' or name like '%real%' or name like '%earlier%')", r.clock.now().Unix()/day).Scan(&n); err != nil || n != 42 {
+		t.Errorf("got %d clients that were served today, %v, want 42", n, err)
+	}
+}
+
+// However many networks take part in a flood of served calls, clients of earlier
+// days are counted apart, and the gate is told of the calls without a name.
+func TestFloodLeavesRoomForEarlierClients(t *testing.T) {
+	r := begin(t, Config{}, &clock{t: noon})
+	r.buffer = newBuffer(16)
+	for i := range 64 {
 		r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
 	}
-	r.call("client known since today", 1)
-	write()
-	r.clock.pass(24 * time.Hour)
-	for h := range 8 {
-		for i := range 100 {
-			r.call(fmt.Sprintf("origin https://invented-%d-%d.example", h, i), 1)
-		}
-		write()
-		r.clock.pass(time.Hour)
+	r.up(t, 24*time.Hour)
+	for i := range 3_000 {
+		r.from(fmt.Sprintf("10.%d.%d.1", i/256, i%256), fmt.Sprintf("https://invented-%d.example", i))
 	}
-	report := r.report(t)
-	if !report.Since.After(noon.Add(24*time.Hour)) || !strings.Contains(strings.Join(report.Notes, " "), "set USAGE_DB") {
-		t.Errorf("got counts since %s with notes %q, want to be told that some were given up", report.Since, report.Notes)
+	for i := range 64 {
+		r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
 	}
-	early := 0
-	for _, c := range report.Clients {
-		if strings.Contains(c.Client, "early") || c.Known {
-			early++
+	today := 0
+	for _, c := range r.report(t).Clients {
+		if strings.Contains(c.Client, "early") && c.LastSeen.Equal(r.clock.now()) {
+			today++
 		}
 	}
-	if early != 21 || len(report.Clients) == 21 {
-		t.Errorf("got %d of the 21 earlier and known clients, among %d", early, len(report.Clients))
+	if today != 64 {
+		t.Errorf("got %d clients of earlier days, want 64", today)
 	}
+	if got := r.Evidence("v1", 1).Missing; !strings.Contains(got, "no client of their own") {
+		t.Errorf("got %q, want incomplete evidence", got)
+	}
+}
 
-	// Without a flood, the oldest counts go.
-	r.exec(t, "delete from usage_gaps")
-	write()
-	for d, since := 0, r.Since(); r.Since().Equal(since); d++ {
-		if d == 200 {
-			t.Fatal("there is room for everything")
-		}
-		r.clock.pass(24 * time.Hour)
-		for i := range 20 {
-			r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
-		}
-		write()
+// Nothing that networks do grows without bound.
+func TestNetworksAreBounded(t *testing.T) {
+	b := newBuffer(1)
+	for i := range int64(2 * shards * networksPerShard) {
+		b.networkShard(i).enter(i, 1, true)
+		b.leave(&entry{network: i, class: fresh})
 	}
-	if got := r.report(t).Versions[1].Hour; got != (Count{20, 20}) {
-		t.Errorf("got %+v, want the last hour whole", got)
+	total := 0
+	for i := range b.networks {
+		total += len(b.networks[i].networks)
 	}
+	if total > shards*networksPerShard || total < shards*networksPerShard/2 {
+		t.Errorf("got %d networks, want at most %d", total, shards*networksPerShard)
+	}
+	one := b.networkShard(7)
+	one.networks = map[int64]network{}
+	for range entriesPerNetwork {
+		if !one.enter(7, 2, false) {
+			t.Fatal("a network has too few places")
+		}
+	}
+	if one.enter(7, 2, false) {
+		t.Error("a network has places without end")
+	}
+}
+
+// A stranger who sends a known client's Origin writes into its row, and both the
+// calls with a key and those without are shown.
+func TestProvenAndClaimedCalls(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		r := begin(t, cfg, &clock{t: noon})
+		for i := range 5 {
+			c := caller.Caller{Known: &caller.Client{Name: "Acme"}}
+			if i < 2 {
+				c.Key = 1
+			}
+			r.Observe(&event.Event{Time: noon, Version: "v1", Client: "client Acme", Caller: c, Pair: pair, Exempt: i == 4})
+		}
+		if got := r.report(t).Clients[0]; got.Proven != 2 || got.Claimed != 3 || !got.Exempt {
+			t.Errorf("got %d proven and %d claimed calls, exempt %v, want 2 and 3, and what was true of the last call", got.Proven, got.Claimed, got.Exempt)
+		}
+	})
 }
 
 // What a database would refuse reaches none.
@@ -169,16 +268,17 @@ func TestNamesThatNoDatabaseTakes(t *testing.T) {
 		for _, bad := range []string{"a\x00b", "\xff\xfe", "line\nline", strings.Repeat("x", maxClientText+1)} {
 			r.call(bad, 1)
 			r.found("origin https://a.example", 1, event.Finding{Outcome: event.Refused, Code: "MISSING_PARAMETER", Param: bad})
+			r.Observe(&event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Caller: caller.Caller{Agent: bad}, Pair: pair})
 		}
-		if got := r.report(t); got.Versions[1].Day != (Count{8, 1}) || got.Clients[0].Client != otherClients {
-			t.Errorf("got %+v, want 8 calls of other clients", got)
+		if got := r.report(t); got.Versions[1].Day != (Count{12, 1}) || got.Versions[1].Unnamed != 4 {
+			t.Errorf("got %+v, want 12 calls of one client, 4 of them without a name", got)
 		}
 	})
 }
 
-func TestKnownClientsAllocateNothing(t *testing.T) {
+func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
-	e := &event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: event.Finding{Outcome: event.SameMoney}}
+	e := &event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: same}
 	r.Observe(e)
 	r.flush(t)
 	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {

@@ -6,8 +6,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -18,7 +20,7 @@ func TestCheck(t *testing.T) {
 		if err := Check(t.Context(), cfg); !cfg.postgres() && !errors.Is(err, ErrNoFile) || cfg.postgres() && err != nil {
 			t.Errorf("before the first use: got %v", err)
 		}
-		at := &clock{t: noon}
+		at := &clock{t: time.Now()}
 		r := begin(t, cfg, at)
 		r.call("origin https://a.example", 3)
 		r.flush(t)
@@ -108,4 +110,33 @@ func entries(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// SQLite needs files of its own beside the database, so that a folder in which
+// nothing can be written is found before the service starts.
+func TestCheckFindsAFolderThatCannotBeWritten(t *testing.T) {
+	dir, err := os.MkdirTemp("", "usage-folder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "usage.db")
+	if err := errors.Join(os.WriteFile(file, nil, 0o666), os.Chmod(file, 0o666), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with its user
+		if os.Geteuid() == 0 { // who may write anywhere
+			const nobody, unchanged = 65534, ^uintptr(0)
+			if _, _, failed := syscall.RawSyscall(syscall.SYS_SETRESUID, nobody, nobody, unchanged); failed != 0 {
+				got <- failed
+				return
+			}
+		}
+		got <- Check(context.Background(), Config{DB: file})
+	}()
+	if err := <-got; err == nil || !strings.Contains(err.Error(), "cannot be written to, and SQLite needs files of its own") {
+		t.Errorf("got %v, want the folder", err)
+	}
 }

@@ -130,7 +130,7 @@ func TestKilledProcess(t *testing.T) {
 		killedAt := time.Now()
 		_ = child.Process.Kill()
 		_ = child.Wait() // it was killed, which is an error
-		at := &clock{t: killedAt.Add(2 * aliveFor)}
+		at := &clock{t: killedAt.Add(24 * writeInterval)}
 		r := begin(t, cfg, at)
 		if calls := r.Evidence("v1", 1).Calls; calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
 			t.Errorf("got %d calls, want those that were written", calls)
@@ -227,7 +227,8 @@ func TestNoBatchIsWrittenTwice(t *testing.T) {
 		r := begin(t, cfg, &clock{t: noon})
 		r.call("origin https://a.example", 3)
 		r.flush(t)
-		r.batch.rows, r.batch.waiting = []row{{entry{noon.Unix(), "v1", "origin https://a.example", served, event.Finding{}}, tally{3, 0, 0}, about{}}}, true
+		r.batch.waiting = true
+		r.batch.totals = map[total]totalCalls{{noon.Truncate(time.Hour).Unix(), 1, served}: {all: 3}}
 		r.call("origin https://a.example", 4)
 		if got := r.report(t).Versions[1].Day.Calls; got != 7 {
 			t.Errorf("got %d calls, want 7", got)

@@ -28,8 +28,8 @@ func TestSummary(t *testing.T) {
 			calls func(*rig)
 			want  string
 		}{
-			{"nothing", func(r *rig) {}, "no v1 call of the last two days was compared with v3"},
-			{"nothing compared", func(r *rig) { r.call(late(1), 1) }, "no v1 call of the last two days was compared with v3 (1 call was not compared)"},
+			{"nothing", func(r *rig) {}, "no v1 call was compared with v3"},
+			{"nothing compared", func(r *rig) { r.call(late(1), 1) }, "no v1 call was compared with v3 (of 1 client no call was compared)"},
 			{"all the same", func(r *rig) { r.found(late(1), 7, same) }, "100 % of v1 calls get the same money from v3 in a new shape"},
 			{"as the README has it", func(r *rig) {
 				r.found("origin https://fine.example", 94, same)
@@ -49,7 +49,7 @@ func TestSummary(t *testing.T) {
 				r.call(late(1), 2)
 			}, "less than 1 % of v1 calls get the same money from v3 in a new shape; 1 client omits recipient: origin https://late1.example; " +
 				"1 client sends a value of amount that v3 refuses (INVALID_AMOUNT): origin https://late1.example; " +
-				"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons (2 calls were not compared)"},
+				"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons"},
 			{"more clients than a sentence holds", func(r *rig) {
 				for i := range 7 {
 					r.found(late(i), 10-i, ignored)
@@ -61,7 +61,9 @@ func TestSummary(t *testing.T) {
 				"2 clients get different money: origin https://late1.example, origin https://late2.example"},
 		} {
 			r := begin(t, cfg, &clock{t: noon})
-			r.exec(t, "delete from usage_calls")
+			for _, table := range []string{"days", "clients", "findings"} {
+				r.exec(t, "delete from usage_"+table)
+			}
 			test.calls(r)
 			got := r.report(t).Versions
 			if got[1].Findings.Summary != test.want {
@@ -97,19 +99,19 @@ func TestFindings(t *testing.T) {
 		}
 		want := `{
  "successor": "v3",
- "summary": "50 % of v1 calls get the same money from v3 in a new shape; 1 client omits recipient: origin https://a.example; 1 client gets different money because v1 ignores its integratorId: origin https://b.example",
- "since": "2027-03-08T12:00:00Z",
+ "summary": "40 % of v1 calls get the same money from v3 in a new shape; 2 clients omit recipient: origin https://a.example, origin https://mended.example; 1 client gets different money because v1 ignores its integratorId: origin https://b.example",
+ "since": "2027-03-08T00:00:00Z",
+ "until": "2027-03-10T00:00:00Z",
  "same": 6,
  "different": 1,
- "refused": 5,
- "uncompared": 0,
+ "refused": 8,
  "reasons": [
   {
    "outcome": "refused",
    "code": "MISSING_PARAMETER",
    "param": "recipient",
-   "calls": 5,
-   "clients": 1
+   "calls": 8,
+   "clients": 2
   },
   {
    "outcome": "different",
@@ -133,13 +135,13 @@ func TestFindings(t *testing.T) {
   ],
   [
    {
-    "outcome": "same",
-    "calls": 4
-   },
-   {
     "outcome": "different",
     "param": "integratorId",
     "calls": 1
+   },
+   {
+    "outcome": "same",
+    "calls": 4
    }
   ],
   [

@@ -23,12 +23,6 @@ func keyFrom(secret string) (k hashKey) {
 	return k
 }
 
-// fingerprint identifies a key without revealing it.
-func (k hashKey) fingerprint() string {
-	sum := sha256.Sum256(append([]byte("quotegate usage fingerprint\x00"), k[:]...))
-	return hex.EncodeToString(sum[:8])
-}
-
 // name is one line: "origin https://wallet.example", "agent curl #5f1c…". The
 // address prefix of an agent is hashed. "-" means that there is none.
 func (k hashKey) name(id caller.Identity) string {
@@ -69,8 +63,19 @@ func appendHash(b []byte, hash uint64) []byte {
 	return hex.AppendEncode(append(b, '#'), digest[:])
 }
 
-// clientID is the number under which the database keeps a name.
-func clientID(name string) int64 {
-	sum := sha256.Sum256([]byte(name))
-	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+// Kinds of names, as the database keeps them.
+const (
+	otherKind   int64 = iota
+	knownKind         // of a client known to the operator
+	addressKind       // made from software and a network: a client that moves has several
+)
+
+func kindOf(name string) int64 {
+	switch kind, _, _ := strings.Cut(name, " "); kind {
+	case string(caller.Known):
+		return knownKind
+	case string(caller.Agent), "network":
+		return addressKind
+	}
+	return otherKind
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func begin(t testing.TB, cfg Config, at *clock) *rig {
 	t.Helper()
 	r := &rig{clock: at, log: &journal.Journal{}}
 	var err error
-	r.Recorder, err = New(t.Context(), cfg, Options{Versions: []string{"v3", "v1"}, Current: "v3", Now: at.now, Log: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Recorder, err = New(t.Context(), cfg, Options{Versions: []string{"v3", "v1"}, Current: "v3", Now: at.now, database: at.now, Log: slog.New(slog.NewTextHandler(r.log, nil))})
 	if err != nil {
 		t.Error(err)
 		t.FailNow()
@@ -80,6 +81,17 @@ func (r *rig) flush(t testing.TB) {
 	if err := r.write(context.Background()); err != nil {
 		t.Error(err)
 	}
+}
+
+// up lets time pass while the service is up, and writes.
+func (r *rig) up(t testing.TB, d time.Duration) {
+	t.Helper()
+	for ; d > time.Hour; d -= time.Hour {
+		r.clock.pass(time.Hour)
+		r.hours[r.clock.now().Unix()/hour*hour] = struct{}{}
+	}
+	r.clock.pass(d)
+	r.flush(t)
 }
 
 func (r *rig) report(t testing.TB) Report {
@@ -165,22 +177,26 @@ func TestCountsByWindow(t *testing.T) {
 	})
 }
 
+// What counts of an old version is what its sunset ends; of the current one, quotes.
 func TestWhatCounts(t *testing.T) {
 	r := begin(t, Config{}, &clock{t: noon})
 	for _, e := range []event.Event{
 		{Version: "v1", Pair: pair},
-		{Version: "v1", Pair: pair},
+		{Version: "v1", Pair: pair, Quotes: true, Route: "/v1/quote"},
+		{Version: "v1", Route: "/v1/app/routers"},
 		{Version: "v3", Pair: pair},
-		{Version: "v1"},             // a list of routers
+		{Version: "v3", Route: "/v3/swap/status"},
+		{Version: "v1", Route: "/v1/openapi.yaml", Free: true},
 		{Version: "v9", Pair: pair}, // not served here
 		{Pair: pair},                // of no version
 		{Code: fault.NotFound},      // of no version
-		{Version: "v1", Quotes: true, Code: fault.VersionBrownout},                        // refused
-		{Version: "v1", Quotes: true, Code: fault.VersionRetired},                         // refused
-		{Version: "v1", Quotes: true, Code: fault.VersionRetired, Rehearsal: true},        // rehearsed
-		{Version: "v1", Quotes: true, Code: fault.RateLimited},                            // failed
-		{Version: "v1", Quotes: true, Code: fault.UnsupportedPair, Time: time.Unix(0, 0)}, // failed, long ago
-		{Version: "v1", Code: fault.NotFound},                                             // not a route that quotes
+		{Version: "v1", Quotes: true, Code: fault.VersionBrownout},
+		{Version: "v1", Route: "/v1/app/routers", Code: fault.VersionBrownout},
+		{Version: "v1", Quotes: true, Code: fault.VersionRetired},
+		{Version: "v1", Quotes: true, Code: fault.VersionRetired, Rehearsal: true},
+		{Version: "v1", Quotes: true, Code: fault.RateLimited},
+		{Version: "v1", Quotes: true, Code: fault.UnsupportedPair, Time: time.Unix(0, 0)}, // long ago
+		{Version: "v1", Code: fault.NotFound},                                             // no route
 	} {
 		if e.Time.IsZero() {
 			e.Time = noon
@@ -193,19 +209,20 @@ func TestWhatCounts(t *testing.T) {
 		t.Errorf("v3: got %+v, want one call", got)
 	}
 	v1 := report.Versions[1]
-	if v1.Week != (Count{2, 1}) {
-		t.Errorf("v1: got %+v, want two calls", v1.Week)
+	if v1.Week != (Count{3, 1}) {
+		t.Errorf("v1: got %+v, want three calls", v1.Week)
 	}
-	want := map[string]Count{brownout: {1, 1}, retired: {1, 1}, rehearsed: {1, 1}, failed: {1, 1}}
-	for what, count := range want {
-		if v1.Unserved[what] != count {
-			t.Errorf("v1 %s: got %+v, want %+v", what, v1.Unserved[what], count)
-		}
+	want := map[string]uint64{"brownout": 2, "retired": 1, "rehearsed": 1, "failed": 1}
+	if !maps.Equal(v1.Unserved, want) {
+		t.Errorf("v1: got %v, want %v", v1.Unserved, want)
+	}
+	if e := r.Evidence("v1", 1); e.Calls != 5 || e.Clients != 1 {
+		t.Errorf("got %+v, want the served calls and those that the brownout refused", e)
 	}
 }
 
 func TestNamesHoldNoAddress(t *testing.T) {
-	r := begin(t, Config{Key: "sixteen and more"}, &clock{t: noon})
+	r := begin(t, Config{}, &clock{t: noon})
 	for _, test := range []struct {
 		name string
 		id   caller.Identity
@@ -229,45 +246,6 @@ func TestNamesHoldNoAddress(t *testing.T) {
 	if r.Name(agent("198.51.100.7")) == other.Name(agent("198.51.100.7")) {
 		t.Error("two keys give an address the same name")
 	}
-}
-
-// Hours become days after two weeks, and days are forgotten after 400. Nothing
-// is counted twice on the way.
-func TestOldHoursAreFolded(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		if cfg.DB == "" {
-			t.Skip("a database in memory keeps 91 days")
-		}
-		r := begin(t, cfg, &clock{t: noon.Truncate(24 * time.Hour)})
-		for range 48 { // two days
-			r.call("origin https://a.example", 2)
-			r.clock.pass(time.Hour)
-		}
-		r.flush(t)
-		stored := func() (rows, calls int, first int64) {
-			if err := r.db.QueryRow("select count(*), coalesce(sum(calls), 0), coalesce(min(first_seen), 0) from usage_clients left join usage_calls on true").Scan(&rows, &calls, &first); err != nil {
-				t.Fatal(err)
-			}
-			return rows, calls, first
-		}
-		for _, step := range []struct {
-			pass        time.Duration
-			rows, calls int
-		}{
-			{11 * 24 * time.Hour, 48, 96},
-			{2 * 24 * time.Hour, 1 + 24, 96}, // the first day is older than two weeks
-			{0, 1 + 24, 96},
-			{24 * time.Hour, 2, 96},
-			{383 * 24 * time.Hour, 2, 96},
-			{2 * 24 * time.Hour, 1, 48},
-		} {
-			r.clock.pass(step.pass)
-			r.flush(t)
-			if rows, calls, first := stored(); rows != step.rows || calls != step.calls || first != noon.Truncate(24*time.Hour).Unix() {
-				t.Errorf("on %s: got %d calls in %d rows, seen since %d; want %d in %d", r.clock.now(), calls, rows, first, step.calls, step.rows)
-			}
-		}
-	})
 }
 
 func TestClockThatJumps(t *testing.T) {
@@ -298,12 +276,12 @@ func TestReportIsJSONWithoutNulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := `{"calls":0,"clients":0}`
-	version := `"hour":` + none + `,"day":` + none + `,"week":` + none + `,"unserved":{"brownout":` + none + `,"failed":` + none + `,"rehearsed":` + none + `,"retired":` + none + `},` +
-		`"days":[{"day":"2027-03-10","served":0,"refused":0,"clients":0}]`
+	version := `"hour":` + none + `,"day":` + none + `,"week":` + none + `,"unserved":{},"unnamed":0,` +
+		`"days":[{"day":"2027-03-10","served":0,"refused":0,"clients":0}],"groups":{"clients":0,"moved":0,"refused":0,"different":0,"same":0,"uncompared":0,"addresses":0}`
 	want := `{"at":"2027-03-10T12:32:10Z","since":"2027-03-10T12:32:10Z","instances":null,"notes":[],"versions":[` +
 		`{"version":"v3",` + version + `},{"version":"v1",` + version + `,` +
-		`"findings":{"successor":"v3","summary":"no v1 call of the last two days was compared with v3","since":"2027-03-10T12:32:10Z","same":0,"different":0,"refused":0,"uncompared":0,"reasons":[]}}],` +
-		`"clients":[],"matching":0,"page":1,"pages":1}`
+		`"findings":{"successor":"v3","summary":"no v1 call was compared with v3","same":0,"different":0,"refused":0,"reasons":[]}}],` +
+		`"clients":[],"matching":0,"distinct":0,"sum":{"calls7":0,"calls30":0,"calls90":0},"page":1,"pages":1}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -338,9 +316,9 @@ func TestConfig(t *testing.T) {
 		want []string // how the lines begin
 	}{
 		"zero":       {Config{}, nil},
-		"file":       {Config{DB: "/var/lib/quotegate/usage.db", Key: "0123456789abcdef"}, nil},
+		"file":       {Config{DB: "/var/lib/quotegate/postgres.db"}, nil},
 		"PostgreSQL": {Config{DB: "postgresql://gate:hunter2@db.example:5433/usage?sslmode=require"}, nil},
-		"everything": {Config{DB: "postgres://gate:hunter2@db.example:port/usage", Key: "hunter2", File: "/hunter2"}, []string{"USAGE_DB: ", "USAGE_KEY: ", "USAGE_FILE: counts are kept in USAGE_DB now"}},
+		"bad port":   {Config{DB: "postgres://gate:hunter2@db.example:port/usage"}, []string{"USAGE_DB: "}},
 		"MySQL":      {Config{DB: "mysql://gate:hunter2@db.example/usage"}, []string{"USAGE_DB: "}},
 	} {
 		err := test.cfg.Validate()
@@ -381,4 +359,11 @@ func TestServerIsAway(t *testing.T) {
 	if log := r.log.String(); strings.Contains(log+notes[0]+err.Error(), "hunter2") || r.log.Count("takes no counts") != 1 || r.log.Count("are lost") != 1 {
 		t.Errorf("got log %s, notes %q and error %v, want one line at the start, one at the end, and no password", log, notes, err)
 	}
+}
+
+var eventOfAcme = event.Event{Time: noon, Version: "v1", Client: "client Acme", Caller: caller.Caller{Known: &caller.Client{Name: "Acme"}}, Quotes: true, Code: fault.RateLimited}
+
+// late is a call that is counted long after it was answered.
+func late(at time.Time) *event.Event {
+	return &event.Event{Time: at, Version: "v1", Client: "origin https://a.example", Pair: pair}
 }

@@ -34,12 +34,16 @@ func retire(t *testing.T, cfg Config, at *clock, plan string) *retirement {
 	return w
 }
 
-// hours lets time pass, with calls of clients every four hours, refused as the plan
+// live lets time pass, with calls of clients every four hours, refused as the plan
 // says.
-func (w *retirement) hours(t *testing.T, n int, clients ...string) {
+func (w *retirement) live(t *testing.T, n int, clients ...string) {
 	t.Helper()
 	for range n / 4 {
-		w.clock.pass(4 * time.Hour)
+		for range 3 {
+			w.clock.pass(time.Hour)
+			w.rig.hours[w.clock.now().Unix()/hour*hour] = struct{}{}
+		}
+		w.clock.pass(time.Hour)
 		w.keeper.Poll()
 		for _, client := range clients {
 			e := event.Event{Time: w.clock.now(), Version: "v1", Client: client, Pair: pair}
@@ -80,34 +84,34 @@ func TestWalkOut(t *testing.T) {
 			}
 		}
 		clients := []string{"origin https://a.example", "origin https://b.example", "client Acme"}
-		w.hours(t, 24, clients...)
+		w.live(t, 24, clients...)
 		holds("on the first day", "3 clients called within 5 days, with 18 calls on the busiest day")
-		w.hours(t, 11*24, clients...) // until the end of the brownout
+		w.live(t, 11*24, clients...) // until the end of the brownout
 		if w.stage() != lifecycle.Deprecated {
 			t.Fatalf("got %s at %s", w.stage(), at.now())
 		}
 		holds("after a brownout of four days", "3 clients called within 5 days, with ")
-		w.hours(t, 2*24) // a quiet weekend
+		w.live(t, 2*24) // a quiet weekend
 		if w.stage() != lifecycle.Held {
 			t.Errorf("got %s at the sunset, want held", w.stage())
 		}
 		holds("at the sunset", "3 clients called")
-		w.hours(t, 24, clients[2])
+		w.live(t, 24, clients[2])
 		holds("with one client left", "3 clients called") // within five days
-		w.exec(t, fmt.Sprintf("insert into usage_instances (instance, written, stopped, batch) values ('OTHER', %d, 0, 1)", at.now().Unix()-120))
-		w.hours(t, 3*24, clients[2])
+		w.exec(t, fmt.Sprintf("insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ('OTHER', '', '', %d, 0, 1, 5, 0)", at.now().Unix()-120))
+		w.live(t, 3*24, clients[2])
 		holds("after an instance died", "the evidence of 5 days is incomplete", "an instance ended without writing its last counts")
-		w.hours(t, 3*24, clients[2])
+		w.live(t, 3*24, clients[2])
 		if w.stage() != lifecycle.Retired || w.v1().Gate.Released.IsZero() {
 			t.Fatalf("got %+v %+v once the gap is old, want retired", w.v1(), w.v1().Gate)
 		}
-		w.hours(t, 24, append(clients, "origin https://c.example", "origin https://d.example")...) // retries
+		w.live(t, 24, append(clients, "origin https://c.example", "origin https://d.example")...) // retries
 		if w.stage() != lifecycle.Retired {
 			t.Errorf("got %s after retries, want retired", w.stage())
 		}
 		w.close()
 		again := retire(t, cfg, at, plan)
-		again.hours(t, 4, clients...)
+		again.live(t, 4, clients...)
 		if again.stage() != lifecycle.Retired {
 			t.Errorf("got %s after a restart, want retired", again.stage())
 		}

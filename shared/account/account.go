@@ -1,10 +1,14 @@
-// Package account reads what an account has on a chain: the balance of a token,
-// and how much of it a contract may spend.
+// Package account reads an account on a chain: what it has of a token and of the
+// chain's own coin, how much a contract may spend, and what transactions that it
+// would send would do.
 //
-// Both are read in one round trip, in bounded time, through the endpoints of the
-// chain. An answer is kept for about a block, in bounded memory. When it cannot
-// be read, the error is a sentence for the client and holds nothing of the cause,
-// which the endpoints' own log has.
+// Every reading is made for one request and kept for no other: an approval that is
+// left out because of an old reading makes the swap revert. Readings are made in
+// bounded time, through the endpoints of the chain, in the lane of wallets. A
+// request costs a node at most three round trips: one for what the account has,
+// one for the simulation, and one for an estimate where the node cannot simulate.
+// When something cannot be read, the error is a sentence for the client and holds
+// nothing of the cause, which the endpoints' own log has.
 package account
 
 import (
@@ -15,7 +19,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -23,92 +26,64 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// Holding is what an account has of a token.
+// Holding is what an account has.
 type Holding struct {
-	Balance   uint256.Int
+	Native    uint256.Int // of the chain's own coin
+	Balance   uint256.Int // of the token
 	Allowance uint256.Int // how much of it the spender may take; 0 for the native coin
+	CheckedAt time.Time
 }
 
-// Reader reads holdings. It is safe for concurrent use.
+// Reader reads accounts. It is safe for concurrent use.
 type Reader struct {
 	client *rpc.Client
 	now    func() time.Time
-	cache  *lru.Cache[question, answer]
 }
-
-type question struct {
-	network               chain.ID
-	token, owner, spender common.Address
-}
-
-type answer struct {
-	holding Holding
-	until   time.Time
-}
-
-// maxAnswers bounds the cache, to about a megabyte.
-const maxAnswers = 4096
 
 // New reads through a client. now is nil for time.Now.
 func New(client *rpc.Client, now func() time.Time) *Reader {
 	if now == nil {
 		now = time.Now
 	}
-	cache, err := lru.New[question, answer](maxAnswers)
-	if err != nil {
-		panic(err) // only for a size below 1
-	}
-	return &Reader{client, now, cache}
+	return &Reader{client, now}
 }
 
 // Read reads what owner has of a token, and how much of that spender may take.
 func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (Holding, error) {
-	q := question{token.ChainID, token.Address.Address, owner, spender}
-	asked := r.now()
-	if known, ok := r.cache.Get(q); ok && asked.Before(known.until) {
-		return known.holding, nil
-	}
-	var holding Holding
-	err := r.client.Ask(ctx, q.network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {
-		if token.Native() {
-			holding, err = readNative(ctx, e, owner)
-		} else {
-			holding, err = readToken(ctx, e, &q)
-		}
-		return err
+	holding := Holding{CheckedAt: r.now()}
+	err := r.client.Ask(ctx, token.ChainID, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
+		return holding.read(ctx, e, token, owner, spender)
 	})
 	if err != nil {
-		return Holding{}, explain(err, q.network)
+		return Holding{}, explain(err, token.ChainID)
 	}
-	r.cache.Add(q, answer{holding, asked.Add(q.network.BlockTime())})
 	return holding, nil
 }
 
-func readNative(ctx context.Context, e *rpc.Endpoint, owner common.Address) (Holding, error) {
-	var balance hexutil.U256
-	reads := []rpc.Read{rpc.ReadBalance(owner, &balance)}
-	if err := e.ReadAll(ctx, reads); err != nil {
-		return Holding{}, err
-	}
-	return Holding{Balance: uint256.Int(balance)}, nil
-}
-
-func readToken(ctx context.Context, e *rpc.Endpoint, q *question) (h Holding, err error) {
+func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token, owner, spender common.Address) error {
+	var native hexutil.U256
 	var balance, allowance hexutil.Bytes
-	reads := []rpc.Read{
-		rpc.ReadContract(q.token, calldata.BalanceOf(q.owner), &balance),
-		rpc.ReadContract(q.token, calldata.Allowance(q.owner, q.spender), &allowance),
+	reads := []rpc.Read{rpc.ReadBalance(owner, &native)}
+	if !token.Native() {
+		reads = append(reads,
+			rpc.ReadContract(token.Address.Address, calldata.BalanceOf(owner), &balance),
+			rpc.ReadContract(token.Address.Address, calldata.Allowance(owner, spender), &allowance))
 	}
 	if err := e.ReadAll(ctx, reads); err != nil {
-		return h, err
+		return err
+	}
+	h.Native = uint256.Int(native)
+	if token.Native() {
+		h.Balance = h.Native
+		return nil
 	}
 	const word = 32
 	if len(balance) != word || len(allowance) != word {
-		return h, &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
+		return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
 	}
 	h.Balance.SetBytes(balance)
 	h.Allowance.SetBytes(allowance)
-	return h, nil
+	return nil
 }
 
 // reason is an error that is a sentence for the client.
@@ -118,14 +93,18 @@ func (r reason) Error() string { return string(r) }
 
 // explain says why nothing was read.
 func explain(err error, network chain.ID) reason {
-	var f *rpc.Failure
-	errors.As(err, &f)
-	switch {
-	case f == nil:
-	case f.Reason == rpc.Unconfigured:
+	switch failureOf(err) {
+	case rpc.Unconfigured:
 		return reason(fmt.Sprintf("This service has no RPC endpoint for chain %s, so balance and allowance are not checked", network))
-	case f.Reason == rpc.Reverted:
+	case rpc.Reverted:
 		return reason(fmt.Sprintf("The token contract on chain %s refused to tell balance and allowance", network))
 	}
 	return reason(fmt.Sprintf("Balance and allowance could not be read on chain %s just now; ask again, or check them yourself", network))
+}
+
+func failureOf(err error) rpc.Reason {
+	if f := (*rpc.Failure)(nil); errors.As(err, &f) {
+		return f.Reason
+	}
+	return ""
 }

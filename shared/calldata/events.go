@@ -15,7 +15,7 @@ import (
 // call: only canonical encoding is accepted.
 type event struct {
 	topic   common.Hash
-	indexed int // how many arguments are topics
+	indexed []string // the arguments that are topics
 	data    function
 	tuple   bool // the data is one struct
 }
@@ -31,7 +31,7 @@ func parseEvent(declaration string) event {
 		words := strings.Fields(strings.Trim(param, "()"))
 		kind := words[0]
 		if words[1] == "indexed" {
-			e.indexed++
+			e.indexed = append(e.indexed, words[2])
 		} else {
 			e.data.params = append(e.data.params, Argument{Name: words[1], Type: Type(kind)})
 		}
@@ -64,8 +64,9 @@ var (
 	receivedEvent = parseEvent("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
 )
 
-// Topics by which the logs of a settlement and of a delivery are found.
+// Topics by which the logs of swaps, settlements and deliveries are found.
 var (
+	SwappedTopic  = swapEvent.topic
 	SettledTopic  = settledEvent.topic
 	ReceivedTopic = receivedEvent.topic
 )
@@ -73,7 +74,7 @@ var (
 var errOtherEvent = errors.New("another event")
 
 func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
-	if len(topics) != 1+e.indexed || topics[0] != e.topic {
+	if len(topics) != 1+len(e.indexed) || topics[0] != e.topic {
 		return nil, errOtherEvent
 	}
 	if e.tuple {
@@ -86,6 +87,34 @@ func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
 	}
 	c, err := e.data.decode(data)
 	return &c, err
+}
+
+// Emitted tells whether a log is the event by which a contract tells of this call:
+// it names the sender, and every argument of the call that it has is the same.
+func (c *Call) Emitted(sender common.Address, topics []common.Hash, data []byte) bool {
+	e := &swapEvent
+	if strings.HasPrefix(c.Function, "depositForBurn") {
+		e = &burnEvent
+	}
+	got, err := e.decode(topics, data)
+	if err != nil {
+		return false
+	}
+	for i, name := range e.indexed {
+		want := c.Argument(name)
+		if name == "sender" || name == "depositor" {
+			want = sender[:]
+		}
+		if want != nil && topics[i+1] != common.BytesToHash(want) {
+			return false
+		}
+	}
+	for _, a := range got.Arguments {
+		if want := c.Argument(a.Name); want != nil && !bytes.Equal(a.Data, want) {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *Call) number(name string) (n uint256.Int) {
@@ -120,7 +149,7 @@ func DecodeSwapped(topics []common.Hash, data []byte) (*Swapped, error) {
 }
 
 func swapOf(c *Call) Swap {
-	return Swap{
+	s := Swap{
 		DstChainID:    chainID(c.Argument("dstChainId")),
 		Amount:        c.number("amount"),
 		Recipient:     c.Argument("recipient"),
@@ -128,11 +157,19 @@ func swapOf(c *Call) Swap {
 		DstToken:      common.BytesToAddress(c.Argument("dstToken")),
 		IntegratorID:  [32]byte(c.Argument("integratorId")),
 	}
+	if n := c.number("dstChainId"); !n.IsUint64() {
+		s.DstTooLarge = &n
+	}
+	return s
 }
 
 // Settled is a pool's event Settled.
 type Settled struct {
 	ID            common.Hash
+	Source        uint256.Int // the chain of the pool, or the domain of a burn
+	SrcPool       common.Address
+	Nonce         common.Hash
+	Token         common.Address
 	Amount        uint256.Int // without the fees
 	Recipient     []byte
 	RecipientType uint8
@@ -144,11 +181,21 @@ func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Settled{topics[1], c.number("amount"), c.Argument("recipient"), c.Argument("recipientType")[0]}, nil
+	return &Settled{
+		ID:            topics[1],
+		Source:        c.number("source"),
+		SrcPool:       common.BytesToAddress(c.Argument("srcPool")),
+		Nonce:         common.BytesToHash(c.Argument("nonce")),
+		Token:         common.BytesToAddress(c.Argument("token")),
+		Amount:        c.number("amount"),
+		Recipient:     c.Argument("recipient"),
+		RecipientType: c.Argument("recipientType")[0],
+	}, nil
 }
 
 // Burnt is the messenger's event DepositForBurn.
 type Burnt struct {
+	Token             common.Address
 	Depositor         common.Address
 	Amount            uint256.Int
 	MintRecipient     common.Hash
@@ -163,6 +210,7 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
 		return nil, err
 	}
 	return &Burnt{
+		Token:             common.BytesToAddress(topics[1][:]),
 		Depositor:         common.BytesToAddress(topics[2][:]),
 		Amount:            c.number("amount"),
 		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
@@ -171,12 +219,13 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
 	}, nil
 }
 
-// DecodeReceived tells the source domain of the message that a transmitter's event
-// MessageReceived is about. Its nonce is the second topic.
-func DecodeReceived(topics []common.Hash, data []byte) (sourceDomain uint32, err error) {
+// DecodeReceived reads the message that a transmitter's event MessageReceived is
+// about. The event does not tell where the message was sent to.
+func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := receivedEvent.decode(topics, data)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return uint32(chainID(c.Argument("sourceDomain"))), nil
+	m := &Message{SourceDomain: uint32(chainID(c.Argument("sourceDomain"))), Nonce: topics[2], Sender: common.Hash(c.Argument("sender"))}
+	return m, m.readBody(c.Argument("messageBody"))
 }

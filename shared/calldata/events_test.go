@@ -58,6 +58,9 @@ func TestDecodeEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if settled.Source.ToBig().Cmp(settlement.Source) != 0 || settled.SrcPool != settlement.SrcPool || settled.Nonce.Big().Cmp(settlement.Nonce) != 0 || settled.Token != settlement.Token {
+		t.Errorf("got the source %+v", settled)
+	}
 	if settled.ID != someHash || settled.Amount.Uint64() != 997 || common.BytesToAddress(settled.Recipient) != somebody || settled.RecipientType != 0 {
 		t.Errorf("got %+v", settled)
 	}
@@ -72,9 +75,28 @@ func TestDecodeEvents(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 
-	topics, data = emit(t, contracts.TransmitterABI, "MessageReceived", []common.Hash{number(1), someHash, number(1000)}, uint32(6), common.Hash{2}, []byte("body"))
-	if domain, err := calldata.DecodeReceived(topics, data); err != nil || domain != 6 || topics[0] != calldata.ReceivedTopic {
-		t.Errorf("got %d, %v", domain, err)
+	body := slices.Concat([]byte{0, 0, 0, 1}, make([]byte, 7*32), []byte("hook"))
+	body[4+31], body[4+2*32+31+32], body[4+5*32+31] = 7, 8, 9
+	topics, data = emit(t, contracts.TransmitterABI, "MessageReceived", []common.Hash{number(1), someHash, number(1000)}, uint32(6), common.Hash{2}, body)
+	m, err := calldata.DecodeReceived(topics, data)
+	if err != nil || m.SourceDomain != 6 || m.Nonce != someHash || m.Sender != (common.Hash{2}) || m.BurnToken != number(7) || m.Depositor != number(8) ||
+		m.FeeExecuted.Uint64() != 9 || string(m.HookData) != "hook" || topics[0] != calldata.ReceivedTopic {
+		t.Errorf("got %+v, %v", m, err)
+	}
+	again := *m
+	again.FeeExecuted.SetUint64(3) // signed once more, at another fee
+	if !again.Delivers(m) {
+		t.Error("a message that is signed again is the same")
+	}
+	for name, change := range map[string]func(*calldata.Message){
+		"source": func(m *calldata.Message) { m.SourceDomain++ }, "nonce": func(m *calldata.Message) { m.Nonce[0]++ }, "sender": func(m *calldata.Message) { m.Sender[0]++ },
+		"token": func(m *calldata.Message) { m.BurnToken[0]++ }, "recipient": func(m *calldata.Message) { m.MintRecipient[0]++ }, "amount": func(m *calldata.Message) { m.Amount.SetOne() },
+		"depositor": func(m *calldata.Message) { m.Depositor[0]++ }, "highest fee": func(m *calldata.Message) { m.MaxFee.SetOne() }, "hook": func(m *calldata.Message) { m.HookData = nil },
+	} {
+		other := *m
+		if change(&other); other.Delivers(m) {
+			t.Errorf("a message with another %s is the same", name)
+		}
 	}
 	for name, try := range map[string]func([]common.Hash, []byte) error{
 		"a topic missing": func(topics []common.Hash, data []byte) error {
@@ -202,12 +224,12 @@ func TestDecodeMessage(t *testing.T) {
 		m.Depositor != number(13) || m.FeeExecuted.Uint64() != 3 || string(m.HookData) != "hook" {
 		t.Errorf("got %+v", m)
 	}
-	burnt := &calldata.Burnt{Depositor: common.BigToAddress(big.NewInt(13)), Amount: *uint256.NewInt(12), MintRecipient: number(11), DestinationDomain: 6, HookData: hook}
+	burnt := &calldata.Burnt{Token: common.BigToAddress(big.NewInt(10)), Depositor: common.BigToAddress(big.NewInt(13)), Amount: *uint256.NewInt(12), MintRecipient: number(11), DestinationDomain: 6, HookData: hook}
 	if !burnt.Matches(m) {
 		t.Error("the message of a burn does not match it")
 	}
 	for name, change := range map[string]func(*calldata.Burnt){
-		"depositor": func(b *calldata.Burnt) { b.Depositor[0]++ }, "amount": func(b *calldata.Burnt) { b.Amount.SetUint64(11) },
+		"token": func(b *calldata.Burnt) { b.Token[0]++ }, "depositor": func(b *calldata.Burnt) { b.Depositor[0]++ }, "amount": func(b *calldata.Burnt) { b.Amount.SetUint64(11) },
 		"recipient": func(b *calldata.Burnt) { b.MintRecipient[0]++ }, "domain": func(b *calldata.Burnt) { b.DestinationDomain++ },
 		"hook": func(b *calldata.Burnt) { b.HookData = []byte("hooks") },
 	} {

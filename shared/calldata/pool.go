@@ -21,6 +21,8 @@ type Swap struct {
 	RecipientType uint8
 	DstToken      common.Address
 	IntegratorID  [32]byte // zero when there is none
+
+	DstTooLarge *uint256.Int // read from a chain: a destination beyond any routing ID; DstChainID is 0 then
 }
 
 const (

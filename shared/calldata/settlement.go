@@ -75,42 +75,71 @@ type Message struct {
 	SourceDomain      uint32
 	DestinationDomain uint32
 	Nonce             common.Hash
+	Sender            common.Hash // the messenger
+	BurnToken         common.Hash
 	MintRecipient     common.Hash
 	Amount            uint256.Int
 	Depositor         common.Hash
 	FeeExecuted       uint256.Int // what the issuer keeps of the amount
+	MaxFee            uint256.Int
 	HookData          []byte
 }
 
 // DecodeMessage reads a burn message of CCTP V2: a header of 148 bytes, then the
 // body.
 func DecodeMessage(data []byte) (*Message, error) {
-	const header, fixed = 148, 148 + 4 + 7*word
-	if len(data) < fixed {
-		return nil, errors.New("the message is too short for a burn")
+	const header = 148
+	if len(data) < header {
+		return nil, errShort
 	}
-	body := data[header:]
-	at := func(field int) []byte { return body[4+field*word : 4+(field+1)*word] }
-	if binary.BigEndian.Uint32(data) != 1 || binary.BigEndian.Uint32(body) != 1 {
-		return nil, errors.New("the message is of another version")
+	if binary.BigEndian.Uint32(data) != messageVersion {
+		return nil, errVersion
 	}
 	m := &Message{
 		SourceDomain:      binary.BigEndian.Uint32(data[4:]),
 		DestinationDomain: binary.BigEndian.Uint32(data[8:]),
 		Nonce:             common.Hash(data[12:44]),
-		MintRecipient:     common.Hash(at(1)),
-		Depositor:         common.Hash(at(3)),
-		HookData:          data[fixed:],
+		Sender:            common.Hash(data[44:76]),
 	}
+	return m, m.readBody(data[header:])
+}
+
+const messageVersion = 1 // of header and body
+
+var (
+	errShort   = errors.New("the message is too short for a burn")
+	errVersion = errors.New("the message is of another version")
+)
+
+func (m *Message) readBody(body []byte) error {
+	const fixed = 4 + 7*word
+	if len(body) < fixed {
+		return errShort
+	}
+	if binary.BigEndian.Uint32(body) != messageVersion {
+		return errVersion
+	}
+	at := func(field int) []byte { return body[4+field*word : 4+(field+1)*word] }
+	m.BurnToken, m.MintRecipient, m.Depositor = common.Hash(at(0)), common.Hash(at(1)), common.Hash(at(3))
 	m.Amount.SetBytes(at(2))
+	m.MaxFee.SetBytes(at(4))
 	m.FeeExecuted.SetBytes(at(5))
-	return m, nil
+	m.HookData = body[fixed:]
+	return nil
 }
 
 // Matches tells whether a message is about a burn.
 func (b *Burnt) Matches(m *Message) bool {
 	return m.DestinationDomain == b.DestinationDomain && m.MintRecipient == b.MintRecipient && m.Amount == b.Amount &&
-		m.Depositor == common.BytesToHash(b.Depositor[:]) && bytes.Equal(m.HookData, b.HookData)
+		m.BurnToken == common.BytesToHash(b.Token[:]) && m.Depositor == common.BytesToHash(b.Depositor[:]) && bytes.Equal(m.HookData, b.HookData)
+}
+
+// Delivers tells whether a message that was received is the one that was attested.
+// The issuer may have signed it several times, with another fee.
+func (m *Message) Delivers(attested *Message) bool {
+	return m.SourceDomain == attested.SourceDomain && m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.BurnToken == attested.BurnToken &&
+		m.MintRecipient == attested.MintRecipient && m.Amount == attested.Amount && m.Depositor == attested.Depositor &&
+		m.MaxFee == attested.MaxFee && bytes.Equal(m.HookData, attested.HookData)
 }
 
 // RevertReason is the text with which a contract reverted, empty if the output

@@ -9,9 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/remote"
 )
 
 const (
@@ -117,7 +118,8 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 	case http.StatusNotFound:
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		return nil, c.stayAway(retryAfter(response.Header.Get("Retry-After")))
+		hold, _ := remote.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
+		return nil, c.stayAway(max(hold, shortestHold))
 	default:
 		return nil, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
 	}
@@ -159,22 +161,10 @@ func unanswered(err error) *failure {
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
 		err = outer.Err
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	if _, timeout := remote.Explain(err); timeout && !errors.Is(err, context.Canceled) {
 		return &failure{reason: fmt.Sprintf("no answer within %s", requestTimeout), cause: err}
 	}
 	return &failure{reason: "unreachable", cause: err}
-}
-
-// retryAfter reads the header, seconds or a date, and keeps it within bounds.
-func retryAfter(header string) time.Duration {
-	var asked time.Duration
-	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		asked = time.Duration(min(seconds, uint64(longestHold/time.Second))) * time.Second
-	} else if date, err := http.ParseTime(header); err == nil {
-		asked = time.Until(date)
-	}
-	return min(max(asked, shortestHold), longestHold)
 }
 
 // decode finds the fee in an answer: a bare array with a row for each finality

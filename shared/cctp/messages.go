@@ -46,6 +46,9 @@ type Message struct {
 // delay is what a word of the issuer's may look like, to be repeated to clients.
 var delay = regexp.MustCompile(`^[a-z][a-z_]{0,63}$`)
 
+// Configured tells whether the issuer can be asked.
+func (f *Fees) Configured() bool { return f.client != nil }
+
 // Messages asks the issuer for the burns of a transaction on the chain of a
 // domain, in the order of their logs. There are none, and no error, while it has
 // not seen the transaction. The text of an error is fit for a client.

@@ -27,7 +27,6 @@ type State struct {
 	Rate   Rate
 	Origin Origin
 	Age    time.Duration // since the service gave the rate; 0 if it did not
-	Until  time.Time     // when the rate no longer counts as its Origin says; zero for never
 	// Err is why the last look-up gave no rate, in words fit for a public
 	// page. It is nil if it did, and where there was none.
 	Err error
@@ -75,9 +74,9 @@ func (s *source) state(now time.Time) State {
 	if known.goodAt.IsZero() || age >= keep && s.builtIn.nano > known.good.nano {
 		return state
 	}
-	state.Rate, state.Origin, state.Age, state.Until = known.good, LastGood, age, known.goodAt.Add(keep)
+	state.Rate, state.Origin, state.Age = known.good, LastGood, age
 	if age < fresh {
-		state.Origin, state.Until = Live, known.goodAt.Add(fresh)
+		state.Origin = Live
 	}
 	return state
 }

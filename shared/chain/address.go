@@ -36,14 +36,15 @@ func ParseAddress(text string) (common.Address, error) {
 		return common.Address{}, errShape
 	}
 	if mixedCase(text[2:]) && !checksummed(text[2:]) {
-		return common.Address{}, errChecksum
+		return common.Address{}, ErrChecksum
 	}
 	return a, nil
 }
 
 var (
-	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
-	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or send it all in lower case")
+	errShape = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
+	// ErrChecksum is the error of an address that is mistyped.
+	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or send it all in lower case")
 )
 
 func mixedCase(digits string) bool {

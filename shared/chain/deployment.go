@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,6 +15,7 @@ import (
 // ParseDeployment guarantees that it covers every supported pair.
 type Deployment struct {
 	Name       string
+	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
 	Railgun    Railgun
 	Explorers  map[ID]string // by network: where people look a transaction up, if stated
@@ -61,6 +63,9 @@ type Router struct {
 //go:embed reference.json
 var reference []byte
 
+// ReferenceFile is the text of the embedded deployment, for who changes some of it.
+func ReferenceFile() []byte { return slices.Clone(reference) }
+
 // Reference is the embedded deployment, which a local devnet runs.
 func Reference() *Deployment {
 	d, err := ParseDeployment(reference)
@@ -76,7 +81,8 @@ func (d *Deployment) Target(p *Pair) Address {
 	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
 }
 
-// Changes says in what a deployment differs from the one before, in words.
+// Changes says in what a deployment differs from the one before, in words. It is
+// empty only if nothing differs.
 func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add := func(differs bool, what string) {
 		if differs {
@@ -84,6 +90,7 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 		}
 	}
 	add(d.Name != before.Name, "the name")
+	add(d.Contact != before.Contact, "the contact")
 	add(d.Settlement != before.Settlement, "the settlement")
 	for _, r := range d.Routers() {
 		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]
@@ -92,12 +99,13 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	for _, id := range PoolChains {
 		add(d.registries[id] != before.registries[id], "the registry of chain "+id.String())
 	}
-	add(!maps.Equal(d.contracts, before.contracts) && len(changes) == 0, "the retired routers")
+	add(!slices.Equal(d.retired, before.retired), "the retired routers")
 	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
 	add(d.Railgun != before.Railgun, "RAILGUN's rates")
 	add(!maps.Equal(d.Explorers, before.Explorers), "the explorers")
 	add(d.tracked != before.tracked, "the tracking")
 	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
+	add(len(changes) == 0 && !reflect.DeepEqual(d, before), "other contracts")
 	return changes
 }
 

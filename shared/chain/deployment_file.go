@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -28,6 +27,7 @@ type deploymentFile struct {
 	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
 	Explorers  map[string]string `json:"explorers,omitempty"`  // by network: an address before /tx/ and /address/
 
+	Contact       string            `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
 	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
 	Confirmations map[string]uint64 `json:"confirmations,omitempty"` // by network
 }
@@ -50,22 +50,14 @@ type poolRow struct {
 
 // ReadDeployment reads an operator's file.
 func ReadDeployment(path string) (*Deployment, error) {
-	data, err := jsonfile.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	d, err := ParseDeployment(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s:\n%w", path, err)
-	}
-	return d, nil
+	return jsonfile.Load(path, jsonfile.MaxSize, ParseDeployment)
 }
 
 // ParseDeployment reads a deployment. The error joins all problems.
 func ParseDeployment(data []byte) (*Deployment, error) {
 	var file deploymentFile
-	decodeErr := jsonfile.Decode(data, &file)
 	b := builder{
+		problems: jsonfile.Decode(data, &file),
 		Deployment: Deployment{
 			Name:       file.Name,
 			targets:    make(map[sourceKey]Address),
@@ -85,11 +77,11 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.times(file.Seconds)
 	b.railgun(file.Railgun)
 	b.explorers(file.Explorers)
-	b.tracking(file.Tracking, file.Confirmations)
+	b.tracking(file.Tracking, file.Contact, file.Confirmations)
 	b.coverage()
 	b.warnOfSharedRouters()
 	b.index()
-	if err := errors.Join(decodeErr, errors.Join(b.problems...)); err != nil {
+	if err := b.problems.Err(); err != nil {
 		return nil, err
 	}
 	return &b.Deployment, nil
@@ -98,12 +90,10 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 // builder fills a deployment from a file and collects the problems.
 type builder struct {
 	Deployment
-	problems []error
+	problems *jsonfile.Problems
 }
 
-func (b *builder) problem(format string, args ...any) {
-	b.problems = append(b.problems, fmt.Errorf(format, args...))
-}
+func (b *builder) problem(format string, args ...any) { b.problems.Add("", format, args...) }
 
 func (b *builder) settlement(file deploymentFile) {
 	network, _ := FindNetwork(file.Settlement.ChainID)

@@ -86,6 +86,7 @@ func TestDeploymentProblems(t *testing.T) {
 		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers["69696969"]: "https://example.org" is not`},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
+		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 letters"},
 		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations["98866"]: 0 is not between 1 and 10000`},
 		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations["98866"]: 10001 is not between`},
 		{"confirmations of no network", `"98866": 1`, `"69696969": 1`, `confirmations["69696969"]: not a supported network`},
@@ -211,6 +212,29 @@ func TestChanges(t *testing.T) {
 		}
 		if got := strings.Join(after.Changes(before), ", "); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestChangesFindsACorrectedRow: a retired router keeps its address and gets another
+// token, or another chain.
+func TestChangesFindsACorrectedRow(t *testing.T) {
+	with := func(row string) *chain.Deployment {
+		d, err := chain.ParseDeployment(edit(t, `"registries"`, `"retired": [{`+row+`, "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	before := with(`"chainId": 1, "token": "ETH"`)
+	for row, want := range map[string]string{
+		`"chainId": 1, "token": "ETH"`:     "",
+		`"chainId": 1, "token": "USDC"`:    "the retired routers",
+		`"chainId": 8453, "token": "ETH"`:  "the retired routers",
+		`"chainId": 1, "token": "UNKNOWN"`: "the retired routers",
+	} {
+		if got := strings.Join(with(row).Changes(before), ", "); got != want {
+			t.Errorf("%s: got %q, want %q", row, got, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func FindToken(id ID, name string) (Token, error) {
 func findToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
-		if errors.Is(err, errChecksum) {
+		if errors.Is(err, ErrChecksum) {
 			return nil, fault.New(fault.InvalidParameter, "The token %v", err)
 		} else if err != nil {
 			return nil, fault.New(fault.UnsupportedToken, "The token %v", err)

@@ -3,7 +3,9 @@ package chain
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -13,11 +15,16 @@ import (
 const (
 	defaultConfirmations = 12
 	mostConfirmations    = 10_000
+	mostContact          = 200
 )
 
 // tracking reads whether the pools let anyone follow a swap, and how many
 // confirmations make a transaction final.
-func (b *builder) tracking(mode string, confirmations map[string]uint64) {
+func (b *builder) tracking(mode, contact string, confirmations map[string]uint64) {
+	b.Contact = contact
+	if len(contact) > mostContact || strings.ContainsFunc(contact, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		b.problem("contact: write one line of at most %d letters, such as an address of mail or of a page", mostContact)
+	}
 	switch mode {
 	case "", "none":
 	case "reference":
@@ -51,6 +58,10 @@ func (id ID) BlockTime() time.Duration {
 	}
 	return 2 * time.Second
 }
+
+// UsualGap is how old the latest block of a network is at most, unless the node that
+// tells of it stands still.
+func (id ID) UsualGap() time.Duration { return max(20*id.BlockTime(), 2*time.Minute) }
 
 // Tracked tells whether the pools settle swaps as docs/pool.md says, so that
 // anyone can find the settlement of a swap on chain.
@@ -94,6 +105,7 @@ func (d *Deployment) FindRouter(network ID, address common.Address) (Router, boo
 type Payout struct {
 	Network ID // of the pools
 	Pools   []common.Address
+	Token   common.Address // that they pay with
 	// Onward is set where the destination has no pool: the pool of the
 	// settlement chain burns the money there, and the issuer mints it.
 	Onward bool
@@ -107,9 +119,14 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 		return Payout{}, false
 	}
 	payer := sourceKey{dst, tokensOf[dst][i].Symbol}
-	p := Payout{Network: d.FeeChain(dst)}
+	p := Payout{Network: d.FeeChain(dst), Token: token}
 	if p.Network != dst.Network() {
 		p.Onward, payer.id = true, p.Network
+		for _, t := range tokensOf[payer.id] {
+			if t.Symbol == payer.symbol {
+				p.Token = t.Address.Address
+			}
+		}
 	}
 	current, ok := d.targets[payer]
 	if !ok {

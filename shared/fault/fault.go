@@ -26,6 +26,7 @@ const (
 	InvalidIntegrator      Code = "INVALID_INTEGRATOR"
 	IntegratorUnregistered Code = "INTEGRATOR_UNREGISTERED"
 	IntegratorInactive     Code = "INTEGRATOR_INACTIVE"
+	IntegratorFeeTooHigh   Code = "INTEGRATOR_FEE_TOO_HIGH"
 	IntegratorUnverified   Code = "INTEGRATOR_UNVERIFIED"
 	StatusUnavailable      Code = "STATUS_UNAVAILABLE"
 	ChainUnavailable       Code = "CHAIN_UNAVAILABLE"
@@ -43,7 +44,7 @@ func Codes() []Code {
 	return []Code{
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
-		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorUnverified,
+		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorFeeTooHigh, IntegratorUnverified,
 		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }
@@ -62,6 +63,34 @@ const (
 	Integrator
 )
 
+// Reason says which of its causes InvalidRecipient has. Apps write a sentence of
+// their own for each, so a reason is never renamed.
+type Reason string
+
+const (
+	Zero            Reason = "ZERO"
+	Checksum        Reason = "CHECKSUM"
+	Name            Reason = "NAME"              // such as vitalik.eth
+	Contract        Reason = "CONTRACT"          // of this service, or of the issuer
+	Token           Reason = "TOKEN"             // the contract of a token
+	Reserved        Reason = "RESERVED"          // nobody has the key
+	PrivateOnPublic Reason = "PRIVATE_ON_PUBLIC" // a 0zk address on a public chain
+	PublicOnPrivate Reason = "PUBLIC_ON_PRIVATE" // an EVM address in a privacy pool
+	Malformed       Reason = "MALFORMED"         // no address, or not one for this chain
+)
+
+// Reasons lists every reason.
+func Reasons() []Reason {
+	return []Reason{Zero, Checksum, Name, Contract, Token, Reserved, PrivateOnPublic, PublicOnPrivate, Malformed}
+}
+
+// BadRecipient is an InvalidRecipient with its reason.
+func BadRecipient(reason Reason, format string, args ...any) *Error {
+	e := New(InvalidRecipient, format, args...)
+	e.Reason = reason
+	return e
+}
+
 // Error is one failure. Fields other than Code and Message may be empty.
 type Error struct {
 	Code    Code
@@ -69,6 +98,7 @@ type Error struct {
 	Role    Role   // the part of the request at fault, if the core found the failure
 	Param   string // the query parameter at fault, if a decoder found the failure
 
+	Reason               Reason        // InvalidRecipient: which of its causes
 	MinAmount, MaxAmount string        // AmountOutOfRange: the bounds, in the source token's smallest unit
 	Alternatives         []Alternative // UnsupportedPair: where the source token can go
 	RetryAfter           time.Duration // when the same request may succeed

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -61,14 +62,13 @@ func BenchmarkLookupRememberedStranger(b *testing.B) {
 
 // BenchmarkLookupAsked includes the node, which runs in this process.
 func BenchmarkLookupAsked(b *testing.B) {
-	r, ctx, id := benchmarkRegistry(b), context.Background(), idOf(wallet(1))
-	k := lookupKey{369, id}
+	r, id := benchmarkRegistry(b), idOf(wallet(1))
+	k := memo.Key{Network: 369, Name: id}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Lookup(ctx, 369, id); err != nil {
-			b.Fatal(err)
+		if a := r.fetch(k); a.Value.failure != nil {
+			b.Fatal(a.Value.failure)
 		}
-		r.cache.partners.Remove(k)
 	}
 }
 

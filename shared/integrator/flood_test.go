@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/node"
 )
@@ -31,8 +32,9 @@ func TestInventedIDsEvictNoPartner(t *testing.T) {
 	if got := front.Count("eth_call") - calls; got != 0 {
 		t.Errorf("%d calls, want 0: both partners and the last invented ID are cached", got)
 	}
-	if got := g.cache.others.Len(); got != 2 {
-		t.Errorf("%d invented IDs cached, want 2", got)
+	g.wantFault(100, fault.IntegratorUnregistered)
+	if got := front.Count("eth_call") - calls; got != 1 {
+		t.Errorf("%d calls, want 1: the first invented ID is forgotten", got)
 	}
 }
 
@@ -121,15 +123,15 @@ func TestFormerPartnerIsAStranger(t *testing.T) {
 	t.Parallel()
 	chain := newEVM(t, 369, partner(1, 25))
 	g := newRig(t, newFront(t, chain))
-	k := lookupKey{369, idOf(wallet(1))}
+	k := memo.Key{Network: 369, Name: idOf(wallet(1))}
 	g.wantFee(1, 25)
 	g.pass(time.Hour)
-	if !g.cache.wasPartner(k) {
+	if _, known := g.cache.Last(k); !known {
 		t.Error("a partner is forgotten with its answer")
 	}
-	chain.send("setActive", [32]byte(k.id), false)
+	chain.send("setActive", k.Name, false)
 	g.wantFault(1, fault.IntegratorInactive)
-	if g.cache.wasPartner(k) {
+	if _, known := g.cache.Last(k); known {
 		t.Error("an inactive integrator counts as a partner")
 	}
 }

@@ -9,6 +9,8 @@
 //   - Answers are cached, failures are not. Look-ups of one integrator at the
 //     same time share one call. A look-up that gives up does not end the call
 //     for the others.
+//   - An integrator in use is asked for again ahead of the end of its answer, in
+//     the background, so that no quote is made with an answer about to end.
 //   - Invented IDs neither evict nor delay a partner: they have a cache and a
 //     lane for calls of their own, and their failed calls rest no endpoint for
 //     partners.
@@ -19,6 +21,8 @@ package integrator
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -41,7 +45,33 @@ type Partner struct {
 	FeeBPS uint16        // at most MaxFeeBPS
 
 	CheckedAt  time.Time // when the registry was asked
-	FreshUntil time.Time // until when that answer is used; CheckedAt plus the cache's time
+	FreshUntil time.Time // until when that answer is used for new quotes; CheckedAt plus the cache's time
+	GoodUntil  time.Time // until when a quote with it is vouched for: at least half of a quote's time after FreshUntil
+}
+
+// Config says how long registrations are cached.
+type Config struct {
+	// CacheSize is how many active integrators are cached, and how many others
+	// in addition.
+	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096"`
+	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s"`
+}
+
+const (
+	maxCacheSize = 1 << 20
+	maxCacheTTL  = time.Hour
+)
+
+// Validate reports every problem, naming the variable.
+func (c Config) Validate() error {
+	var problems []error
+	if c.CacheSize < 1 || c.CacheSize > maxCacheSize {
+		problems = append(problems, fmt.Errorf("INTEGRATOR_CACHE_SIZE: %d is not between 1 and %d", c.CacheSize, maxCacheSize))
+	}
+	if c.CacheTTL <= 0 || c.CacheTTL > maxCacheTTL {
+		problems = append(problems, fmt.Errorf("INTEGRATOR_CACHE_TTL: %v is not more than 0s and at most %v", c.CacheTTL, maxCacheTTL))
+	}
+	return errors.Join(problems...)
 }
 
 // ParseID reads an integrator from a request: a wallet address, or its 32-byte

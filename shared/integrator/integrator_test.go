@@ -2,6 +2,10 @@ package integrator
 
 import (
 	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +107,46 @@ func TestGetIntegrator(t *testing.T) {
 	}
 	if got := getIntegrator(id); !bytes.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
+	}
+}
+
+// The vectors of docs/registry.md, for authors of registries.
+func TestRegistryVectors(t *testing.T) {
+	page, err := os.ReadFile("../../docs/registry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := ParseID("0x17E6000000000000000000000000000000000003")
+	if err != nil {
+		t.Fatal(err)
+	}
+	word := func(text string) []byte { return common.LeftPadBytes(common.FromHex(text), 32) }
+	question := hex.EncodeToString(getIntegrator(id))
+	if want := fmt.Sprintf("`0x%s` ‖ `%s`", question[:8], question[8:]); !strings.Contains(string(page), want) {
+		t.Errorf("the page does not tell the question %s", want)
+	}
+	wallet := id.String()
+	for _, vector := range []struct {
+		wallet, fee, active string
+		code                fault.Code // empty for a quote
+	}{
+		{wallet, "0x0019", "0x01", ""},
+		{wallet, "0x03e8", "0x01", ""},
+		{wallet, "0x03e9", "0x01", fault.IntegratorFeeTooHigh},
+		{wallet, "0x0019", "0x00", fault.IntegratorInactive},
+		{"0x", "0x", "0x", fault.IntegratorUnregistered},
+		{"0x18", "0x0019", "0x01", fault.IntegratorUnverified},
+	} {
+		reg, failure := decode(id, slices.Concat(word(vector.wallet), word(vector.fee), word(vector.active)))
+		var err error
+		if failure != nil {
+			err = faultOf(failure, 369)
+		} else {
+			_, err = reg.result(369)
+		}
+		if vector.code == "" && err != nil || vector.code != "" && fault.From(err).Code != vector.code || !strings.Contains(string(page), string(vector.code)) {
+			t.Errorf("%+v: got %v", vector, err)
+		}
 	}
 }
 

@@ -24,16 +24,8 @@ func words(wallet, fee, active string) string {
 func misbehaviours() []misbehaviour {
 	good := fmt.Sprintf("%x", wallet(1))
 	return []misbehaviour{
-		{"drops the connection", node.Drops, rpc.Unreachable},
 		{"internal error", node.Status(500), rpc.Refused},
-		{"over the quota", node.Limited(""), rpc.Limited},
-		{"JSON-RPC error", node.RPCError(-32000), rpc.Refused},
 		{"revert with a reason", node.Says(`{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"paused","data":"0x"}}`), rpc.Reverted},
-		{"revert without", node.Says(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Execution Reverted"}}`), rpc.Reverted},
-		{"no result", node.Results(`null`), rpc.Undecodable},
-		{"a number", node.Results(`96`), rpc.Undecodable},
-		{"an object", node.Results(`{"wallet":"0x01"}`), rpc.Undecodable},
-		{"no hex", node.Results(`"zz"`), rpc.Undecodable},
 		{"no contract", node.Results(`"0x"`), rpc.Undecodable},
 		{"two words", node.Results(fmt.Sprintf(`"0x%0128s"`, "1")), rpc.Undecodable},
 		{"a byte short", node.Results(fmt.Sprintf(`"0x%0190s"`, "1")), rpc.Undecodable},
@@ -43,7 +35,6 @@ func misbehaviours() []misbehaviour {
 		{"more than a bool", node.Results(words(good, "19", "2")), rpc.Undecodable},
 		{"far more than a bool", node.Results(words(good, "19", "1"+strings.Repeat("0", 63))), rpc.Undecodable},
 		{"another wallet", node.Results(words(fmt.Sprintf("%x", wallet(3)), "19", "1")), rpc.Misconfigured},
-		{"far too high a fee", node.Results(words(good, "3e9", "1")), rpc.Misconfigured},
 	}
 }
 
@@ -71,12 +62,8 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			}
 			state, rests := rpc.Unused, 0
 			switch {
-			case m.reason == rpc.Limited:
-				state, rests = rpc.OverQuota, 1
 			case m.reason.RestsEndpoint():
 				state, rests = rpc.Failing, 1
-			case m.name == "far too high a fee":
-				state = rpc.Working
 			}
 			if got, want := g.Health()[2], (Health{Network: 369, State: state, Endpoints: 1, Resting: rests}); got != want {
 				t.Errorf("health %+v, want %+v", got, want)
@@ -106,9 +93,6 @@ func TestFailover(t *testing.T) {
 	chain := newEVM(t, 369, partner(1, 25), partner(2, 30))
 	first, second := newFront(t, chain), newFront(t, chain)
 	for _, m := range misbehaviours() {
-		if m.name == "far too high a fee" {
-			continue // an answer, though a bad one
-		}
 		t.Run(m.name, func(t *testing.T) {
 			first.Instead("eth_call", m.instead)
 			g := newRig(t, first, second)

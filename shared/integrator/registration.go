@@ -2,7 +2,9 @@ package integrator
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -11,7 +13,8 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// MaxFeeBPS is the highest fee that is accepted from a registry, 10 %.
+// MaxFeeBPS is the highest fee that is accepted from a registry, 10 %. Waiting does
+// not make a higher one better, so it is an answer and not a failure.
 const MaxFeeBPS = 1000
 
 // standing is how an ID is listed in a registry.
@@ -34,12 +37,38 @@ type registration struct {
 func (reg registration) result(network chain.ID) (Partner, error) {
 	switch reg.standing {
 	case active:
+		if !reg.accepted() {
+			return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
+		}
 		return reg.partner, nil
 	case inactive:
 		return Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s, but is not active there", network)
 	default:
 		return Partner{}, fault.New(fault.IntegratorUnregistered, "The integrator is not registered on chain %s, where the fees of this swap are taken", network)
 	}
+}
+
+// accepted tells whether quotes are made for the integrator.
+func (reg registration) accepted() bool {
+	return reg.standing == active && reg.partner.FeeBPS <= MaxFeeBPS
+}
+
+// faultOf is the error that a look-up returns for a failure.
+func faultOf(f *rpc.Failure, network chain.ID) error {
+	switch f.Reason {
+	case rpc.Unconfigured:
+		return unverified(f, f.RetryAfter, "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, and gives no quote without that", network)
+	case rpc.Reverted, rpc.Misconfigured:
+		return unverified(f, f.RetryAfter, "The registry on chain %s has no valid entry for this integrator, and no quote is given without one", network)
+	}
+	return unverified(f, f.RetryAfter, "The integrator could not be verified on chain %s just now, and no quote is given without that; try again shortly", network)
+}
+
+// unverified makes a new fault each time, because callers add to it.
+func unverified(cause error, retryAfter time.Duration, format string, network chain.ID) error {
+	e := fault.New(fault.IntegratorUnverified, format, network).Because(cause)
+	e.RetryAfter = retryAfter
+	return e
 }
 
 // selector of getIntegrator(bytes32).
@@ -80,4 +109,18 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 		reg.standing = active
 	}
 	return reg, nil
+}
+
+// probeID is an ID that nobody has: its address is a contract of the EVM itself.
+var probeID = idOf(common.Address{common.AddressLength - 1: 1})
+
+// Probe is the calldata of a look-up that tells whether a contract is a registry.
+func Probe() []byte { return getIntegrator(probeID) }
+
+// CheckProbe says why an answer to Probe is not that of a registry.
+func CheckProbe(output []byte) error {
+	if _, f := decode(probeID, output); f != nil {
+		return errors.New(f.Text)
+	}
+	return nil
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -18,10 +16,49 @@ import (
 type Registry struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
-	cache      *cache
-	flights    singleflight.Group
-	hooks      Hooks
-	now        func() time.Time
+	ttl        time.Duration // how long an answer is used
+	cache      *memo.Cache[outcome]
+	Options
+}
+
+// Options of a Registry. All are optional.
+type Options struct {
+	Hooks    Hooks
+	Validity time.Duration    // how long a quote counts; see Partner.GoodUntil
+	Now      func() time.Time // nil for time.Now
+}
+
+// Hooks are called during look-ups, for metrics. Many goroutines call them, and
+// they must be quick. A nil hook is not called.
+type Hooks struct {
+	Hit     func(network chain.ID)                    // a look-up was answered from the cache
+	Miss    func(network chain.ID)                    // a look-up was not answered from the cache
+	Failure func(network chain.ID, reason rpc.Reason) // asking the chain failed; once for all look-ups that waited for it
+	Latency func(network chain.ID, d time.Duration)   // of asking the chain, including the wait for a turn, also if it failed
+}
+
+// New prepares to read the registries of d through the endpoints of chains. Once
+// chains is closed, only look-ups that are in the cache succeed.
+func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Registry, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Hooks.Hit == nil {
+		opts.Hooks.Hit = func(chain.ID) {}
+	}
+	if opts.Hooks.Miss == nil {
+		opts.Hooks.Miss = func(chain.ID) {}
+	}
+	if opts.Hooks.Failure == nil {
+		opts.Hooks.Failure = func(chain.ID, rpc.Reason) {}
+	}
+	if opts.Hooks.Latency == nil {
+		opts.Hooks.Latency = func(chain.ID, time.Duration) {}
+	}
+	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[outcome](cfg.CacheSize, opts.Now), Options: opts}, nil
 }
 
 // When a refused client should try again.
@@ -31,26 +68,31 @@ const (
 )
 
 // Lookup returns the integrator with that ID from the registry on a network.
-// The error is a fault: IntegratorUnregistered, IntegratorInactive, or
-// IntegratorUnverified if no answer came, or none before ctx ended.
+// The error is a fault: IntegratorUnregistered, IntegratorInactive,
+// IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none before
+// ctx ended.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
-	k := lookupKey{network, id}
-	if reg, ok := r.cache.get(k); ok {
-		r.hooks.Hit(network)
-		return reg.result(network)
-	}
-	r.hooks.Miss(network)
-	select {
-	case flight := <-r.flights.DoChan(k.text(), func() (any, error) { return r.fetch(k), nil }):
-		o := flight.Val.(outcome)
-		if o.failure != nil {
-			return Partner{}, faultOf(o.failure, network)
+	k := memo.Key{Network: network, Name: id}
+	o, ok := r.cache.Get(k)
+	if ok {
+		r.Hooks.Hit(network)
+		if r.Now().Sub(o.registration.partner.CheckedAt) >= r.ttl/2 && o.registration.accepted() {
+			r.cache.Renew(k, func() memo.Answer[outcome] { return r.fetch(k) })
 		}
 		return o.registration.result(network)
-	case <-ctx.Done():
-		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", ctx.Err()), shortRetry,
-			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
 	}
+	r.Hooks.Miss(network)
+	o, err := r.cache.Ask(ctx, k, func() memo.Answer[outcome] { return r.fetch(k) })
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), shortRetry,
+			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
+	case err != nil:
+		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: longRetry}, network)
+	case o.failure != nil:
+		return Partner{}, faultOf(o.failure, network)
+	}
+	return o.registration.result(network)
 }
 
 // outcome is a failure or, if that is nil, a registration.
@@ -59,64 +101,63 @@ type outcome struct {
 	failure      *rpc.Failure
 }
 
-// fetch reads a registration from the chain and caches it. It runs once for all
-// look-ups of the same key at the same time, and not in a caller's context.
-func (r *Registry) fetch(k lookupKey) (o outcome) {
-	defer func() {
-		if p := recover(); p != nil { // singleflight would end the process
-			o = outcome{failure: &rpc.Failure{Reason: rpc.Undecodable, Text: guard.Caught(p).Error(), RetryAfter: longRetry}}
-		}
-	}()
-	// The previous fetch may have ended between this look-up's first check of
-	// the cache and now.
-	if reg, ok := r.cache.get(k); ok {
-		return outcome{registration: reg}
-	}
+// fetch reads a registration from the chain. It runs once for all look-ups of the
+// same key at the same time, and not in a caller's context.
+func (r *Registry) fetch(k memo.Key) memo.Answer[outcome] {
 	reg, f := r.ask(k)
 	if f != nil {
-		r.hooks.Failure(k.network, f.Reason)
-		return outcome{failure: f}
+		r.Hooks.Failure(k.Network, f.Reason)
+		return memo.Answer[outcome]{Value: outcome{failure: f}, Forget: true}
 	}
-	r.cache.add(k, reg)
-	return outcome{registration: reg}
+	return memo.Answer[outcome]{Value: outcome{registration: reg}, Until: reg.partner.FreshUntil, Known: reg.accepted()}
 }
 
-// ask asks the chain, and refuses a fee above MaxFeeBPS.
-func (r *Registry) ask(k lookupKey) (registration, *rpc.Failure) {
-	registry := r.deployment.Registry(k.network)
+// ask asks the chain. Known partners have a lane of their own.
+func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
+	registry := r.deployment.Registry(k.Network)
 	if registry == (chain.Address{}) {
-		return registration{}, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: longRetry}
+		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: longRetry}
 	}
 	lane := rpc.Strangers
-	if r.cache.wasPartner(k) {
+	if _, partner := r.cache.Last(k); partner {
 		lane = rpc.Partners
 	}
-	var reg registration
-	start := r.now()
-	err := r.chains.Ask(context.Background(), k.network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
-		askedAt := r.now()
-		output, err := e.Call(ctx, registry.Address, getIntegrator(k.id))
+	start := r.Now()
+	err := r.chains.Ask(context.Background(), k.Network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
+		askedAt := r.Now()
+		output, err := e.Call(ctx, registry.Address, getIntegrator(k.Name))
 		if err != nil {
 			return err
 		}
 		var f *rpc.Failure
-		if reg, f = decode(k.id, output); f != nil {
+		if reg, f = decode(k.Name, output); f != nil {
 			return f
 		}
-		reg.partner.CheckedAt, reg.partner.FreshUntil = askedAt, askedAt.Add(r.cache.ttl)
+		reg.partner.CheckedAt, reg.partner.FreshUntil = askedAt, askedAt.Add(r.ttl)
+		reg.partner.GoodUntil = reg.partner.FreshUntil.Add(r.Validity / 2)
 		return nil
 	})
-	var f *rpc.Failure
-	if errors.As(err, &f) && f.Reason == rpc.Unconfigured {
-		return registration{}, f
+	if !errors.As(err, &f) || f.Reason != rpc.Unconfigured {
+		r.Hooks.Latency(k.Network, r.Now().Sub(start))
 	}
-	r.hooks.Latency(k.network, r.now().Sub(start))
-	if f != nil {
-		return registration{}, f
+	return reg, f
+}
+
+// Health tells whether the registry of one chain can be read.
+type Health = rpc.Health
+
+// Health reports on every chain with a registry, by ID, without calling it. What
+// other uses of its endpoints met with does not count.
+func (r *Registry) Health() []Health {
+	report := make([]Health, len(chain.PoolChains))
+	known := r.chains.Health(rpc.Partners, rpc.Strangers)
+	for i, id := range chain.PoolChains {
+		report[i] = Health{Network: id, State: rpc.NoEndpoint}
+		for _, h := range known {
+			if h.Network == id {
+				report[i] = h
+			}
+		}
 	}
-	if reg.standing == active && reg.partner.FeeBPS > MaxFeeBPS {
-		text := fmt.Sprintf("the registry states a fee of %d bps, above %d, for the ID %s", reg.partner.FeeBPS, MaxFeeBPS, k.id)
-		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text, RetryAfter: longRetry}
-	}
-	return reg, nil
+	return report
 }

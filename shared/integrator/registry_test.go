@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/testdata/node"
@@ -36,15 +37,15 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	g.wantFee(1, 25)
 
 	node.send("setFee", id, uint16(40))
-	g.pass(ttl - 1)
+	g.pass(ttl/2 - 1)
 	g.wantFee(1, 25)
-	g.pass(1)
+	g.pass(ttl/2 + 1)
 	g.wantFee(1, 40)
 
 	node.send("setActive", id, false)
-	g.pass(ttl - 1)
+	g.pass(ttl/2 - 1)
 	g.wantFee(1, 40)
-	g.pass(1)
+	g.pass(ttl/2 + 1)
 	g.wantFault(1, fault.IntegratorInactive)
 
 	node.send("setActive", id, true)
@@ -56,6 +57,51 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	if g.hits != 4 || g.misses != 5 || g.asked != 5 || len(g.failed) != 0 {
 		t.Errorf("hooks heard %d hits, %d misses, %d latencies and %v; want 4, 5, 5 and no failures", g.hits, g.misses, g.asked, g.failed)
 	}
+}
+
+// An integrator in use is read again ahead of time, in the background: no quote waits
+// for it, and none is made with an answer about to end.
+func TestRenewedAhead(t *testing.T) {
+	t.Parallel()
+	chain := newEVM(t, 369, partner(1, 25))
+	front := newFront(t, chain)
+	g := newRig(t, front)
+	g.wantFee(1, 25)
+	g.pass(20 * time.Second) // of 30
+	release := make(chan struct{})
+	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		<-release
+		chain.ServeHTTP(w, r)
+	})
+	for range 3 {
+		g.wantFee(1, 25) // at once, although the registry does not answer yet
+	}
+	close(release)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		got, err := g.lookup(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.CheckedAt.Equal(g.now()) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it was never read again: %+v", got)
+		}
+	}
+	if got := front.Count("eth_call"); got != 2 {
+		t.Errorf("%d calls, want one more", got)
+	}
+	misses := g.misses
+	g.pass(29 * time.Second) // more than 30 after the first answer
+	got, err := g.lookup(1)
+	if err != nil || g.misses != misses || got.GoodUntil.Sub(g.now()) < validity/2 {
+		t.Errorf("got %+v, %v after %d misses, want it vouched for half a minute more", got, err, g.misses-misses)
+	}
+	// While the registry cannot be read, the last answer counts for its time, and no longer.
+	front.Instead("eth_call", node.Status(500))
+	g.pass(time.Second)
+	g.wantUnverified(1, rpc.Refused)
 }
 
 func TestEveryChainHasItsOwnRegistry(t *testing.T) {
@@ -79,14 +125,16 @@ func TestFeesAreBounded(t *testing.T) {
 	g := newRig(t, front)
 	g.wantFee(1, 0)
 	g.wantFee(2, 1000)
-	g.wantUnverified(3, rpc.Misconfigured)
-	g.wantUnverified(4, rpc.Misconfigured)
+	if e := g.wantFault(3, fault.IntegratorFeeTooHigh); !strings.Contains(e.Message, "on chain 369 with a fee of 1001 basis points, and this service accepts 1000 at most") || e.RetryAfter != 0 {
+		t.Errorf("got %+v", e)
+	}
+	g.wantFault(4, fault.IntegratorFeeTooHigh)
 	g.wantFault(5, fault.IntegratorInactive)
 
 	calls := front.Count("eth_call")
-	g.wantUnverified(3, rpc.Misconfigured)
-	if got := front.Count("eth_call") - calls; got != 1 {
-		t.Errorf("%d calls for a fee that was refused before, want 1: failures are not remembered", got)
+	g.wantFault(3, fault.IntegratorFeeTooHigh)
+	if got := front.Count("eth_call") - calls; got != 0 {
+		t.Errorf("%d calls for a fee that was refused before, want 0: waiting does not lower it", got)
 	}
 	if got := g.Health()[2].State; got != rpc.Working {
 		t.Errorf("state is %s, want %s: the endpoint answered", got, rpc.Working)
@@ -142,8 +190,9 @@ func TestLatecomerAsksNobody(t *testing.T) {
 	front := newFront(t, newEVM(t, 369, partner(1, 25)))
 	g := newRig(t, front)
 	g.wantFee(1, 25)
-	if got := g.fetch(lookupKey{369, idOf(wallet(1))}); got.failure != nil || got.registration.partner.FeeBPS != 25 {
-		t.Errorf("got %+v, want a fee of 25", got)
+	k := memo.Key{Network: 369, Name: idOf(wallet(1))}
+	if got, err := g.cache.Ask(t.Context(), k, func() memo.Answer[outcome] { return g.fetch(k) }); err != nil || got.registration.partner.FeeBPS != 25 {
+		t.Errorf("got %+v, %v, want a fee of 25", got, err)
 	}
 	if got := front.Count("eth_call"); got != 1 {
 		t.Errorf("%d calls, want 1", got)
@@ -249,7 +298,7 @@ func TestClose(t *testing.T) {
 func TestPanicEndsOneLookup(t *testing.T) {
 	g := newRig(t, newFront(t, newEVM(t, 369, partner(1, 25))))
 	before := guard.Total()
-	g.hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") }
+	g.Hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") }
 	_, err := g.Lookup(t.Context(), 369, idOf(wallet(1)))
 	if e := fault.From(err); e.Code != fault.IntegratorUnverified || strings.Contains(e.Message, "a bug") {
 		t.Errorf("got %v, want the integrator unverified", err)

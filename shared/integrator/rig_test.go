@@ -42,6 +42,8 @@ type rig struct {
 // patient has no deadline that a slow machine could meet.
 var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 128}
 
+const validity = time.Minute
+
 var config = Config{CacheSize: 64, CacheTTL: 30 * time.Second}
 
 // endpoints are these of chain 369.
@@ -76,7 +78,7 @@ func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig 
 		t.Fatal(err)
 	}
 	g.Registry, err = New(cfg, deployment, g.chains, Options{
-		Now: g.now,
+		Now: g.now, Validity: validity,
 		Hooks: Hooks{
 			Hit:     func(chain.ID) { g.note(func() { g.hits++ }) },
 			Miss:    func(chain.ID) { g.note(func() { g.misses++ }) },
@@ -150,10 +152,10 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if err != nil {
 		g.t.Fatalf("integrator %d: %v", n, err)
 	}
-	if now := g.now(); got.CheckedAt.After(now) || !got.FreshUntil.After(now) || got.FreshUntil.Sub(got.CheckedAt) != g.cache.ttl {
+	if now := g.now(); got.CheckedAt.After(now) || !got.FreshUntil.After(now) || got.FreshUntil.Sub(got.CheckedAt) != g.ttl || got.GoodUntil.Sub(got.FreshUntil) != validity/2 {
 		g.t.Fatalf("integrator %d: checked at %v and fresh until %v; it is %v", n, got.CheckedAt, got.FreshUntil, now)
 	}
-	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, FreshUntil: got.FreshUntil}
+	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, FreshUntil: got.FreshUntil, GoodUntil: got.GoodUntil}
 	if got != want {
 		g.t.Fatalf("integrator %d: got %+v, want %+v", n, got, want)
 	}

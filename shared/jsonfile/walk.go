@@ -2,22 +2,29 @@ package jsonfile
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/quotegate/quotegate/shared/words"
 )
 
-// walker compares the tokens of a file with the type they will be decoded into.
+// walker fills a value from the tokens of a file. Unlike encoding/json it goes on
+// after a problem, and knows where it is.
 type walker struct {
 	data     []byte
 	dec      *json.Decoder
 	reached  place
 	depth    int
-	problems []error
+	values   int
+	problems Problems
 }
 
 // next reads a token and moves reached to where it begins.
@@ -28,17 +35,13 @@ func (w *walker) next() (json.Token, error) {
 }
 
 // problem notes what is wrong with the token that was read last.
-func (w *walker) problem(path, what string) {
-	if path != "" {
-		what = path + ": " + what
-	}
-	w.problems = append(w.problems, fmt.Errorf("%s: %s", w.reached, what))
+func (w *walker) problem(path, format string, args ...any) {
+	w.problems.add(&w.reached, path, format, args...)
 }
 
-func (w *walker) value(path string, t reflect.Type) error {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+// value reads a value into v. A v that is not valid stands for one that no field
+// takes, which is only counted.
+func (w *walker) value(path string, v reflect.Value) error {
 	token, err := w.next()
 	if err != nil {
 		return err
@@ -47,53 +50,95 @@ func (w *walker) value(path string, t reflect.Type) error {
 		return fmt.Errorf("%s: nested too deeply", w.reached)
 	}
 	defer func() { w.depth-- }()
-	if t != nil && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		t = nil // it has rules of its own
+	if w.values++; w.values > maxValues {
+		return fmt.Errorf("%s: more than %s values", w.reached, words.Number(maxValues))
+	}
+	if w.problems.full() {
+		v = reflect.Value{} // nobody will use it
+	}
+	for token != nil && v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
 	}
 	switch token {
 	case json.Delim('{'):
-		w.fits(path, []byte("{}"), t)
-		return w.object(path, t)
+		return w.object(path, w.takes(path, "object", v, reflect.Struct, reflect.Map))
 	case json.Delim('['):
-		w.fits(path, []byte("[]"), t)
-		return w.array(path, t)
+		return w.array(path, w.takes(path, "array", v, reflect.Slice))
 	}
-	w.fits(path, w.data[w.reached.offset:w.dec.InputOffset()], t)
+	w.scalar(path, token, v)
 	return nil
 }
 
-// fits notes a value that is not of type t. For an object or an array it is
-// enough to try an empty one.
-func (w *walker) fits(path string, value []byte, t reflect.Type) {
-	if t == nil {
-		return
+// takes returns v if it is of a kind that takes an object or an array. Otherwise it
+// notes the problem, and what is inside goes nowhere.
+func (w *walker) takes(path, what string, v reflect.Value, kinds ...reflect.Kind) reflect.Value {
+	if v.IsValid() {
+		for _, kind := range kinds {
+			if v.Kind() == kind && !v.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+				return v
+			}
+		}
+		w.problem(path, "got %s, want %s", what, wanted(v))
 	}
-	err := json.Unmarshal(value, reflect.New(t).Interface())
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong):
-		w.problem(path, fmt.Sprintf("got %.60s, want %s", wrong.Value, wanted(t)))
-	case err != nil:
-		w.problem(path, err.Error())
-	}
+	return reflect.Value{}
 }
 
-// wanted says what values of type t look like in JSON.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
+// rfc3339 is stricter than time.Time, which accepts "1:02:03" and a decimal comma.
+var rfc3339 = regexp.MustCompile(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"$`)
+
+func (w *walker) scalar(path string, token json.Token, v reflect.Value) {
+	if !v.IsValid() {
+		return
+	}
+	if text, ok := token.(string); ok && v.Type() == reflect.TypeFor[string]() {
+		v.SetString(text)
+		return
+	}
+	text := w.data[w.reached.offset:w.dec.InputOffset()]
+	err := json.Unmarshal(text, v.Addr().Interface())
+	isTime := v.Type() == reflect.TypeFor[time.Time]() && token != nil
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil && (!isTime || rfc3339.Match(text)):
+		return
+	case errors.As(err, &wrong):
+		w.problem(path, "got %.60s, want %s", wrong.Value, wanted(v))
+	case isTime:
+		w.problem(path, "%.40s is not a time in RFC 3339; write it like 2027-03-01T00:00:00Z", text)
+	default:
+		w.problem(path, "%w", err)
+	}
+	v.SetZero()
+}
+
+// wanted says what values like v look like in JSON.
+func wanted(v reflect.Value) string {
+	if v.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "string"
+	}
+	switch t := v.Type(); t.Kind() {
 	case reflect.Struct, reflect.Map:
 		return "object"
-	case reflect.Slice, reflect.Array:
+	case reflect.Slice:
 		return "array"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return fmt.Sprintf("whole number from 0 to %d", uint64(math.MaxUint64)>>(64-t.Bits()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "whole number"
+	case reflect.Float32, reflect.Float64:
+		return "number"
+	default:
+		return t.Kind().String()
 	}
-	return t.Kind().String()
 }
 
-func (w *walker) object(path string, t reflect.Type) error {
+func (w *walker) object(path string, v reflect.Value) error {
+	if v.Kind() == reflect.Map {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
 	seen := map[string]bool{}
 	for w.dec.More() {
 		token, err := w.next()
@@ -106,51 +151,50 @@ func (w *walker) object(path string, t reflect.Type) error {
 			w.problem(at, "given twice")
 		}
 		seen[key] = true
-		member, known := memberType(t, key)
-		if !known {
-			w.problem(at, "unknown field")
-		}
+		member := w.member(at, v, key)
 		if err := w.value(at, member); err != nil {
 			return err
+		}
+		if v.Kind() == reflect.Map {
+			v.SetMapIndex(reflect.ValueOf(key), member)
 		}
 	}
 	_, err := w.dec.Token()
 	return err
 }
 
-func (w *walker) array(path string, t reflect.Type) error {
-	var elem reflect.Type
-	if t != nil && t.Kind() == reflect.Slice {
-		elem = t.Elem()
+// member is what takes the value of a key.
+func (w *walker) member(at string, v reflect.Value, key string) (member reflect.Value) {
+	switch v.Kind() {
+	case reflect.Map:
+		return reflect.New(v.Type().Elem()).Elem()
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
+				return v.Field(i)
+			}
+		}
+		w.problem(at, "unknown field")
+	}
+	return member
+}
+
+func (w *walker) array(path string, v reflect.Value) error {
+	if v.IsValid() {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	}
 	for i := 0; w.dec.More(); i++ {
+		var elem reflect.Value
+		if v.IsValid() && !w.problems.full() {
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+			elem = v.Index(i)
+		}
 		if err := w.value(fmt.Sprintf("%s[%d]", path, i), elem); err != nil {
 			return err
 		}
 	}
 	_, err := w.dec.Token()
 	return err
-}
-
-// memberType finds the type that a key of an object decodes into. It is nil
-// where the object itself is of the wrong type, which fits has noted.
-func memberType(t reflect.Type, key string) (member reflect.Type, known bool) {
-	if t == nil {
-		return nil, true
-	}
-	switch t.Kind() {
-	case reflect.Map:
-		return t.Elem(), true
-	case reflect.Struct:
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			if name == key {
-				return t.Field(i).Type, true
-			}
-		}
-		return nil, false
-	}
-	return nil, true
 }
 
 // place is a position in a file as editors show it: a column is a character.

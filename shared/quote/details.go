@@ -21,20 +21,16 @@ type Details struct {
 	Request      *Request // as it was understood
 	Call         calldata.Call
 	Hook         []calldata.Argument // of a burn, nil for others
-	Transactions []Transaction       // to send in this order
+	Transactions []account.Call      // to send in this order; nil for unshielding, whose call a wallet wraps
 	Arrival      Arrival
 	ValidUntil   time.Time
+	ValidFor     int64         // the same in seconds from now
 	IssuerFee    *IssuerFee    // of a burn, nil for others
 	Registry     chain.Address // that the integrator was found in, zero for none
 	Checks       *Checks       // nil if the request does not say who sends, or with Unchecked
 	Unchecked    string        // why there are no checks, in a sentence for the caller
-}
-
-// Transaction is one to sign.
-type Transaction struct {
-	To    chain.Address
-	Data  []byte
-	Value *uint256.Int
+	Simulation   *Simulation   // nil if the request does not ask for one, or with Unsimulated
+	Unsimulated  string        // why there is no simulation, in a sentence for the caller
 }
 
 // Arrival is what the recipient gets in the end.
@@ -56,8 +52,16 @@ type IssuerFee struct {
 // Checks compare what the sender has with what the swap needs.
 type Checks struct {
 	account.Holding
-	Needed         uint256.Int
-	NeedsAllowance bool // false for the native coin
+	Needed         uint256.Int // of the token
+	NeededNative   uint256.Int // of the chain's coin, without gas
+	NeedsAllowance bool        // false for the native coin
+}
+
+// Simulation is what the transactions would do now.
+type Simulation struct {
+	account.Simulation
+	Event  *bool       // whether the contract's event says what was asked for; nil if that cannot be told
+	Needed uint256.Int // coins for value and gas
 }
 
 // explain adds the details to q. It reads the calldata that is sent, so that it
@@ -67,7 +71,8 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	if err != nil {
 		return fmt.Errorf("the calldata of a quote is wrong: %w", err)
 	}
-	d := &Details{Request: req, Call: call, Arrival: e.arrival(q), ValidUntil: e.validUntil(q)}
+	d := &Details{Request: req, Call: call, Arrival: e.arrival(q)}
+	d.ValidUntil, d.ValidFor = e.validity(q)
 	if q.Pair.Route == chain.CCTPInbound {
 		if d.Hook, err = calldata.DecodeHook(call.Argument("hookData")); err != nil {
 			return fmt.Errorf("the calldata of a burn is wrong: %w", err)
@@ -78,12 +83,30 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	if req.Integrator != (integrator.ID{}) {
 		d.Registry = e.Deployment.Registry(q.Fee.ChainID)
 	}
+	q.Details = d
+	if q.Pair.Src.Private() {
+		d.leaveToWallet()
+		return nil
+	}
 	if req.From != nil {
 		d.Checks, d.Unchecked = e.check(ctx, q, *req.From)
 	}
 	d.Transactions = transactions(q, d.Checks)
-	q.Details = d
+	if req.Simulate {
+		d.Simulation, d.Unsimulated = e.simulate(ctx, q, *req.From)
+	}
 	return nil
+}
+
+// leaveToWallet says why nothing is checked for unshielding: the money comes out
+// of the privacy pool, in a transaction that only the wallet can make.
+func (d *Details) leaveToWallet() {
+	if d.Request.From != nil {
+		d.Unchecked = "The swap is paid for from the privacy pool, so what this account has does not matter"
+	}
+	if d.Request.Simulate {
+		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, which cannot be tried without the wallet"
+	}
 }
 
 // arrival works out what is left once RAILGUN has taken its part.
@@ -101,16 +124,19 @@ func (e *Engine) arrival(q *Quote) Arrival {
 	return a
 }
 
-// validUntil is how long the same request gives the same money: no longer than
-// the fees count that the quote was made with.
-func (e *Engine) validUntil(q *Quote) time.Time {
-	until := e.Now().Add(e.TTL)
-	for _, end := range []time.Time{q.Fee.Partner.FreshUntil, q.issuerFee.Until} {
-		if !end.IsZero() && end.Before(until) {
-			until = end
-		}
+// validity is until when the operator stands by a quote, and for how many seconds.
+// That is the TTL, or less if what is known of the integrator ends before, but
+// never less than half of the TTL. The issuer's fee has no end: it is looked up
+// again every minute, and an old one serves on.
+func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
+	now := e.Now().UTC()
+	valid := e.TTL
+	if end := q.Fee.Partner.GoodUntil; !end.IsZero() {
+		half := (e.TTL/2 + time.Second - 1).Truncate(time.Second)
+		valid = min(valid, max(end.Sub(now), half+time.Second)) // until loses up to a second
 	}
-	return until.UTC().Truncate(time.Second)
+	seconds = int64(valid / time.Second)
+	return now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second), seconds
 }
 
 // check reads what the sender has. The quote is good without, so a failure is
@@ -120,22 +146,48 @@ func (e *Engine) check(ctx context.Context, q *Quote, from common.Address) (*Che
 	if err != nil {
 		return nil, err.Error()
 	}
-	return &Checks{Holding: holding, Needed: q.SrcAmount, NeedsAllowance: !q.Pair.SrcToken.Native()}, ""
+	return &Checks{Holding: holding, Needed: q.SrcAmount, NeededNative: q.Value, NeedsAllowance: !q.Pair.SrcToken.Native()}, ""
 }
 
 // transactions are those to send. Without checks, the allowance is unknown, and
-// they are right for any.
-func transactions(q *Quote, checks *Checks) []Transaction {
-	main := Transaction{q.To, q.Calldata, &q.Value}
+// they are right for any. Checks are made for this very request, so they may leave
+// an approval out.
+func transactions(q *Quote, checks *Checks) []account.Call {
+	main := account.Call{To: q.To, Data: q.Calldata, Value: &q.Value}
 	if q.Approval.Calldata == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
-		return []Transaction{main}
+		return []account.Call{main}
 	}
-	approve := func(calldata []byte) Transaction {
-		return Transaction{q.Approval.Token, calldata, new(uint256.Int)}
+	approve := func(calldata []byte) account.Call {
+		return account.Call{To: q.Approval.Token, Data: calldata, Value: new(uint256.Int)}
 	}
-	list := make([]Transaction, 0, 3)
+	list := make([]account.Call, 0, 3)
 	if q.Pair.SrcToken.ResetsAllowance() && (checks == nil || !checks.Allowance.IsZero()) {
 		list = append(list, approve(calldata.Approve(q.Approval.Spender.Address, new(uint256.Int))))
 	}
 	return append(list, approve(q.Approval.Calldata), main)
+}
+
+// simulate tries the transactions on the chain. The quote is good without, so a
+// failure is only told.
+func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*Simulation, string) {
+	d := q.Details
+	found, err := e.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Transactions)
+	if err != nil {
+		return nil, err.Error()
+	}
+	s := &Simulation{Simulation: *found, Needed: q.Value}
+	var gas uint256.Int
+	for _, c := range s.Calls {
+		gas.AddUint64(&gas, c.GasUsed)
+	}
+	s.Needed.Add(&s.Needed, gas.Mul(&gas, &s.GasPrice))
+	// A pool of a deployment that does not settle in the documented way may emit
+	// another event.
+	if s.HasLogs && (q.Pair.Route == chain.CCTPInbound || e.Deployment.Tracked()) {
+		s.Event = new(false)
+		for _, log := range s.Calls[len(s.Calls)-1].Logs {
+			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(from, log.Topics, log.Data)
+		}
+	}
+	return s, ""
 }

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"math/big"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -13,9 +18,12 @@ import (
 
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 var (
@@ -23,11 +31,19 @@ var (
 	alice = common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 )
 
-// wallet answers what one account holds, or why that is not known.
+// wallet answers what one account holds and what its transactions do, or why that
+// is not known.
 type wallet struct {
-	holding account.Holding
-	err     error
-	asked   int
+	holding    account.Holding
+	simulation account.Simulation
+	err        error
+	asked      int
+	tried      []account.Call
+}
+
+func (w *wallet) Simulate(_ context.Context, _ chain.ID, _ common.Address, calls []account.Call) (*account.Simulation, error) {
+	w.tried = calls
+	return &w.simulation, w.err
 }
 
 func (w *wallet) Read(context.Context, *chain.Token, common.Address, common.Address) (account.Holding, error) {
@@ -62,12 +78,15 @@ func TestDetailsOfEveryPair(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := q.Details
-		last := got.Transactions[len(got.Transactions)-1]
-		if last.To != q.To || !bytes.Equal(last.Data, q.Calldata) || !last.Value.Eq(&q.Value) {
+		if p.Src.Private() {
+			if got.Transactions != nil {
+				t.Errorf("%d to %d: there are transactions to send, though only a private one keeps the secret", p.Src, p.Dst)
+			}
+		} else if last := got.Transactions[len(got.Transactions)-1]; last.To != q.To || !bytes.Equal(last.Data, q.Calldata) || !last.Value.Eq(&q.Value) {
 			t.Errorf("%d to %d: the last transaction is not the quote's", p.Src, p.Dst)
 		}
-		if !got.ValidUntil.Equal(noon.Add(time.Minute)) {
-			t.Errorf("%d to %d: valid until %s", p.Src, p.Dst, got.ValidUntil)
+		if !got.ValidUntil.Equal(noon.Add(time.Minute)) || got.ValidFor != 60 {
+			t.Errorf("%d to %d: valid until %s, for %d s", p.Src, p.Dst, got.ValidUntil, got.ValidFor)
 		}
 		wantFunction := "swap(uint256,uint256,bytes,uint8,address,bytes32)"
 		if p.Route == chain.CCTPInbound {
@@ -179,40 +198,149 @@ func TestTransactionsFitTheAllowance(t *testing.T) {
 	}
 }
 
-// TestValidUntilIsNeverPastTheFees: it ends with the TTL, with what is known of
-// the integrator, or with the issuer's fee, whichever is first.
-func TestValidUntilIsNeverPastTheFees(t *testing.T) {
+// TestValidity: a quote counts for the operator's time, or for as long as the
+// registry's answer does, but never for less than half of that time, whatever the
+// clock says and however old the answer is.
+func TestValidity(t *testing.T) {
 	burn := findPair(t, 137, "USDC", 369, "USDC")
 	partner := integrator.ID{12: 0xfb, 31: 7}
 	for name, tt := range map[string]struct {
-		registry, issuer time.Time
-		named            bool
-		want             time.Duration
+		named    bool
+		registry time.Duration // how long its answer counts; 0 for ever
+		ttl      time.Duration
+		want     int64
 	}{
-		"the operator's time":            {want: time.Minute},
-		"fees that never end":            {named: true, want: time.Minute},
-		"the registry's answer is older": {named: true, registry: noon.Add(20 * time.Second), want: 20 * time.Second},
-		"not that of another request":    {registry: noon.Add(20 * time.Second), want: time.Minute},
-		"the issuer's fee is older":      {issuer: noon.Add(30 * time.Second), want: 30 * time.Second},
-		"both, the registry's first":     {named: true, registry: noon.Add(10 * time.Second), issuer: noon.Add(30 * time.Second), want: 10 * time.Second},
-		"both, the issuer's first":       {named: true, registry: noon.Add(40 * time.Second), issuer: noon.Add(30 * time.Second), want: 30 * time.Second},
-		"a part of a second is cut":      {issuer: noon.Add(1999 * time.Millisecond), want: time.Second},
+		"the operator's time":             {ttl: time.Minute, want: 60},
+		"a registry's answer for ever":    {named: true, ttl: time.Minute, want: 60},
+		"for longer than the time":        {named: true, registry: time.Hour, ttl: time.Minute, want: 60},
+		"for most of the time":            {named: true, registry: 45 * time.Second, ttl: time.Minute, want: 45},
+		"for a part of a second more":     {named: true, registry: 45*time.Second + 999*time.Millisecond, ttl: time.Minute, want: 45},
+		"for half a second":               {named: true, registry: time.Second / 2, ttl: time.Minute, want: 31},
+		"no more":                         {named: true, registry: -time.Hour, ttl: time.Minute, want: 31},
+		"no more, and a time that is odd": {named: true, registry: -time.Hour, ttl: 5 * time.Second, want: 4},
+		"not that of another request":     {registry: time.Second, ttl: time.Minute, want: 60},
 	} {
-		engine := quote.NewEngine(quote.Parts{
-			Deployment: chain.Reference(), IssuerFees: &fees{until: tt.issuer}, Integrators: &registry{until: tt.registry},
-			TTL: time.Minute, Now: func() time.Time { return noon },
-		})
-		req := detailed(t, burn)
-		if tt.named {
-			req.Integrator = partner
+		for _, clock := range []time.Duration{0, time.Millisecond, time.Second - 1} {
+			now := noon.Add(clock)
+			known := &registry{}
+			if tt.registry != 0 {
+				known.until = now.Add(tt.registry)
+			}
+			engine := quote.NewEngine(quote.Parts{
+				Deployment: chain.Reference(), IssuerFees: &fees{}, Integrators: known, TTL: tt.ttl, Now: func() time.Time { return now },
+			})
+			req := detailed(t, burn)
+			if tt.named {
+				req.Integrator = partner
+			}
+			q, err := engine.Quote(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := q.Details
+			if got.ValidFor != tt.want || !got.ValidUntil.Equal(noon.Add(time.Duration(tt.want)*time.Second)) {
+				t.Errorf("%s: at %v valid for %d s until %s, want %d s", name, clock, got.ValidFor, got.ValidUntil, tt.want)
+			}
+			if left := got.ValidUntil.Sub(now); left < tt.ttl/2 || left > tt.ttl {
+				t.Errorf("%s: at %v valid for %v more, want between half of %v and all of it", name, clock, left, tt.ttl)
+			}
 		}
+	}
+}
+
+// TestBurnAfterADayWithoutTheIssuer: a quote never fails, and is never born
+// expired, because the issuer is silent.
+func TestBurnAfterADayWithoutTheIssuer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		issuer := func(r *http.Request) (*http.Response, error) {
+			if time.Since(noonOfBubble) > time.Minute {
+				return nil, errors.New("silent")
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`[{"finalityThreshold":1000,"minimumFee":14}]`))}, nil
+		}
+		live, err := cctp.New(cctp.Config{FeeURL: "http://issuer.example"}, chain.Reference().Settlement, slog.New(slog.DiscardHandler), transport(issuer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer live.Close()
+		live.Warm(t.Context())
+		engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: live, TTL: time.Minute})
+		for _, age := range []time.Duration{0, 4*time.Minute + 50*time.Second, 6 * time.Minute, 24*time.Hour - time.Second, 25 * time.Hour} {
+			time.Sleep(time.Until(noonOfBubble.Add(age)))
+			q, err := engine.Quote(t.Context(), detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(q.Details.ValidUntil); left < 30*time.Second || q.Details.ValidFor != 60 {
+				t.Errorf("%v after the last good fee (%s): valid for %v, said to be %d s", age, q.Details.IssuerFee.Origin, left, q.Details.ValidFor)
+			}
+		}
+	})
+}
+
+// noonOfBubble is when a bubble of synctest begins.
+var noonOfBubble = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestSimulationJudgesTheCalls: the calls that are tried are those to send, the
+// coins cover value and gas of all of them, and the event counts only if the right
+// contract tells of this very call.
+func TestSimulationJudgesTheCalls(t *testing.T) {
+	usdc, ether, out := findPair(t, 1, "USDC", 369, "USDC"), findPair(t, 1, "ETH", 369, "WETH"), findPair(t, chain.PrivacyEthereum, "USDC", 369, "USDC")
+	simulated := func(p *chain.Pair, w *wallet, d *chain.Deployment) *quote.Quote {
+		t.Helper()
+		engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Accounts: w, TTL: time.Minute})
+		req := detailed(t, p)
+		req.From, req.Simulate = &alice, true
 		q, err := engine.Quote(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := q.Details.ValidUntil.Sub(noon); got != tt.want {
-			t.Errorf("%s: valid for %v, want %v", name, got, tt.want)
+		return q
+	}
+	two := account.Simulation{BlockNumber: 7, Calls: []account.Result{{GasUsed: 40_000}, {GasUsed: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
+	w := &wallet{simulation: two}
+	q := simulated(usdc, w, chain.Reference())
+	if len(w.tried) != 2 || &w.tried[0] != &q.Details.Transactions[0] || q.Details.Simulation.Needed.Uint64() != 300_000 || *q.Details.Simulation.Event {
+		t.Errorf("tried %d calls, needs %s, event %v; want both calls, 300000 and no event", len(w.tried), q.Details.Simulation.Needed.Dec(), *q.Details.Simulation.Event)
+	}
+	w = &wallet{simulation: account.Simulation{Calls: []account.Result{{GasUsed: 100}}, GasPrice: *uint256.NewInt(5)}}
+	q = simulated(ether, w, chain.Reference())
+	if want := new(uint256.Int).AddUint64(&q.Value, 500); !q.Details.Simulation.Needed.Eq(want) || q.Details.Simulation.Event != nil {
+		t.Errorf("needs %s, want %s; an estimate tells no event", q.Details.Simulation.Needed.Dec(), want.Dec())
+	}
+	// The event counts from the contract that is called, and with the amount that is swapped.
+	for name, tt := range map[string]struct {
+		address common.Address
+		amount  int64
+		want    bool
+	}{
+		"the pool's":         {q.To.Address, 0, true},
+		"another contract's": {alice, 0, false},
+		"of another amount":  {q.To.Address, 1, false},
+	} {
+		amount := new(big.Int).Add(q.SrcAmount.ToBig(), big.NewInt(tt.amount))
+		event := contracts.PoolABI.Events["Swap"]
+		data, err := event.Inputs.NonIndexed().Pack(big.NewInt(369), amount, alice[:], uint8(0), ether.DstToken.Address.Address, [32]byte{})
+		if err != nil {
+			t.Fatal(err)
 		}
+		log := rpc.Log{Address: tt.address, Topics: []common.Hash{event.ID, {}, common.BytesToHash(alice[:])}, Data: data}
+		w = &wallet{simulation: account.Simulation{Calls: []account.Result{{Logs: []rpc.Log{{}, log}}}, HasLogs: true}}
+		if got := simulated(ether, w, chain.Reference()).Details.Simulation.Event; got == nil || *got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+	w = &wallet{err: errors.New("Nobody answers")}
+	if d := simulated(usdc, w, chain.Reference()).Details; d.Simulation != nil || d.Unsimulated != "Nobody answers" || len(d.Transactions) != 2 {
+		t.Errorf("got %v because %q with %d calls", d.Simulation, d.Unsimulated, len(d.Transactions))
+	}
+	w = &wallet{}
+	if d := simulated(out, w, chain.Reference()).Details; d.Simulation != nil || d.Unsimulated == "" || d.Checks != nil || d.Unchecked == "" || w.tried != nil || w.asked != 0 {
+		t.Errorf("unshielding: got %v because %q, checks %v because %q", d.Simulation, d.Unsimulated, d.Checks, d.Unchecked)
 	}
 }
 

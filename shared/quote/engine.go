@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -24,10 +25,11 @@ type Integrators interface {
 	Lookup(ctx context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error)
 }
 
-// Accounts reads what somebody has on a network: the balance of a token, and how
-// much of it a spender may take. The text of an error is for the client to read.
+// Accounts reads what somebody has on a network, and tries what somebody would send.
+// The text of an error is for the client to read.
 type Accounts interface {
 	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)
+	Simulate(ctx context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error)
 }
 
 // Parts of an Engine.
@@ -82,7 +84,7 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err := req.Recipient.payableOn(pair.Dst); err != nil {
 		return nil, err
 	}
-	if err := req.Recipient.canOwn(pair, e.Deployment); err != nil {
+	if err := req.Recipient.canOwn(e.Deployment); err != nil {
 		return nil, err
 	}
 	return &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}, nil
@@ -105,5 +107,70 @@ func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	gross := fee.Convert(&req.Amount, q.Pair.SrcToken.Decimals, q.Pair.DstToken.Decimals)
 	q.Fee.Split = fee.Divide(&gross, q.Fee.ProtocolBPS, fee.BPS(q.Fee.Partner.FeeBPS))
 	q.DestAmount = q.Fee.Net
+	return nil
+}
+
+// encode adds the calldata of both transactions to q.
+func (e *Engine) encode(req *Request, q *Quote) error {
+	recipient, kind, err := req.Recipient.encode()
+	if err != nil {
+		return err
+	}
+	if q.Pair.Route == chain.CCTPInbound {
+		err = e.encodeBurn(req, q, recipient, kind)
+	} else {
+		q.Calldata = encodeSwap(req, q, recipient, kind)
+	}
+	if err != nil {
+		return err
+	}
+	if q.Pair.SrcToken.Native() {
+		q.Value = req.Amount
+		return nil
+	}
+	q.Approval = Approval{
+		Token:    q.Pair.SrcToken.Address,
+		Spender:  q.To,
+		Amount:   req.Amount,
+		Calldata: calldata.Approve(q.To.Address, &req.Amount),
+	}
+	return nil
+}
+
+func encodeSwap(req *Request, q *Quote, recipient []byte, kind uint8) []byte {
+	swap := calldata.Swap{
+		DstChainID:    uint64(q.Pair.Dst),
+		Amount:        req.Amount,
+		Recipient:     recipient,
+		RecipientType: kind,
+		DstToken:      q.Pair.DstToken.Address.Address,
+		IntegratorID:  req.Integrator,
+	}
+	return swap.Encode()
+}
+
+// encodeBurn encodes a burn that only the receiver on the settlement chain can
+// send on to the hub.
+func (e *Engine) encodeBurn(req *Request, q *Quote, recipient []byte, kind uint8) error {
+	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
+	maxFee, err := q.issuerFee.Rate.MaxFee(&req.Amount)
+	if err != nil {
+		return fault.About(fault.Amount, err)
+	}
+	burn := calldata.Burn{
+		Amount:            req.Amount,
+		DestinationDomain: e.Deployment.Settlement.Domain,
+		Receiver:          e.Deployment.Settlement.Receiver.Address,
+		BurnToken:         q.Pair.SrcToken.Address.Address,
+		MaxFee:            maxFee,
+		Hook: calldata.Hook{
+			DstChainID:    uint64(q.Pair.Dst),
+			DstToken:      q.Pair.DstToken.Address.Address,
+			IntegratorID:  req.Integrator,
+			RecipientType: kind,
+			Recipient:     recipient,
+		},
+	}
+	q.Calldata = burn.Encode()
 	return nil
 }

@@ -48,19 +48,18 @@ type registry struct {
 
 func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	r.asked = append(r.asked, network)
-	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, FreshUntil: r.until}, nil
+	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 
 // fees notes which source it was asked about.
 type fees struct {
 	asked []chain.ID
-	until time.Time
 }
 
 func (f *fees) Of(source chain.ID) cctp.State {
 	f.asked = append(f.asked, source)
 	rate, _ := cctp.FromMilliBPS(1300)
-	return cctp.State{Source: source, Rate: rate, Origin: cctp.BuiltIn, Until: f.until}
+	return cctp.State{Source: source, Rate: rate, Origin: cctp.BuiltIn}
 }
 
 // TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
@@ -156,20 +155,32 @@ func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 	}
 	d := chain.Reference()
 	engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}})
+	anywhere := func(id chain.ID, symbol string) common.Address {
+		token, err := chain.FindToken(id, symbol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token.Address.Address
+	}
 	for name, tt := range map[string]struct {
 		address common.Address
 		says    string // empty: it is paid
+		reason  fault.Reason
 	}{
-		"an account":            {common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), ""},
-		"the first account":     {common.HexToAddress("0x10000"), ""},
-		"a precompile":          {common.HexToAddress("0x1"), "reserved"},
-		"the last reserved":     {common.HexToAddress("0xffff"), "reserved"},
-		"the native sentinel":   {chain.Native.Address, "native coin"},
-		"the destination token": {pair.DstToken.Address.Address, "token itself"},
-		"the messenger":         {d.Target(pair).Address, "contract of this service"},
-		"the receiver":          {d.Settlement.Receiver.Address, "contract of this service"},
-		"a registry":            {d.Registry(369).Address, "contract of this service"},
-		"zero, as v1 asks":      {common.Address{}, ""},
+		"an account":               {common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), "", ""},
+		"the first account":        {common.HexToAddress("0x10000"), "", ""},
+		"a precompile":             {common.HexToAddress("0x1"), "reserved", fault.Reserved},
+		"the last reserved":        {common.HexToAddress("0xffff"), "reserved", fault.Reserved},
+		"the native sentinel":      {chain.Native.Address, "native coin", fault.Reserved},
+		"the grave":                {common.HexToAddress("0x000000000000000000000000000000000000dEaD"), "destroy", fault.Reserved},
+		"the destination token":    {pair.DstToken.Address.Address, "contract of USDC on chain 369", fault.Token},
+		"the source token":         {pair.SrcToken.Address.Address, "contract of USDC on chain 137", fault.Token},
+		"a token of another chain": {anywhere(1, "USDT"), "contract of USDT on chain 1", fault.Token},
+		"one of another two":       {anywhere(56, "USD1"), "contract of USD1 on chain 56", fault.Token},
+		"the messenger":            {d.Target(pair).Address, "contract of this service", fault.Contract},
+		"the receiver":             {d.Settlement.Receiver.Address, "contract of this service", fault.Contract},
+		"a registry":               {d.Registry(369).Address, "contract of this service", fault.Contract},
+		"zero, as v1 asks":         {common.Address{}, "", ""},
 	} {
 		req := request(t, pair)
 		req.Recipient = quote.Recipient{EVM: tt.address}
@@ -177,8 +188,17 @@ func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 		if tt.says == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || e.Role != fault.Recipient || !strings.Contains(e.Message, tt.says)) {
-			t.Errorf("%s: got %v, want it refused as %q", name, err, tt.says)
+		if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || e.Reason != tt.reason || e.Role != fault.Recipient || !strings.Contains(e.Message, tt.says)) {
+			t.Errorf("%s: got %v for %s, want it refused as %q for %s", name, err, e.Reason, tt.says, tt.reason)
+		}
+	}
+	for _, p := range chain.Pairs() {
+		for _, token := range []chain.Token{p.SrcToken, p.DstToken} {
+			req := request(t, pair)
+			req.Recipient = quote.Recipient{EVM: token.Address.Address}
+			if _, err := engine.Quote(t.Context(), req); fault.From(err).Code != fault.InvalidRecipient {
+				t.Errorf("%s on chain %s: got %v", token.Symbol, token.ChainID, err)
+			}
 		}
 	}
 }

@@ -4,6 +4,9 @@
 package quote
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
@@ -14,6 +17,19 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
+// Config says how long the operator stands by a quote.
+type Config struct {
+	TTL time.Duration `env:"QUOTE_TTL, default=60s"`
+}
+
+// Validate reports a time that no wallet or no operator could live with.
+func (c Config) Validate() error {
+	if c.TTL < 5*time.Second || c.TTL > time.Hour {
+		return fmt.Errorf("QUOTE_TTL: %v is not between 5s and 1h", c.TTL)
+	}
+	return nil
+}
+
 // Request asks for a swap of an amount of one token to a token on another chain.
 type Request struct {
 	SrcChain, DstChain chain.ID
@@ -22,8 +38,9 @@ type Request struct {
 	Recipient          Recipient
 	Integrator         integrator.ID // zero for none
 
-	Details bool            // also explain the quote
-	From    *common.Address // who will send it, nil for unknown; only with Details
+	Details  bool            // also explain the quote
+	From     *common.Address // who will send it, nil for unknown; only with Details
+	Simulate bool            // also try the transactions on the chain; only with From
 }
 
 // Same reports whether two requests ask for the same quote and, if not, the

@@ -1,6 +1,7 @@
 package quote
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -50,7 +51,7 @@ func ParseRecipientType(text string) (RecipientType, error) {
 func (t RecipientType) Parse(text string) (Recipient, error) {
 	r, err := t.ParseOrZero(text)
 	if err == nil && r.Zero() {
-		err = fault.New(fault.InvalidRecipient, "The recipient is the zero address: what is sent there is lost")
+		err = fault.BadRecipient(fault.Zero, "The recipient is the zero address: what is sent there is lost")
 	}
 	return r, err
 }
@@ -66,17 +67,19 @@ func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 		return Recipient{Private: &address}, nil
 	}
 	if strings.TrimSpace(text) != text {
-		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient has a space before or after it: send the address alone")
+		return Recipient{}, fault.BadRecipient(fault.Malformed, "The recipient has a space before or after it: send the address alone")
 	}
 	address, err := chain.ParseAddress(text)
 	switch {
 	case err != nil && strings.Contains(text, "."):
-		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
+		return Recipient{}, fault.BadRecipient(fault.Name, "The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
+	case errors.Is(err, chain.ErrChecksum):
+		return Recipient{}, fault.BadRecipient(fault.Checksum, "The recipient %v", err)
 	case err != nil:
-		return Recipient{}, fault.New(fault.InvalidRecipient, "The recipient %v", err)
+		return Recipient{}, fault.BadRecipient(fault.Malformed, "The recipient %v", err)
 	}
 	if t == PrivateRecipient {
-		return Recipient{}, fault.New(fault.InvalidRecipient, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
+		return Recipient{}, fault.BadRecipient(fault.PublicOnPrivate, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
 	}
 	return Recipient{EVM: address}, nil
 }
@@ -86,39 +89,63 @@ func (r Recipient) payableOn(dst chain.ID) error {
 	var err error
 	switch {
 	case dst.Private() && r.Private == nil:
-		err = fault.New(fault.InvalidRecipient, "Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
+		err = fault.BadRecipient(fault.PublicOnPrivate, "Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
 	case dst.Private():
 		err = r.Private.PayableOn(uint64(dst.Network()))
 	case r.Private != nil:
-		err = fault.New(fault.InvalidRecipient, "Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
+		err = fault.BadRecipient(fault.PrivateOnPublic, "Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
 	}
 	return fault.About(fault.Recipient, err)
 }
 
 // canOwn makes sure that an account could move what it is paid. The zero address
 // passes: it says that nobody was named yet.
-func (r Recipient) canOwn(p *chain.Pair, d *chain.Deployment) error {
-	what := ""
-	switch {
-	case r.Private != nil || r.Zero():
+func (r Recipient) canOwn(d *chain.Deployment) error {
+	if r.Private != nil || r.Zero() {
 		return nil
-	case r.EVM == chain.Native.Address:
-		what = "the placeholder of the native coin"
-	case r.EVM == p.DstToken.Address.Address:
-		what = "the contract of the token itself"
+	}
+	var reason fault.Reason
+	var what string
+	token, isToken := tokens[r.EVM]
+	switch {
+	case isToken:
+		reason, what = fault.Token, "the contract of "+token
 	case d.Owns(r.EVM):
-		what = "a contract of this service"
+		reason, what = fault.Contract, "a contract of this service or of the issuer"
+	case r.EVM == chain.Native.Address:
+		reason, what = fault.Reserved, "the placeholder of the native coin"
+	case r.EVM == dead:
+		reason, what = fault.Reserved, "where people destroy money"
 	case r.EVM.Cmp(firstAccount) < 0:
-		what = "reserved for contracts of the chain itself"
+		reason, what = fault.Reserved, "reserved for contracts of the chain itself"
 	default:
 		return nil
 	}
-	return fault.About(fault.Recipient, fault.New(fault.InvalidRecipient,
+	return fault.About(fault.Recipient, fault.BadRecipient(reason,
 		"The recipient %s is %s: what is sent there cannot be moved again; name an account", r.EVM.Hex(), what))
 }
 
-// firstAccount ends the addresses that chains use for precompiled contracts.
-var firstAccount = common.BytesToAddress([]byte{1, 0, 0})
+var (
+	// firstAccount ends the addresses that chains use for precompiled contracts.
+	firstAccount = common.BytesToAddress([]byte{1, 0, 0})
+	dead         = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	tokens       = nameTokens()
+)
+
+// nameTokens says which token an address is, of any chain: an address that is
+// copied by mistake is often that of the token, and a chain may have the contracts
+// of the one it was forked from.
+func nameTokens() map[common.Address]string {
+	names := make(map[common.Address]string)
+	for _, id := range chain.IDs() {
+		for _, t := range chain.Tokens(id) {
+			if _, named := names[t.Address.Address]; !named && !t.Native() {
+				names[t.Address.Address] = t.Symbol + " on chain " + t.ChainID.String()
+			}
+		}
+	}
+	return names
+}
 
 // encode gives the bytes that name the recipient in calldata, and their type.
 // For a private recipient that is a fresh note, different every time; for an

@@ -17,19 +17,22 @@ func TestRecipientTypes(t *testing.T) {
 		name, kind, text string
 		says             string // what Parse refuses it with, empty if it does not
 		orZero           bool   // whether ParseOrZero takes it
+		reason           fault.Reason
 	}{
-		{"an account", "0", account, "", true},
-		{"a 0zk address", "2", private, "", true},
-		{"a 0zk address by any type", "0", private, "", true},
-		{"an account as private", "2", account, "must be a raw 0zk… address", false},
-		{"zero", "0", zero, "zero address", true},
-		{"zero as private", "2", zero, "must be a raw 0zk… address", false},
-		{"a wrong checksum", "0", strings.Replace(account, "A", "a", 1), "checksum", false},
-		{"a wrong checksum as private", "2", strings.Replace(account, "A", "a", 1), "checksum", false},
-		{"a name", "0", "vitalik.eth", "names are not resolved", false},
-		{"a space before a 0zk address", "0", " " + private, "has a space", false},
-		{"a space after an address", "0", account + " ", "has a space", false},
-		{"a 0zk address cut off", "2", private[:100], "Invalid 0zk address", false},
+		{"an account", "0", account, "", true, ""},
+		{"a 0zk address", "2", private, "", true, ""},
+		{"a 0zk address by any type", "0", private, "", true, ""},
+		{"an account as private", "2", account, "must be a raw 0zk… address", false, fault.PublicOnPrivate},
+		{"zero", "0", zero, "zero address", true, fault.Zero},
+		{"zero as private", "2", zero, "must be a raw 0zk… address", false, fault.PublicOnPrivate},
+		{"a wrong checksum", "0", strings.Replace(account, "A", "a", 1), "checksum", false, fault.Checksum},
+		{"a wrong checksum as private", "2", strings.Replace(account, "A", "a", 1), "checksum", false, fault.Checksum},
+		{"a name", "0", "vitalik.eth", "names are not resolved", false, fault.Name},
+		{"a space before a 0zk address", "0", " " + private, "has a space", false, fault.Malformed},
+		{"a space after an address", "0", account + " ", "has a space", false, fault.Malformed},
+		{"a 0zk address mistyped", "2", private[:50] + "q" + private[51:], "checksum", false, fault.Checksum},
+		{"no address", "0", "alice", "is not an EVM address", false, fault.Malformed},
+		{"a 0zk address cut off", "2", private[:100], "Invalid 0zk address", false, fault.Malformed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,8 +44,8 @@ func TestRecipientTypes(t *testing.T) {
 			if tt.says == "" && (err != nil || r.Zero() || (r.Private != nil) != (tt.text == private)) {
 				t.Errorf("got %+v and %v", r, err)
 			}
-			if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || !strings.Contains(e.Message, tt.says)) {
-				t.Errorf("got %v, want %s saying %q", err, fault.InvalidRecipient, tt.says)
+			if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || e.Reason != tt.reason || !strings.Contains(e.Message, tt.says)) {
+				t.Errorf("got %v for %s, want %s saying %q", err, e.Reason, tt.reason, tt.says)
 			}
 			if r, err := kind.ParseOrZero(tt.text); (err == nil) != tt.orZero || r.Zero() != (tt.text == zero || err != nil) {
 				t.Errorf("or zero: got %+v and %v", r, err)

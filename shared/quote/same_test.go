@@ -47,7 +47,7 @@ func (s said) request() *quote.Request {
 // TestSame: two requests are the same if they say the same in every part, else
 // they differ in the first part where they do not, whichever of them is asked.
 func TestSame(t *testing.T) {
-	const details = 2 // Details and From change nothing about the quote itself
+	const details = 3 // Details, From and Simulate change nothing about the quote itself
 	if fields := reflect.TypeFor[quote.Request]().NumField(); fields != len(choices)+details {
 		t.Fatalf("a request has %d fields, and %d are compared here", fields, len(choices))
 	}

@@ -104,7 +104,7 @@ func canonical(point [32]byte) bool {
 }
 
 func refuse(format string, args ...any) error {
-	return fault.New(fault.InvalidRecipient, "Invalid 0zk address: "+format, args...)
+	return fault.BadRecipient(fault.Malformed, "Invalid 0zk address: "+format, args...)
 }
 
 // PayableOn is nil if the address may be paid on the EVM network chainID: it is
@@ -117,11 +117,11 @@ func (a Address) PayableOn(chainID uint64) error {
 	}
 	kind, id := a.network>>networkIDBits, a.network&(1<<networkIDBits-1)
 	if kind != 0 {
-		return fault.New(fault.InvalidRecipient,
+		return fault.BadRecipient(fault.Malformed,
 			"The 0zk address is bound to chain %d of a network type other than EVM (type %d), the route needs chain %d", id, kind, chainID)
 	}
 	if id != chainID {
-		return fault.New(fault.InvalidRecipient, "The 0zk address is bound to chain %d, the route needs chain %d", id, chainID)
+		return fault.BadRecipient(fault.Malformed, "The 0zk address is bound to chain %d, the route needs chain %d", id, chainID)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package railgun
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
 
 // A 0zk address is bech32m (BIP-350) of fixed length. Wallets write 127
 // characters, which is more than the 90 for which bech32 guarantees to detect
@@ -47,9 +51,9 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 	switch residue(groups[:]) {
 	case bech32mResidue:
 	case bech32Residue:
-		return payload, refuse("checksum is of bech32, must be of bech32m")
+		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum is of bech32, must be of bech32m")
 	default:
-		return payload, refuse("checksum does not match; a character is wrong or out of place")
+		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum does not match; a character is wrong or out of place")
 	}
 
 	bits, count, size := uint(0), 0, 0

@@ -83,7 +83,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(known.ID), i+1) // err would quote the URL
 			}
 			log := opts.Log.With("chain", known.ID, "endpoint", i+1)
-			n.endpoints = append(n.endpoints, &Endpoint{network: known.ID, client: client, now: opts.Now, log: log})
+			n.endpoints = append(n.endpoints, &Endpoint{Place: i + 1, network: known.ID, client: client, now: opts.Now, log: log})
 		}
 		c.networks = append(c.networks, n)
 	}
@@ -135,6 +135,14 @@ func (c *Client) bound(ctx context.Context, lane Lane, question func(context.Con
 		return f
 	}
 	return nil
+}
+
+// Endpoints is how many a chain has.
+func (c *Client) Endpoints(id chain.ID) int {
+	if n := c.network(id); n != nil {
+		return len(n.endpoints)
+	}
+	return 0
 }
 
 func (c *Client) network(id chain.ID) *network {

@@ -43,14 +43,14 @@ func ReadConfig(lookup func(key string) (string, bool)) Config {
 // a variable, a file can be changed while the service runs. The error lists every
 // problem, and never quotes a URL.
 func (c Config) With(path string) (Config, error) {
-	data, err := jsonfile.Read(path)
-	if err != nil {
-		return nil, err
-	}
+	return jsonfile.Load(path, jsonfile.MaxSize, c.with)
+}
+
+func (c Config) with(data []byte) (Config, error) {
 	var file struct {
 		Endpoints map[string][]SecretURL `json:"endpoints"`
 	}
-	problems := []error{jsonfile.Decode(data, &file)}
+	problems := []error{jsonfile.Decode(data, &file).Err()}
 	all, own := maps.Clone(c), make(Config)
 	for _, key := range slices.Sorted(maps.Keys(file.Endpoints)) {
 		id, err := chain.ParseID(key)
@@ -64,10 +64,7 @@ func (c Config) With(path string) (Config, error) {
 		}
 	}
 	problems = append(problems, own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) }))
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("%s:\n%w", path, err)
-	}
-	return all, nil
+	return all, errors.Join(problems...)
 }
 
 // Equal tells whether two configurations are the same.

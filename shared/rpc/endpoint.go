@@ -16,6 +16,7 @@ import (
 
 // Endpoint is one JSON-RPC server of a chain, as Ask gives it to its caller.
 type Endpoint struct {
+	Place   int // in the configuration, from 1 on
 	network chain.ID
 	client  *rpc.Client
 	now     func() time.Time

@@ -1,17 +1,16 @@
 package rpc
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quotegate/quotegate/shared/remote"
 )
 
 // Reason is why a question failed. The list is closed, so that it can label a
@@ -74,54 +73,53 @@ const (
 	codeLimitExceeded = -32005
 )
 
-// classify turns an error into a failure, without its text.
-func classify(err error) *Failure {
+// classify turns an error into a failure, without its text. reads are those that the
+// error is about, if there are any: what became of a transaction may be unknown to an
+// endpoint, or more than it tells, which is no failure of the endpoint.
+func classify(err error, reads ...Read) *Failure {
 	var (
 		failure   *Failure
 		quota     *overQuota
 		httpError rpc.HTTPError
 		rpcError  rpc.Error
-		netError  net.Error
 	)
+	tracks := slices.ContainsFunc(reads, isTracking)
 	switch {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &quota):
 		return &Failure{Limited, fmt.Sprintf("HTTP status %d", http.StatusTooManyRequests), quota.retryAfter}
 	case errors.As(err, &httpError):
-		return &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
+		f := &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
+		if tracks && len(reads) == 1 && httpError.StatusCode == http.StatusBadRequest {
+			f.Reason = Declined // as some providers refuse a range of logs
+		}
+		return f
 	case errors.As(err, &rpcError):
-		text := fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())
+		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
 		switch code := rpcError.ErrorCode(); {
+		// Providers use the code of a quota also for a range of logs that is too long.
+		case tracks && reads[0].Method == getLogs:
+			f.Reason = Declined
 		case code == codeLimitExceeded || code == http.StatusTooManyRequests:
-			return &Failure{Reason: Limited, Text: text}
+			f.Reason = Limited
 		case code == codeReverted || strings.Contains(strings.ToLower(rpcError.Error()), "revert"):
 			return &Failure{Reason: Reverted, Text: "the contract reverted"}
+		case tracks:
+			f.Reason = Declined
 		}
-		return &Failure{Reason: Refused, Text: text}
-	case errors.Is(err, context.Canceled):
-		return &Failure{Reason: Timeout, Text: "the caller gave up"}
-	case errors.As(err, &netError) && netError.Timeout():
-		return &Failure{Reason: Timeout, Text: "no answer in time"}
-	case netError != nil:
-		return &Failure{Reason: Unreachable, Text: connection(err)}
+		return f
+	case errors.As(err, new(*http.MaxBytesError)) && tracks:
+		return ErrTooLong
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &Failure{Reason: Undecodable, Text: "the answer is too long"}
 	}
-	return &Failure{Reason: Undecodable, Text: "the answer is not a JSON-RPC result of the expected type"}
-}
-
-// connection says why there is no connection.
-func connection(err error) string {
+	text, timeout := remote.Explain(err)
 	switch {
-	case errors.As(err, new(*net.DNSError)):
-		return "its host name does not resolve"
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return "its certificate is not accepted"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.ECONNRESET):
-		return "connection reset"
+	case timeout:
+		return &Failure{Reason: Timeout, Text: text}
+	case text != "":
+		return &Failure{Reason: Unreachable, Text: text}
 	}
-	return "no connection, or a broken one"
+	return &Failure{Reason: Undecodable, Text: "the answer is not a JSON-RPC result of the expected type"}
 }

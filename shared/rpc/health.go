@@ -25,7 +25,7 @@ type Health struct {
 // It looks at the given lanes only, or at all but Checks if none is given.
 func (c *Client) Health(lanes ...Lane) []Health {
 	if len(lanes) == 0 {
-		lanes = []Lane{Partners, Strangers, Wallets, Tracking}
+		lanes = []Lane{Partners, Strangers, Wallets, Sightings, Tracking, Searches}
 	}
 	report := make([]Health, len(c.networks))
 	for i, n := range c.networks {

@@ -16,14 +16,16 @@ const (
 	Partners  Lane = iota // integrators that were active when last asked for
 	Strangers             // all other integrators: anyone can invent their IDs
 	Wallets               // balances and allowances of accounts
-	Tracking              // what became of a transaction
+	Sightings             // whether a chain knows a transaction: anyone can invent its hash
+	Tracking              // what became of a transaction that a node has seen
+	Searches              // for the event of a settlement, range by range
 	Checks                // whether the configuration is right; see Client.Check
 
 	laneCount = iota
 )
 
 func (l Lane) String() string {
-	return [laneCount]string{"partners", "strangers", "wallets", "tracking", "checks"}[l]
+	return [laneCount]string{"partners", "strangers", "wallets", "sightings", "tracking", "searches", "checks"}[l]
 }
 
 // givesWay reports whether the lane rests when another one is told that we are
@@ -41,7 +43,9 @@ var defaultLimits = [laneCount]Limits{
 	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
 	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
-	Tracking:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 8, Waiting: 32},
+	Sightings: {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
+	Tracking:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
+	Searches:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 8, Waiting: 32},
 	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
 }
 

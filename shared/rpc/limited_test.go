@@ -48,18 +48,6 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func FuzzRetryAfter(f *testing.F) {
-	for _, text := range []string{"", "7", "-1", "1e9", "Fri, 15 Jan 2027 08:00:00 GMT", "99999999999"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := parseRetryAfter(text, time.Unix(1_800_000_000, 0))
-		if got != 0 && (got < time.Second || got > time.Minute) {
-			t.Errorf("%q: got %v, want nothing or between a second and a minute", text, got)
-		}
-	})
-}
-
 // Whoever is told that we are over the quota, partners rest only if it was them,
 // and all others rest.
 func TestOverQuotaOthersGiveWay(t *testing.T) {

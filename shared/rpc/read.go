@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -21,31 +20,6 @@ type Read struct {
 	Err    *Failure // why this read has no answer; the others may have one
 
 	tracks bool // what became of a transaction: the answer may be long, and to refuse it is no failure of the endpoint
-}
-
-// classify turns the error of this read into a failure.
-func (r *Read) classify(err error) *Failure {
-	f := classify(err)
-	if !r.tracks || !errors.As(err, new(rpc.Error)) {
-		return f
-	}
-	// Providers use the code of a quota also for a range of logs that is too long.
-	if f.Reason == Refused || f.Reason == Limited && r.Method == getLogs {
-		return &Failure{Reason: Declined, Text: f.Text}
-	}
-	return f
-}
-
-// classifyAnswer turns the error of a whole answer to some reads into a failure.
-func classifyAnswer(err error, reads []Read) *Failure {
-	var refusal rpc.HTTPError
-	switch {
-	case errors.As(err, new(*http.MaxBytesError)) && slices.ContainsFunc(reads, isTracking):
-		return ErrTooLong
-	case errors.As(err, &refusal) && len(reads) == 1 && reads[0].tracks && refusal.StatusCode == http.StatusBadRequest:
-		return &Failure{Reason: Declined, Text: "HTTP status 400"} // as some providers refuse a range of logs
-	}
-	return classify(err)
 }
 
 func isTracking(r Read) bool { return r.tracks }
@@ -91,7 +65,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 		return nil
 	}
 	if !refusesBatches(err) {
-		return classifyAnswer(err, reads)
+		return classify(err, reads...)
 	}
 	if err := e.oneByOne(ctx, reads); err != nil {
 		return err
@@ -127,7 +101,7 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 	for i, element := range elements {
 		reads[i].Err = nil
 		if element.Error != nil {
-			reads[i].Err = reads[i].classify(element.Error)
+			reads[i].Err = classify(element.Error, reads[i])
 		}
 	}
 	return failureOf(reads, errUnanswered)
@@ -143,10 +117,10 @@ func (e *Endpoint) oneByOne(ctx context.Context, reads []Read) error {
 		if err == nil {
 			err = json.Unmarshal(result, r.Result)
 		} else if !errors.As(err, new(rpc.Error)) && !errors.Is(err, rpc.ErrNoResult) {
-			return classifyAnswer(err, reads[i:i+1]) // of the endpoint, not of this read
+			return classify(err, *r) // of the endpoint, not of this read
 		}
 		if err != nil {
-			r.Err = r.classify(err)
+			r.Err = classify(err, *r)
 		}
 	}
 	return failureOf(reads, reads[0].Err)

@@ -15,11 +15,11 @@ const getLogs = "eth_getLogs"
 // Receipt is what a transaction in a block did. Only the fields that a status
 // needs are read.
 type Receipt struct {
-	TxHash      common.Hash    `json:"transactionHash"`
-	BlockHash   common.Hash    `json:"blockHash"`
-	BlockNumber hexutil.Uint64 `json:"blockNumber"`
-	Status      hexutil.Uint64 `json:"status"` // 1 unless it reverted
-	Logs        []Log          `json:"logs"`
+	TxHash      common.Hash     `json:"transactionHash"`
+	BlockHash   common.Hash     `json:"blockHash"`
+	BlockNumber hexutil.Uint64  `json:"blockNumber"`
+	Status      *hexutil.Uint64 `json:"status"` // 1 unless it reverted
+	Logs        []Log           `json:"logs"`
 }
 
 // Log is one event of a contract.
@@ -62,9 +62,9 @@ func ReadTransaction(hash common.Hash, transaction **Transaction) Read {
 	return Read{Method: "eth_getTransactionByHash", Args: []any{hash}, Result: transaction, tracks: true}
 }
 
-// ReadHead reads the number of the latest block.
-func ReadHead(number *hexutil.Uint64) Read {
-	return Read{Method: "eth_blockNumber", Args: []any{}, Result: number}
+// ReadLatest reads the latest block.
+func ReadLatest(block **Block) Read {
+	return Read{Method: "eth_getBlockByNumber", Args: []any{"latest", false}, Result: block, tracks: true}
 }
 
 // ReadBlock reads a block by its number. It is nil if the endpoint knows none.
@@ -72,28 +72,18 @@ func ReadBlock(number uint64, block **Block) Read {
 	return Read{Method: "eth_getBlockByNumber", Args: []any{hexutil.Uint64(number), false}, Result: block, tracks: true}
 }
 
-// ReadContractAt is ReadContract at an earlier block.
-func ReadContractAt(to common.Address, data []byte, block uint64, output *hexutil.Bytes) Read {
-	return Read{Method: "eth_call", Args: []any{callRequest{to, data}, hexutil.Uint64(block)}, Result: output, tracks: true}
-}
-
 // logFilter is the filter object of eth_getLogs.
 type logFilter struct {
 	From    hexutil.Uint64   `json:"fromBlock"`
 	To      hexutil.Uint64   `json:"toBlock"`
 	Address []common.Address `json:"address"`
-	Topics  []any            `json:"topics"`
+	Topics  [][]common.Hash  `json:"topics"`
 }
 
-// ReadLogs reads the logs of some contracts in the blocks from first to last. A
-// topic that is nil matches any.
-func ReadLogs(contracts []common.Address, topics []*common.Hash, first, last uint64, logs *[]Log) Read {
-	filter := logFilter{hexutil.Uint64(first), hexutil.Uint64(last), contracts, make([]any, len(topics))}
-	for i, t := range topics {
-		if t != nil {
-			filter.Topics[i] = *t
-		}
-	}
+// ReadLogs reads the logs of some contracts in the blocks from first to last. Each
+// topic is one of those listed for its place, and any where none is.
+func ReadLogs(contracts []common.Address, topics [][]common.Hash, first, last uint64, logs *[]Log) Read {
+	filter := logFilter{hexutil.Uint64(first), hexutil.Uint64(last), contracts, topics}
 	return Read{Method: getLogs, Args: []any{filter}, Result: logs, tracks: true}
 }
 

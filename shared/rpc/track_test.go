@@ -50,11 +50,11 @@ func TestTrackOnEVM(t *testing.T) {
 	var (
 		receipt *Receipt
 		tx      *Transaction
-		head    hexutil.Uint64
+		head    *Block
 		block   *Block
 		logs    []Log
 	)
-	if err := g.track(ReadReceipt(hash, &receipt), ReadTransaction(hash, &tx), ReadHead(&head), ReadBlock(2, &block)); err != nil {
+	if err := g.track(ReadReceipt(hash, &receipt), ReadTransaction(hash, &tx), ReadLatest(&head), ReadBlock(2, &block)); err != nil {
 		t.Fatal(err)
 	}
 	if receipt != nil || block != nil || tx == nil || tx.Hash != hash || tx.From != chain.Operator || *tx.To != target || tx.Value.ToInt().Int64() != 5 || string(tx.Input) != "hello" {
@@ -62,23 +62,23 @@ func TestTrackOnEVM(t *testing.T) {
 	}
 	chain.Commit()
 	seven := common.BigToHash(big.NewInt(7))
-	if err := g.track(ReadReceipt(hash, &receipt), ReadHead(&head), ReadBlock(2, &block), ReadLogs([]common.Address{target}, []*common.Hash{&seven}, 0, 2, &logs)); err != nil {
+	if err := g.track(ReadReceipt(hash, &receipt), ReadLatest(&head), ReadBlock(2, &block), ReadLogs([]common.Address{target}, [][]common.Hash{{seven}}, 0, 2, &logs)); err != nil {
 		t.Fatal(err)
 	}
 	seconds, number := chain.Block(receipt.BlockHash)
-	if receipt.TxHash != hash || receipt.Status != 1 || receipt.BlockNumber != 2 || head != 2 || number != 2 || uint64(block.Time) != seconds || block.Hash != receipt.BlockHash {
+	if receipt.TxHash != hash || *receipt.Status != 1 || receipt.BlockNumber != 2 || head.Number != 2 || number != 2 || uint64(block.Time) != seconds || block.Hash != receipt.BlockHash {
 		t.Errorf("got %+v, %+v at %d", receipt, block, head)
 	}
 	if len(logs) != 1 || len(receipt.Logs) != 1 || string(logs[0].Data) != "hello" || logs[0].TxHash != hash || logs[0].Topics[0] != seven || logs[0].BlockNumber != 2 {
 		t.Errorf("got the logs %+v, of the receipt %+v", logs, receipt.Logs)
 	}
-	if err := g.track(ReadLogs([]common.Address{target}, []*common.Hash{{}}, 0, 1, &logs)); err != nil || len(logs) != 0 {
+	if err := g.track(ReadLogs([]common.Address{target}, [][]common.Hash{{{}}}, 0, 1, &logs)); err != nil || len(logs) != 0 {
 		t.Errorf("got %+v, %v for another topic", logs, err)
 	}
 
 	failed := chain.Submit(target, nil, []byte("no"))
 	chain.Commit()
-	if err := g.track(ReadReceipt(failed, &receipt), ReadTransaction(failed, &tx)); err != nil || receipt.Status != 0 {
+	if err := g.track(ReadReceipt(failed, &receipt), ReadTransaction(failed, &tx)); err != nil || *receipt.Status != 0 {
 		t.Fatalf("got %+v, %v", receipt, err)
 	}
 	replay := func(tx *Transaction) string {
@@ -107,11 +107,6 @@ func TestTrackOnEVM(t *testing.T) {
 		if got := replay(tx); got != "" {
 			t.Errorf("got %q of %s", got, data)
 		}
-	}
-	var output hexutil.Bytes
-	front.Instead("eth_call", nil)
-	if err := g.track(ReadContractAt(target, []byte{1}, 1, &output)); err == nil || err.(*Failure).Reason != Reverted {
-		t.Errorf("got %v of a contract at an earlier block, want that it reverts", err)
 	}
 }
 

@@ -1,11 +1,11 @@
 package rpc
 
 import (
-	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/remote"
 )
 
 // maxAnswer bounds the size of a response. A real one has a few hundred bytes.
@@ -63,7 +63,8 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusTooManyRequests {
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
 		response.Body.Close()
-		return nil, &overQuota{parseRetryAfter(response.Header.Get("Retry-After"), b.now())}
+		wait, _ := remote.RetryAfter(response.Header.Get("Retry-After"), b.now(), minRetryAfter, maxRetryAfter)
+		return nil, &overQuota{wait}
 	}
 	return response, nil
 }
@@ -73,18 +74,3 @@ const (
 	minRetryAfter = time.Second
 	maxRetryAfter = time.Minute
 )
-
-// parseRetryAfter reads seconds or an HTTP date. It returns 0 for anything else.
-func parseRetryAfter(text string, now time.Time) time.Duration {
-	var wait time.Duration
-	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
-		wait = time.Duration(seconds) * time.Second
-	} else if errors.Is(err, strconv.ErrRange) {
-		wait = maxRetryAfter
-	} else if date, err := http.ParseTime(text); err == nil {
-		wait = date.Sub(now)
-	} else {
-		return 0
-	}
-	return min(max(wait, minRetryAfter), maxRetryAfter)
-}

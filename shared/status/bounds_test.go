@@ -14,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -30,11 +31,13 @@ func wantManySwaps(t *testing.T, w *world) {
 	for i := range MostSwaps {
 		w.settleEther(w.nonceOf(receipt, i), 9)
 	}
-	g.want(robinhood, hash, Settled, true)
+	if s := g.want(robinhood, hash, Settling, false); s.Reason != tooManySwaps || s.Swaps[15].State != Settled || !s.Swaps[15].Final {
+		t.Errorf("got %q and %+v, want that nobody looks at the seventeenth", s.Reason, s.Swaps[15])
+	}
 }
 
 // A burn whose hook names no possible recipient is never paid out, and is kept
-// from filling the memory.
+// from filling the memory. The money was taken, so that it is not told to be no swap.
 func wantOddRecipients(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	for _, hook := range []calldata.Hook{
@@ -49,8 +52,11 @@ func wantOddRecipients(t *testing.T, w *world) {
 		g.want(optimism, hash, Pending, false)
 		w.chains[optimism].Commit()
 		s := g.look(optimism, hash)
-		if len(s.Swaps) != 0 || s.State != NotASwap && s.State != Failed {
-			t.Errorf("got %s with %d swaps of a recipient of %d bytes", s.State, len(s.Swaps), len(hook.Recipient))
+		if s.State == Failed { // for want of gas
+			continue
+		}
+		if s.State != Settling || s.Final || len(s.Swaps) != 1 || s.Swaps[0].Reason != oddHook || len(s.Swaps[0].Recipient) > 160 {
+			t.Errorf("got %s with %+v of a recipient of %d bytes", s.State, s.Swaps, len(hook.Recipient))
 		}
 	}
 }
@@ -61,7 +67,7 @@ func wantFlood(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	front := g.fronts[robinhood][0]
 	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Tracking: {Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 3}},
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: {Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 3}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +77,7 @@ func wantFlood(t *testing.T, w *world) {
 		<-release
 		w.chains[robinhood].ServeHTTP(rw, r)
 	})
-	g.use(New(w.deployment, client, g.issuer, g.now))
+	g.use(New(w.deployment, client, g.issuer, Options{}))
 	errs := make(chan error, 50)
 	for i := range cap(errs) {
 		go func() {
@@ -81,7 +87,7 @@ func wantFlood(t *testing.T, w *world) {
 	}
 	for range cap(errs) - 5 {
 		var f *fault.Error
-		if err := <-errs; !errors.As(err, &f) || f.Code != fault.ChainUnavailable || f.RetryAfter != time.Second {
+		if err := <-errs; !errors.As(err, &f) || f.Code != fault.ChainUnavailable || f.RetryAfter != shortestNext {
 			t.Errorf("got %v, want that it is too much", err)
 		}
 	}
@@ -136,15 +142,21 @@ func wantOneLookup(t *testing.T, w *world) {
 		})
 	}
 	callers.Wait()
-	if got := g.fronts[robinhood][0].Count("batch"); got != 1 {
+	if got := g.fronts[robinhood][0].Count("batch"); got != 2 { // the receipt, then its block
 		t.Errorf("the source was asked %d times, want once", got)
 	}
-	g.pass(10 * time.Second) // a block of the hub
-	if _, err := g.Status(t.Context(), robinhood, receipt.TxHash); err != nil {
-		t.Error(err)
+	if got := g.fronts[hub][0].Count("batch"); got != 1 {
+		t.Errorf("the destination was asked %d times, want once", got)
 	}
-	if got := g.fronts[robinhood][0].Count("batch"); got != 2 {
-		t.Errorf("the source was asked %d times, want again after a block", got)
+	g.pass(9 * time.Second) // less than nextCheckSeconds
+	g.want0(robinhood, receipt.TxHash)
+	if got := g.fronts[hub][0].Count("batch"); got != 1 {
+		t.Errorf("the destination was asked %d times before it was time", got)
+	}
+	g.pass(2 * time.Second)
+	g.want0(robinhood, receipt.TxHash)
+	if got, source := g.fronts[hub][0].Count("batch"), g.fronts[robinhood][0].Count("batch"); got != 2 || source != 2 {
+		t.Errorf("destination and source were asked %d and %d times, want the destination again, and the confirmed source not", got, source)
 	}
 }
 
@@ -155,47 +167,59 @@ func wantFinalKept(t *testing.T, w *world) {
 	first := g.want(robinhood, receipt.TxHash, Settled, true)
 	asked := g.fronts[robinhood][0].Count("batch")
 	for i := range 2 * cacheSize { // invented hashes do not push it out
-		g.recent.Add(key{robinhood, common.Hash{byte(i), byte(i >> 8)}}, entry{})
+		k := memo.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
+		g.answers.Ask(t.Context(), k, func() memo.Answer[entry] { return memo.Answer[entry]{} })
 	}
 	g.pass(365 * 24 * time.Hour)
-	if again := g.want(robinhood, receipt.TxHash, Settled, true); again != first || g.fronts[robinhood][0].Count("batch") != asked {
+	if again := g.want(robinhood, receipt.TxHash, Settled, true); again.Swaps[0].Settlement != first.Swaps[0].Settlement || g.fronts[robinhood][0].Count("batch") != asked {
 		t.Error("a final answer was looked up again")
-	}
-	if g.recent.Len() > cacheSize {
-		t.Errorf("%d answers are kept, want %d at most", g.recent.Len(), cacheSize)
 	}
 }
 
-// Clients are told to ask again when there may be something new, and the less often
-// the longer a swap takes.
+// want0 asks without letting anything expire.
+func (g *rig) want0(src chain.ID, tx common.Hash) {
+	g.t.Helper()
+	if _, err := g.Status(context.Background(), src, tx); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// Clients are told to ask again when there may be something new, the less often the
+// longer a swap takes, and never so often that they run out of questions.
 func TestSchedule(t *testing.T) {
 	now := time.Now()
 	source := func(age time.Duration) *Source { return &Source{Confirmations: 1, Time: now.Add(-age)} }
 	toHub := []Swap{{Swap: calldata.Swap{DstChainID: uint64(hub)}}}
 	for name, test := range map[string]struct {
-		network    chain.ID
-		status     Status
-		next, keep time.Duration
+		network chain.ID
+		status  Status
+		asked   time.Duration // since it was first asked for
+		next    time.Duration
 	}{
-		"not found on a slow chain": {1, Status{State: NotFound}, 3 * time.Second, 3 * time.Second},
-		"not found on a fast chain": {base, Status{State: NotFound}, 2 * time.Second, 2 * time.Second},
-		"in no block":               {1, Status{State: Pending}, 12 * time.Second, 12 * time.Second},
-		"few confirmations":         {base, Status{State: Pending, Source: source(0)}, 22 * time.Second, 2 * time.Second},
-		"failed, not final":         {1, Status{State: Failed, Source: source(0)}, time.Minute, 12 * time.Second},
-		"failed":                    {1, Status{State: Failed, Final: true, Source: source(0)}, 0, finalAge},
-		"settling":                  {base, Status{State: Settling, Source: source(time.Minute), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
-		"settling for long":         {base, Status{State: Settling, Source: source(15 * time.Minute), Swaps: toHub}, 45 * time.Second, 10 * time.Second},
-		"settling for days":         {base, Status{State: Settling, Source: source(48 * time.Hour), Swaps: toHub}, time.Minute, 10 * time.Second},
-		"settling in the future":    {base, Status{State: Settling, Source: source(-time.Hour), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
-		"settled, not final":        {base, Status{State: Settled, Source: source(0), Swaps: toHub}, 10 * time.Second, 10 * time.Second},
-		"settled":                   {base, Status{State: Settled, Final: true, Source: source(0), Swaps: toHub}, 0, finalAge},
-		"settled, event missing":    {base, Status{State: Settled, Final: true, Source: source(0), Swaps: []Swap{{Settlement: &Settlement{}}}}, time.Minute, 2 * time.Second},
+		"not found":              {1, Status{State: NotFound}, 0, 5 * time.Second},
+		"not found for long":     {1, Status{State: NotFound}, 5 * time.Minute, 15 * time.Second},
+		"never found":            {1, Status{State: NotFound}, time.Hour, time.Minute},
+		"in no block":            {1, Status{State: Pending}, 0, 12 * time.Second},
+		"in no block, fast":      {base, Status{State: Pending}, 0, 5 * time.Second},
+		"few confirmations":      {base, Status{State: Pending, Source: source(0)}, 0, 22 * time.Second},
+		"failed, not final":      {1, Status{State: Failed, Source: source(0)}, 0, time.Minute},
+		"failed":                 {1, Status{State: Failed, Final: true, Source: source(0)}, 0, 0},
+		"settling":               {base, Status{State: Settling, Source: source(time.Minute), Swaps: toHub}, 0, 10 * time.Second},
+		"settling for long":      {base, Status{State: Settling, Source: source(15 * time.Minute), Swaps: toHub}, 0, 45 * time.Second},
+		"settling for an hour":   {base, Status{State: Settling, Source: source(time.Hour), Swaps: toHub}, 0, time.Minute},
+		"settling for days":      {base, Status{State: Settling, Source: source(48 * time.Hour), Swaps: toHub}, 0, 5 * time.Minute},
+		"settling in the future": {base, Status{State: Settling, Source: source(-time.Hour), Swaps: toHub}, 0, 10 * time.Second},
+		"settled, not final":     {base, Status{State: Settled, Source: source(0), Swaps: toHub}, 0, 10 * time.Second},
+		"settled":                {base, Status{State: Settled, Final: true, Source: source(0), Swaps: toHub}, 0, 0},
 	} {
 		deployment := editDeployment(t, `"1": 1, `, ``, `"8453": 1, `, ``)
-		l := &lookup{Tracker: &Tracker{deployment: deployment, now: func() time.Time { return now }}, key: key{network: test.network}}
-		s := test.status
-		if l.schedule(&s); s.Next != test.next || s.Keep != test.keep {
-			t.Errorf("%s: ask again in %v, keep for %v, want %v and %v", name, s.Next, s.Keep, test.next, test.keep)
+		l := &lookup{tracker: &Tracker{deployment: deployment, Options: Options{Now: func() time.Time { return now }}}, key: memo.Key{Network: test.network}, first: now.Add(-test.asked)}
+		s, keep := test.status, test.next
+		if keep == 0 {
+			keep = finalAge
+		}
+		if l.schedule(&s); s.Next != test.next || s.Keep != keep {
+			t.Errorf("%s: ask again in %v, keep for %v, want %v and %v", name, s.Next, s.Keep, test.next, keep)
 		}
 	}
 }

@@ -88,6 +88,35 @@ func fields(object json.RawMessage, with map[string]any) json.RawMessage {
 	return text
 }
 
+func isLatest(c call) bool {
+	return c.Method == "eth_getBlockByNumber" && string(c.Params[0]) == `"latest"`
+}
+
+// receiptWith replaces fields of the receipt.
+func receiptWith(with map[string]any) func(call, json.RawMessage) (json.RawMessage, string) {
+	return func(c call, result json.RawMessage) (json.RawMessage, string) {
+		if c.Method == "eth_getTransactionReceipt" {
+			return fields(result, with), ""
+		}
+		return nil, ""
+	}
+}
+
+// eventsWith replaces a hash in the events of the receipt.
+func eventsWith(field string, hash common.Hash) func(call, json.RawMessage) (json.RawMessage, string) {
+	return func(c call, result json.RawMessage) (json.RawMessage, string) {
+		if c.Method != "eth_getTransactionReceipt" {
+			return nil, ""
+		}
+		var all struct{ Logs []map[string]any }
+		_ = json.Unmarshal(result, &all)
+		for _, log := range all.Logs {
+			log[strings.Trim(field, `":`)] = hash
+		}
+		return fields(result, map[string]any{"logs": all.Logs}), ""
+	}
+}
+
 // An endpoint that does not know a transaction, or has it in no block, is not the
 // last to be asked.
 func wantLag(t *testing.T, w *world) {
@@ -107,7 +136,10 @@ func wantLag(t *testing.T, w *world) {
 		}
 		change(g.fronts[robinhood][0], w.chains[robinhood], alter)
 		g.want(robinhood, receipt.TxHash, Settling, false)
-		change(g.fronts[robinhood][1], w.chains[robinhood], alter)
+		g = w.newRig(t, map[chain.ID]int{robinhood: 2, hub: 1})
+		for _, front := range g.fronts[robinhood] {
+			change(front, w.chains[robinhood], alter)
+		}
 		want := map[string]State{"knows nothing": NotFound, "knows no receipt": Pending}[name]
 		g.want(robinhood, receipt.TxHash, want, false)
 		for _, h := range g.Tracker.chains.Health(rpc.Tracking) {
@@ -137,8 +169,20 @@ func wantLies(t *testing.T, w *world) {
 			return nil, ""
 		},
 		"head below the receipt": func(c call, _ json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_blockNumber" {
-				return json.RawMessage(`"0x0"`), ""
+			if isLatest(c) {
+				return json.RawMessage(`{"number":"0x0","hash":` + other + `,"timestamp":"0xffffffff"}`), ""
+			}
+			return nil, ""
+		},
+		"no status":               receiptWith(map[string]any{"status": nil}),
+		"a status of 2":           receiptWith(map[string]any{"status": "0x2"}),
+		"no list of events":       receiptWith(map[string]any{"logs": nil}),
+		"failed, with events":     receiptWith(map[string]any{"status": "0x0"}),
+		"events of another one":   eventsWith(`"transactionHash":`, common.Hash{9}),
+		"events of another block": eventsWith(`"blockHash":`, common.Hash{9}),
+		"events that were removed": func(c call, result json.RawMessage) (json.RawMessage, string) {
+			if c.Method == "eth_getTransactionReceipt" {
+				return bytes.ReplaceAll(result, []byte(`"removed":false`), []byte(`"removed":true`)), ""
 			}
 			return nil, ""
 		},
@@ -172,15 +216,6 @@ func wantLies(t *testing.T, w *world) {
 		alone.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663, of the transaction, did not answer just now")
 	}
 
-	removed := w.newRig(t, everyChain)
-	change(removed.fronts[robinhood][0], w.chains[robinhood], func(c call, result json.RawMessage) (json.RawMessage, string) {
-		if c.Method == "eth_getTransactionReceipt" {
-			return bytes.ReplaceAll(result, []byte(`"removed":false`), []byte(`"removed":true`)), ""
-		}
-		return nil, ""
-	})
-	removed.want(robinhood, receipt.TxHash, NotASwap, true)
-
 	wrong := w.newRig(t, everyChain)
 	wrong.fronts[hub][0].Instead("eth_chainId", node.Results(`"0x1"`))
 	wrong.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 369, on which the swap is paid out, did not answer")
@@ -199,9 +234,9 @@ func wantLies(t *testing.T, w *world) {
 		text, _ := json.Marshal(logs)
 		return text, ""
 	})
-	s := shows.want(robinhood, receipt.TxHash, Settled, true)
-	if p := s.Swaps[0].Settlement; p.ChainID != hub || p.TxHash != (common.Hash{}) || s.Next != time.Minute {
-		t.Errorf("got %+v, want only that it is settled, and another look in a minute", p)
+	s := shows.want(robinhood, receipt.TxHash, Settling, false)
+	if p := s.Swaps[0]; p.Settlement != nil || !strings.Contains(p.Reason, "says that it has settled this swap. Its event is not found yet: blocks ") {
+		t.Errorf("got %+v, want what was searched", p)
 	}
 
 	garbage := w.newRig(t, everyChain)
@@ -255,13 +290,13 @@ func wantRefusals(t *testing.T, w *world) {
 
 	slow := w.newRig(t, everyChain)
 	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(slow.fronts[robinhood][0].SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Tracking: {Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}},
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: {Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	slow.use(New(w.deployment, client, slow.issuer, slow.now))
+	slow.use(New(w.deployment, client, slow.issuer, Options{}))
 	slow.fronts[robinhood][0].Instead(node.Batch, node.Hangs)
 	slow.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663")
 }
@@ -275,7 +310,8 @@ func wantLongReceipt(t *testing.T, w *world) {
 			if c.Method != "eth_getTransactionReceipt" {
 				return nil, ""
 			}
-			foreign := fmt.Sprintf(`{"address":"%s","topics":["%s"],"data":"0x%s"},`, common.Address{1}, common.Hash{2}, strings.Repeat("00", 400))
+			foreign := fmt.Sprintf(`{"address":"%s","topics":["%s"],"data":"0x%s","transactionHash":"%s","blockHash":"%s","blockNumber":"0x%x"},`,
+				common.Address{1}, common.Hash{2}, strings.Repeat("00", 400), receipt.TxHash, receipt.BlockHash, receipt.BlockNumber)
 			return bytes.Replace(result, []byte(`"logs":[`), []byte(`"logs":[`+strings.Repeat(foreign, size)), 1), ""
 		}
 	}
@@ -283,12 +319,15 @@ func wantLongReceipt(t *testing.T, w *world) {
 	front := g.fronts[robinhood][0]
 	change(front, w.chains[robinhood], pad(1500))
 	g.want(robinhood, receipt.TxHash, Settling, false)
+	g = w.newRig(t, everyChain)
+	front = g.fronts[robinhood][0]
 	change(front, w.chains[robinhood], pad(5000))
-	g.wantFault(robinhood, receipt.TxHash, fault.StatusUnavailable, "longer than this service reads")
-	asked := front.Count(node.Batch)
-	if _, err := g.Status(t.Context(), robinhood, receipt.TxHash); err == nil || front.Count(node.Batch) != asked {
-		t.Errorf("got %v, and the receipt was asked for again", err)
+	for range 2 {
+		if _, err := g.Status(t.Context(), robinhood, receipt.TxHash); fault.From(err).Code != fault.StatusUnavailable || front.Count(node.Batch) != 1 {
+			t.Errorf("got %v, and the receipt was asked for %d times", err, front.Count(node.Batch))
+		}
 	}
+	g.wantFault(robinhood, receipt.TxHash, fault.StatusUnavailable, "longer than this service reads")
 	if h := g.Tracker.chains.Health(rpc.Tracking); h[1].Resting != 0 {
 		t.Errorf("got %+v, want no endpoint to rest", h)
 	}
@@ -313,6 +352,7 @@ func wantRanges(t *testing.T, w *world) {
 			fmt.Sscanf(filter.FromBlock, "0x%x", &from)
 			fmt.Sscanf(filter.ToBlock, "0x%x", &to)
 			if to-from+1 > blocks {
+				g.refuse(hub, to-from+1)
 				return nil, problem
 			}
 			return nil, ""
@@ -325,38 +365,40 @@ func wantRanges(t *testing.T, w *world) {
 	} {
 		g := w.newRig(t, everyChain)
 		limit(g, 10, problem)
-		s := g.want(robinhood, receipt.TxHash, Settled, true)
-		if got := s.Swaps[0].Settlement; got.TxHash != paid.TxHash {
+		var s *Status
+		for range 20 { // each look-up goes on where the last one was
+			if s = g.look(robinhood, receipt.TxHash); s.Final {
+				break
+			}
+			if s.State != Settling || s.Swaps[0].Settlement != nil || s.Swaps[0].Reason == "" {
+				t.Fatalf("%s: got %+v before the event was found", problem, s.Swaps[0])
+			}
+		}
+		if got := s.Swaps[0].Settlement; got == nil || got.TxHash != paid.TxHash {
 			t.Errorf("%s: got %+v, want %s", problem, got, paid.TxHash)
 		}
-		if got := g.span(hub); got != 7 { // 2000 halved until it is at most 10
-			t.Errorf("%s: the next look-up begins with %d blocks", problem, got)
-		}
-		if h := g.Tracker.chains.Health(rpc.Tracking); h[1].Resting != 0 || h[0].Resting != 0 {
+		if h := g.Tracker.chains.Health(rpc.Searches); h[1].Resting != 0 || h[0].Resting != 0 {
 			t.Errorf("%s: got %+v, want no endpoint to rest", problem, h)
+		}
+		// What the node answers is learnt once.
+		before, refused := g.fronts[hub][0].Count("eth_getLogs"), len(g.refused(hub))
+		other := w.swapEther(100)
+		w.settleEther(w.nonceOf(other, 0), 98)
+		for range 20 {
+			if g.look(robinhood, other.TxHash).Final {
+				break
+			}
+		}
+		if again := len(g.refused(hub)); g.fronts[hub][0].Count("eth_getLogs") == before || refused == 0 || again != refused {
+			t.Errorf("%s: %d ranges were refused, and then %d", problem, refused, again)
 		}
 	}
 	never := w.newRig(t, everyChain)
 	limit(never, 0, `{"code":-32601,"message":"the method eth_getLogs does not exist"}`)
-	if s := never.want(robinhood, receipt.TxHash, Settled, true); s.Swaps[0].Settlement.TxHash != (common.Hash{}) {
-		t.Errorf("got %+v from a node without logs", s.Swaps[0].Settlement)
-	}
-	// One block at a time, it gives up after its bound.
-	bounded := w.newRig(t, everyChain)
-	bounded.learn(hub, 1)
-	limit(bounded, 1, `{"code":-32005,"message":"one"}`)
-	before := bounded.fronts[hub][0].Count(node.Batch)
-	bounded.want(robinhood, receipt.TxHash, Settled, true)
-	if got := bounded.fronts[hub][0].Count(node.Batch) - before; got > mostRanges+2 {
-		t.Errorf("%d batches for one event, want %d at most", got, mostRanges+2)
-	}
-	// A settlement cannot be older than its swap: the search ends there.
-	g := w.newRig(t, everyChain)
-	g.learn(hub, 4)
-	l := &lookup{Tracker: g.Tracker, steps: mostSteps}
-	_, head := w.chains[hub].Block(w.chains[hub].Commit())
-	if found := l.find(t.Context(), hub, []common.Address{{1}}, []*common.Hash{{}}, head, time.Now().Add(24*time.Hour)); found != nil || l.steps != mostSteps-1 {
-		t.Errorf("got %+v after %d steps, want none after one", found, mostSteps-l.steps)
+	for range 3 {
+		if s := never.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Settlement != nil || s.Swaps[0].Reason == "" {
+			t.Errorf("got %+v from a node without logs", s.Swaps[0])
+		}
 	}
 }
 

@@ -1,18 +1,22 @@
 // Package status tells what became of a swap, from its source transaction alone.
-// It keeps nothing: the chains know.
+// The chains know; what is remembered only saves calls.
 //
 // What was swapped is read from the events of the transaction, and its settlement
 // is found by an ID that follows from those events. A burn is also looked up at the
 // issuer.
 //
 // What it promises:
-//   - A state is final once its transactions have as many confirmations as the
-//     deployment demands. Until then it may go back, and is not kept.
-//   - Look-ups of the same transaction at the same time are one. Each makes a
-//     bounded number of calls, in bounded time, in a lane of its own.
-//   - What an endpoint says is used only if it fits together: an answer about
-//     another transaction, or from a chain shorter than the answer says, is not.
-//   - When a chain cannot be asked, the error says which. A state is never guessed.
+//   - It never says more than it has read. A final answer rests on the event
+//     itself, from the contract that may emit it, with every field compared, in a
+//     block with as many confirmations as the deployment demands.
+//   - What could not be read is Settling with a reason, or an error that names the
+//     chain. It is never final, and never NotFound.
+//   - Each look-up makes a bounded number of calls, in bounded time. A search that
+//     does not end goes on where it was when the next one comes.
+//   - Look-ups of the same transaction at the same time are one. Invented hashes
+//     have a lane and a memory of their own.
+//   - What an endpoint says is used only if it fits together. An endpoint that
+//     stands still is believed in what it has, not in what it has not.
 package status
 
 import (
@@ -38,6 +42,9 @@ const (
 	Settled  State = "SETTLED"    // paid out
 )
 
+// States lists every state.
+func States() []State { return []State{NotFound, Pending, Failed, NotASwap, Settling, Settled} }
+
 // MostSwaps is how many swaps of one transaction are looked up.
 const MostSwaps = 16
 
@@ -46,7 +53,7 @@ const MostSwaps = 16
 type Status struct {
 	State   State // the least advanced one of its swaps
 	Final   bool
-	Reason  string  // why it failed, if the node tells; empty for none
+	Reason  string  // why it failed, if the node tells, or why more is not known; empty for none
 	Source  *Source // nil while it is in no block
 	Swaps   []Swap  // in the order of the events, the first MostSwaps
 	Omitted int     // how many more there are
@@ -67,7 +74,8 @@ type Swap struct {
 	State State
 	Final bool
 	calldata.Swap
-	Reason     string      // why it cannot be settled; empty for none
+	Reason     string      // why it is not settled, or not known to be; empty for none
+	Unread     bool        // its event cannot be read, so that nothing of calldata.Swap is known
 	Burn       *Burn       // where the issuer carries the money
 	Settlement *Settlement // nil until it is settled
 	Seconds    uint32      // how long it usually takes; 0 if unknown
@@ -81,11 +89,12 @@ type Burn struct {
 	Reason string      // the issuer's word for a delay, or why its view is unknown
 }
 
-// Settlement is the payout. All but ChainID is zero while its event was not found.
+// Settlement is the payout, as its event tells.
 type Settlement struct {
 	ChainID chain.ID // a network
 	TxHash  common.Hash
 	Amount  uint256.Int // in the destination token's smallest unit
+	Arrived uint256.Int // what is left of it once RAILGUN has taken its part of what it shields
 	Time    time.Time
 	Note    common.Hash // the npk of a shield note; zero for an address
 }

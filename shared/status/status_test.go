@@ -2,17 +2,20 @@ package status
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/big"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/node"
 )
 
 // TestStatus starts the chains once, for everything that is wanted of them.
@@ -23,6 +26,8 @@ func TestStatus(t *testing.T) {
 		"burn":                    wantBurn,
 		"two burns":               wantTwoBurns,
 		"onward":                  wantOnward,
+		"onward, both legs":       wantOnwardEvidence,
+		"replayed again":          wantReplayedAgain,
 		"reverted":                wantReverted,
 		"not a swap":              wantNotASwap,
 		"two swaps":               wantTwoSwaps,
@@ -143,10 +148,10 @@ func wantTwoBurns(t *testing.T, w *world) {
 	if b := s.Swaps[0].Burn; b.Nonce != common.Hash(mine[0][12:44]) {
 		t.Errorf("got the nonce %s of another burn", b.Nonce)
 	}
-	l := &lookup{Tracker: g.Tracker, messages: map[key]*issued{}}
+	l := &lookup{tracker: g.Tracker, trail: &trail{issued: map[memo.Key]*issued{}}}
 	any := func(*calldata.Message) bool { return true }
 	g.issuer.say(other.TxHash, cctp.Message{State: cctp.Complete, Message: mine[0]}, cctp.Message{State: cctp.Complete, Message: foreign[0]}, cctp.Message{State: cctp.Waiting})
-	tx := key{optimism, other.TxHash}
+	tx := memo.Key{Network: optimism, Name: other.TxHash}
 	first, second := l.attested(t.Context(), tx, &Burn{}, any), l.attested(t.Context(), tx, &Burn{}, any)
 	if first == nil || second == nil || first.Nonce == second.Nonce {
 		t.Errorf("got %+v and %+v, want a message for each", first, second)
@@ -185,6 +190,63 @@ func wantOnward(t *testing.T, w *world) {
 	s = g.want(hub, swapped.TxHash, Settled, true)
 	if p := s.Swaps[0].Settlement; p.ChainID != optimism || p.TxHash != delivered.TxHash || p.Amount.Uint64() != 99_500_000 {
 		t.Errorf("got the settlement %+v, want %s", p, delivered.TxHash)
+	}
+}
+
+// An onward swap is final only with both of its legs, and only if the delivery is that
+// of the attested message.
+func wantOnwardEvidence(t *testing.T, w *world) {
+	g := w.newRig(t, everyChain, `"8453": 1`, `"8453": 3`)
+	usdc := w.token(optimism, chain.USDC)
+	swapped := w.send(hub, w.pool(hub, chain.USDC), contracts.PoolABI, "swap", big.NewInt(int64(optimism)), hundred, recipient[:], uint8(0), usdc, [32]byte{})
+	paid := w.send(base, w.pool(base, chain.USDC), contracts.PoolABI, "settleOnward", contracts.Settlement{
+		Source: big.NewInt(int64(hub)), SrcPool: w.pool(hub, chain.USDC), Nonce: w.nonceOf(swapped, 0), Token: w.token(base, chain.USDC),
+		Amount: big.NewInt(99_500_000), Recipient: recipient[:], ProtocolFee: big.NewInt(500_000), IntegratorFee: new(big.Int),
+	}, cctpOf(optimism).Domain)
+	messages, signatures := w.attest(paid)
+	w.send(optimism, cctpOf(optimism).Transmitter.Address, contracts.TransmitterABI, "receiveMessage", messages[0], signatures[0])
+	g.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
+	g.want(hub, swapped.TxHash, Settled, false)
+
+	for name, place := range map[string]int{"source domain": 31, "sender": 63, "token": 132 + 31, "recipient": 132 + 63, "amount": 132 + 95, "hook": 132 + 7*32 + 31} {
+		forged := w.newRig(t, everyChain)
+		forged.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
+		change(forged.fronts[optimism][0], w.chains[optimism], func(c call, result json.RawMessage) (json.RawMessage, string) {
+			var logs []map[string]any
+			if c.Method != "eth_getLogs" || json.Unmarshal(result, &logs) != nil || len(logs) == 0 {
+				return nil, ""
+			}
+			for _, log := range logs {
+				data := common.FromHex(log["data"].(string))
+				data[place]++
+				log["data"] = hexutil.Encode(data)
+			}
+			text, _ := json.Marshal(logs)
+			return text, ""
+		})
+		if s := forged.want(hub, swapped.TxHash, Settling, false); s.Swaps[0].Settlement != nil || s.Swaps[0].Reason != anotherPayout {
+			t.Errorf("a delivery with another %s: got %+v", name, s.Swaps[0])
+		}
+	}
+	w.chains[base].Commit()
+	g.want(hub, swapped.TxHash, Settled, false)
+	w.chains[base].Commit()
+	g.want(hub, swapped.TxHash, Settled, true)
+}
+
+// Why a transaction failed is asked for again, if the node could not be asked.
+func wantReplayedAgain(t *testing.T, w *world) {
+	robin, pool := w.chains[robinhood], w.pool(robinhood, chain.ETH)
+	g := w.newRig(t, everyChain)
+	hash := robin.Submit(pool, big.NewInt(5), w.etherSwap(1000))
+	robin.Commit()
+	g.fronts[robinhood][0].Instead("eth_call", node.Drops)
+	if s := g.want(robinhood, hash, Failed, false); s.Reason != "" {
+		t.Errorf("got the reason %q of a replay that failed", s.Reason)
+	}
+	g.fronts[robinhood][0].Instead("eth_call", nil)
+	if s := g.want(robinhood, hash, Failed, true); s.Reason != "value is not the amount" {
+		t.Errorf("got the reason %q", s.Reason)
 	}
 }
 
@@ -258,8 +320,8 @@ func wantConfirmations(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain, `"4663": 1`, `"4663": 3`, `"369": 1`, `"369": 3`)
 	receipt := w.swapEther(100)
 	s := g.want(robinhood, receipt.TxHash, Pending, false)
-	if s.Source.Confirmations != 1 || s.Next != 4*time.Second || s.Keep != 2*time.Second || len(s.Swaps) != 1 {
-		t.Errorf("got %+v after %v, want one confirmation, and two more in 4s", s.Source, s.Next)
+	if s.Source.Confirmations != 1 || s.Next != shortestNext || len(s.Swaps) != 1 {
+		t.Errorf("got %+v after %v, want one confirmation, and two more soon", s.Source, s.Next)
 	}
 	w.settleEther(w.nonceOf(receipt, 0), 99)
 	w.chains[robinhood].Commit()
@@ -317,7 +379,7 @@ func wantAnotherRecipient(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	receipt := w.swapEther(100)
 	w.send(hub, w.pool(hub, chain.WETH), contracts.PoolABI, "settle", w.settlement(w.nonceOf(receipt, 0), 99, treasury))
-	if s := g.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Reason != otherRecipient {
+	if s := g.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Reason != anotherPayout {
 		t.Errorf("got %+v of a swap that paid somebody else", s.Swaps[0])
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/testdata/node"
@@ -200,6 +201,8 @@ type issuer struct {
 	asked   int
 }
 
+func (i *issuer) Configured() bool { return true }
+
 func (i *issuer) Messages(_ context.Context, _ uint32, tx common.Hash) ([]cctp.Message, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,7 +241,7 @@ func (w *world) attest(receipt *types.Receipt) (messages [][]byte, signatures []
 	return messages, signatures
 }
 
-// rig is a tracker of the world through fronts, with a clock that the test moves.
+// rig is a tracker of the world through fronts. The test moves the clock of what it remembers.
 type rig struct {
 	*world
 	*Tracker
@@ -246,8 +249,24 @@ type rig struct {
 	issuer *issuer
 	fronts map[chain.ID][]*node.Front
 
-	mu   sync.Mutex
-	time time.Time
+	mu       sync.Mutex
+	skip     time.Duration
+	refusals map[chain.ID][]uint64 // ranges of logs, by how many blocks they had
+}
+
+func (g *rig) refuse(id chain.ID, blocks uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refusals == nil {
+		g.refusals = map[chain.ID][]uint64{}
+	}
+	g.refusals[id] = append(g.refusals[id], blocks)
+}
+
+func (g *rig) refused(id chain.ID) []uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refusals[id]
 }
 
 // patient has no deadline that a slow machine could meet.
@@ -256,7 +275,7 @@ var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 8, Waiting
 // newRig puts so many fronts before each chain. edit changes the deployment.
 func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *rig {
 	t.Helper()
-	g := &rig{world: w, t: t, issuer: &issuer{answers: map[common.Hash][]cctp.Message{}}, fronts: map[chain.ID][]*node.Front{}, time: time.Now()}
+	g := &rig{world: w, t: t, issuer: &issuer{answers: map[common.Hash][]cctp.Message{}}, fronts: map[chain.ID][]*node.Front{}}
 	cfg := rpc.Config{}
 	for id, n := range fronts {
 		for range n {
@@ -265,12 +284,12 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 			cfg[id] = append(cfg[id], rpc.SecretURL(front.SecretURL()))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Now: g.now, Limits: map[rpc.Lane]rpc.Limits{rpc.Tracking: patient}})
+	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: patient, rpc.Tracking: patient, rpc.Searches: patient}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	g.use(New(editDeployment(t, edit...), client, g.issuer, g.now))
+	g.use(New(editDeployment(t, edit...), client, g.issuer, Options{}))
 	return g
 }
 
@@ -278,28 +297,30 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 // needs.
 func (g *rig) use(t *Tracker) {
 	t.patience = time.Minute
+	t.answers = memo.New[entry](cacheSize, g.later)
 	g.Tracker = t
 }
 
 var everyChain = map[chain.ID]int{hub: 1, robinhood: 1, base: 1, optimism: 1}
 
-func (g *rig) now() time.Time {
+// later is the clock of what is remembered. The chains have the real one.
+func (g *rig) later() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.time
+	return time.Now().Add(g.skip)
 }
 
-// pass lets what is kept for a block time expire.
+// pass lets what is kept for a while expire.
 func (g *rig) pass(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.time = g.time.Add(d)
+	g.skip += d
 }
 
 // look asks for the status, after everything that is not final has expired.
 func (g *rig) look(src chain.ID, tx common.Hash) *Status {
 	g.t.Helper()
-	g.pass(2 * time.Minute)
+	g.pass(10 * time.Minute)
 	s, err := g.Status(context.Background(), src, tx)
 	if err != nil {
 		g.t.Fatal(err)
@@ -313,7 +334,7 @@ func (g *rig) want(src chain.ID, tx common.Hash, state State, final bool) *Statu
 	if s.State != state || s.Final != final {
 		g.t.Fatalf("got %s, final %v, want %s, final %v: %+v", s.State, s.Final, state, final, s)
 	}
-	if (s.Next == 0) != (final && !s.incomplete()) || s.Keep <= 0 || s.Next > 0 && s.Keep > s.Next {
+	if (s.Next == 0) != final || s.Keep <= 0 || s.Next > 0 && (s.Keep > s.Next || s.Next < shortestNext) {
 		g.t.Errorf("%s: ask again in %v, keep for %v", s.State, s.Next, s.Keep)
 	}
 	return s
@@ -322,7 +343,7 @@ func (g *rig) want(src chain.ID, tx common.Hash, state State, final bool) *Statu
 // wantFault wants the status to be refused with a sentence that holds a text.
 func (g *rig) wantFault(src chain.ID, tx common.Hash, code fault.Code, says string) *fault.Error {
 	g.t.Helper()
-	g.pass(2 * time.Minute)
+	g.pass(10 * time.Minute)
 	s, err := g.Status(context.Background(), src, tx)
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != code || !strings.Contains(f.Message, says) {

@@ -29,6 +29,9 @@ type Module struct {
 	Decode func(rawQuery string) (quote.Request, error)
 	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
+	// Moves is what every client has to do to leave this version, as
+	// docs/migrate.md tells it. It is empty for the current version.
+	Moves []string
 }
 
 // Route is one GET endpoint of a version.
@@ -42,9 +45,11 @@ type Route struct {
 	// Free routes do not count against the caller's request budget, and still
 	// work when their version is retired.
 	Free bool
+	// Listing routes are free as well, but end with their version.
+	Listing bool
 	// Polled routes are asked again and again until something has happened. They
-	// may use half of the caller's request budget only, so that the other half is
-	// left for quotes.
+	// have a budget of their own beside the caller's, half as large, so that
+	// neither uses up the other.
 	Polled bool
 	Handle Handler
 }

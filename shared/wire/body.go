@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
@@ -84,6 +85,12 @@ func (b *Body) Texts(name string, values ...string) {
 		b.quoted(value)
 	}
 	b.json = append(b.json, ']')
+}
+
+// Foreign adds text that somebody else has written.
+func (b *Body) Foreign(name, value string) {
+	text, _ := json.Marshal(value) // a string can always be encoded
+	b.Literal(name, string(text))
 }
 
 // Literal adds a value that is JSON already.

@@ -10,14 +10,15 @@ import (
 // Problem is the error body of all versions. A version with a different one
 // would define it in its own package.
 type Problem struct {
-	Error     string     `json:"error"`
-	Code      fault.Code `json:"code"`
-	RequestID string     `json:"requestId"`
-	Param     string     `json:"param,omitempty"`
-	MinAmount string     `json:"minAmount,omitempty"`
-	MaxAmount string     `json:"maxAmount,omitempty"`
-	Successor string     `json:"successor,omitempty"`
-	Until     *time.Time `json:"until,omitempty"`
+	Error     string       `json:"error"`
+	Code      fault.Code   `json:"code"`
+	RequestID string       `json:"requestId"`
+	Param     string       `json:"param,omitempty"`
+	Reason    fault.Reason `json:"reason,omitempty"`
+	MinAmount string       `json:"minAmount,omitempty"`
+	MaxAmount string       `json:"maxAmount,omitempty"`
+	Successor string       `json:"successor,omitempty"`
+	Until     *time.Time   `json:"until,omitempty"`
 
 	Alternatives []alternative `json:"alternatives,omitempty"`
 }
@@ -31,7 +32,7 @@ type alternative struct {
 // MapFault is the web.Module.MapFault of all versions.
 func MapFault(e *fault.Error, requestID string) (int, any) {
 	p := Problem{
-		Error: e.Message, Code: e.Code, RequestID: requestID, Param: Param(e),
+		Error: e.Message, Code: e.Code, RequestID: requestID, Param: Param(e), Reason: e.Reason,
 		MinAmount: e.MinAmount, MaxAmount: e.MaxAmount, Successor: e.Successor,
 	}
 	if !e.Until.IsZero() {
@@ -62,6 +63,7 @@ var statuses = map[fault.Code]int{
 	fault.InvalidIntegrator:      http.StatusBadRequest,
 	fault.IntegratorUnregistered: http.StatusBadRequest,
 	fault.IntegratorInactive:     http.StatusBadRequest,
+	fault.IntegratorFeeTooHigh:   http.StatusBadRequest,
 	fault.IntegratorUnverified:   http.StatusServiceUnavailable,
 	fault.StatusUnavailable:      http.StatusNotImplemented,
 	fault.ChainUnavailable:       http.StatusServiceUnavailable,

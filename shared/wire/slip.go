@@ -10,25 +10,33 @@ import (
 // Params are the query parameters that every version knows.
 var Params = append(slices.Clone(neededWithRecipient), "recipientType")
 
-// Warning is the response header that tells a client of a likely mistake.
-const Warning = "Quote-Warning"
+// The response headers that warn a client.
+const (
+	// QuoteWarning has one meaning: this quote must not be signed.
+	QuoteWarning = "Quote-Warning"
+	// RequestWarning tells of a likely mistake in the request.
+	RequestWarning = "Request-Warning"
+)
 
 // maxSlips bounds how many warnings one answer carries.
 const maxSlips = 3
 
-// WarnOfSlips names in the header Quote-Warning the parameters that are none of
-// the known ones but differ from one only by case or by one or two letters:
-// "integratorID" is ignored, and silently costs a partner its fee.
+// WarnOfSlips names in the header Request-Warning the parameters that are none of
+// the known ones but differ from one only by case or by a slip: "integratorID" is
+// ignored, and silently costs a partner its fee. So does an empty integratorId.
 func WarnOfSlips(h http.Header, q *Query, known []string) {
 	slips := 0
 	for _, params := range [...][]param{q.inline[:q.used], q.overflow} {
 		for i := range params {
 			name := params[i].name
+			if name == integratorParam && params[i].value == "" && slices.Contains(known, name) {
+				h.Add(RequestWarning, "the parameter integratorId is empty and counts as not given: no integrator is paid")
+			}
 			if slips == maxSlips || slices.Contains(known, name) || !isWord(name) {
 				continue
 			}
 			if meant := nearest(name, known); meant != "" {
-				h.Add(Warning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
+				h.Add(RequestWarning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
 				slips++
 			}
 		}
@@ -43,12 +51,14 @@ func isWord(name string) bool {
 	})
 }
 
-// nearest gives the known name that is at most two letters away, empty if none
-// is.
+// nearest gives the known name that is closest, empty if none is close: one letter
+// away, or two in a name of eight letters or more.
 func nearest(name string, known []string) (meant string) {
+	const long = 8
 	closest := 3
 	for _, candidate := range known {
-		if d := Distance(strings.ToLower(name), strings.ToLower(candidate)); d < closest {
+		d := Distance(strings.ToLower(name), strings.ToLower(candidate))
+		if d < closest && (d < 2 || len(candidate) >= long) {
 			closest, meant = d, candidate
 		}
 	}

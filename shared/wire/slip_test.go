@@ -9,7 +9,7 @@ import (
 )
 
 func TestWarnOfSlips(t *testing.T) {
-	known := append(slices.Clone(Params), "integratorId")
+	known := append(slices.Clone(Params), "integratorId", "include", "from")
 	for query, want := range map[string][]string{
 		"srcToken=1&dstToken=2&amount=3&srcChain=4&dstChain=5&recipient=6&recipientType=0&integratorId=8": nil,
 		"integratorID=1":                  {"integratorID integratorId"},
@@ -18,6 +18,9 @@ func TestWarnOfSlips(t *testing.T) {
 		"scrToken=1":                      {"scrToken srcToken"},
 		"AMOUNT=1&amount=2":               {"AMOUNT amount"},
 		"slippage=1&referrer=x":           nil,
+		"foo=1&for=2&farm=3":              nil, // two letters of four
+		"amuont=1&inklude=2":              {"inklude include"},
+		"fro=1&srcTkn=1":                  {"fro from", "srcTkn srcToken"},
 		"amoun%0At=1":                     nil, // could not stand in a header
 		strings.Repeat("amountt=1&", 100): {"amountt amount", "amountt amount", "amountt amount"},
 		"integratorId" + strings.Repeat("x", 5000) + "=1": nil,
@@ -30,8 +33,26 @@ func TestWarnOfSlips(t *testing.T) {
 			name, meant, _ := strings.Cut(w, " ")
 			sentences = append(sentences, "the parameter "+name+" is unknown and was ignored; did you mean "+meant+"?")
 		}
-		if got := h.Values(Warning); !slices.Equal(got, sentences) {
+		if got := h.Values(RequestWarning); !slices.Equal(got, sentences) {
 			t.Errorf("%.60s: got %q, want %q", query, got, sentences)
+		}
+	}
+}
+
+// TestEmptyIntegrator: it silently costs a partner its fee.
+func TestEmptyIntegrator(t *testing.T) {
+	for query, want := range map[string]int{"integratorId=": 1, "integratorId": 1, "integratorId=0x1": 0, "amount=": 0, "": 0} {
+		for _, knows := range []bool{true, false} {
+			q, h, known := ParseQuery(query), http.Header{}, Params
+			if knows {
+				known = append(slices.Clone(Params), "integratorId")
+			} else {
+				want = 0 // a version without integrators pays none anyway
+			}
+			WarnOfSlips(h, &q, known)
+			if got := h.Values(RequestWarning); len(got) != want || len(h.Values(QuoteWarning)) != 0 {
+				t.Errorf("%q: got %q, want %d warnings", query, got, want)
+			}
 		}
 	}
 }
@@ -55,7 +76,7 @@ func FuzzWarnOfSlips(f *testing.F) {
 		q := ParseQuery(url.QueryEscape(name) + "=1")
 		h := http.Header{}
 		WarnOfSlips(h, &q, Params)
-		for _, w := range h.Values(Warning) {
+		for _, w := range h.Values(RequestWarning) {
 			if len(w) > 200 || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r > '~' }) {
 				t.Errorf("%q: got %q", name, w)
 			}

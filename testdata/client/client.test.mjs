@@ -82,7 +82,7 @@ test('an unshielding swap has nothing to send', async () => {
   assert.equal(got.wrap.length, 2);
   // As a gateway of this release says it; and one that says it of a swap that unshields nothing.
   const flagged = JSON.parse(golden('details-unshield').body);
-  delete flagged.details.sendCalls;
+  delete flagged.details.unshield;
   assert.equal((await refused(set({ '/v3/swap/quote': { body: flagged } }).quote(sent), 'UNVERIFIED')).problems[0], 'details.unshield is left out, but must be true.');
   flagged.details.unshield = true;
   assert.equal((await set({ '/v3/swap/quote': { body: flagged } }).quote(sent)).unshield, true);

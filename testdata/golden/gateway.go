@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -41,7 +43,7 @@ type registry struct{}
 func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
-		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), FreshUntil: noon.Add(20 * time.Second)}, nil
+		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), FreshUntil: noon.Add(20 * time.Second), GoodUntil: noon.Add(20 * time.Second)}, nil
 	case inactive:
 		return integrator.Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s but not active", network)
 	case unregistered:
@@ -68,7 +70,7 @@ var (
 )
 
 func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Address) (account.Holding, error) {
-	h := account.Holding{Balance: *everything}
+	h := account.Holding{Native: *everything, Balance: *everything, CheckedAt: noon}
 	switch owner {
 	case allowedLittle:
 		h.Allowance.SetUint64(1)
@@ -78,6 +80,25 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 		return h, errors.New(noEndpoint(uint64(token.ChainID)))
 	}
 	return h, nil
+}
+
+// Simulate answers as a node would. Who has allowed little has no coins for gas, and
+// fails for a reason with quotes in it.
+func (accounts) Simulate(_ context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error) {
+	s := &account.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
+	for range calls {
+		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000})
+	}
+	switch from {
+	case allowedLittle:
+		s.Native.Clear()
+		s.HasLogs = true
+		s.Calls[len(calls)-1].Error = `The contract says: "balance" too low`
+	case allowedEnough:
+	default:
+		return nil, fmt.Errorf("This service has no RPC endpoint for chain %s, so the transactions are not tried", network)
+	}
+	return s, nil
 }
 
 func noEndpoint(network uint64) string {
@@ -109,7 +130,8 @@ func Core() gateway.Core {
 	}
 }
 
-// Gateway serves all versions over Core, without a limit, a plan or a log.
+// Gateway serves all versions over Core, without a limit, a plan or a log. It has given
+// out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -124,8 +146,23 @@ func Gateway(t testing.TB) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Lifecycle: life, Limiter: limiter, Names: unused{}, Log: log,
+		Modules: modules, Lifecycle: life, Limiter: limiter, Clients: someClients(t), Names: unused{}, Log: log,
 	})
+}
+
+// someClients has one client with a key, so that an unknown key is refused.
+func someClients(t testing.TB) *caller.Clients {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "clients.json")
+	_, hash := caller.NewKey()
+	if err := os.WriteFile(file, []byte(`{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clients, err := caller.NewClients(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clients
 }
 
 // unused counts no calls.
@@ -135,4 +172,4 @@ func (unused) Name(who caller.Identity) string                   { return who.St
 func (unused) Evidence(string, int) (e lifecycle.Evidence)       { return e }
 func (unused) Released(string, time.Time) (t time.Time, _ error) { return t, nil }
 func (unused) Release(string, time.Time) error                   { return nil }
-func (unused) Follow(string)                                     {}
+func (unused) Follow(string, []string)                           {}

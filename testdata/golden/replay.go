@@ -73,7 +73,7 @@ func checkQuote(t *testing.T, judge *referee.Referee, version string, r *http.Re
 	if swap.Integrator != "" {
 		terms.IntegratorBPS = partnerBPS
 	}
-	if version == "v3" && r.URL.Query().Get("include") == "details" {
+	if version == "v3" && strings.HasPrefix(r.URL.Query().Get("include"), "details") {
 		var details []byte
 		if body, details, err = referee.SplitDetails(body); err != nil {
 			t.Fatal(err)
@@ -89,9 +89,9 @@ func checkQuote(t *testing.T, judge *referee.Referee, version string, r *http.Re
 
 // around is what the gateway of the goldens knows around a quote.
 func around(s *referee.Swap, from string) referee.Around {
-	a := referee.Around{ValidUntil: "2026-11-15T12:01:00Z", IssuerOrigin: "built-in"}
+	a := referee.Around{ValidUntil: "2026-11-15T12:01:00Z", ValidFor: 60, IssuerOrigin: "built-in"}
 	if s.Integrator != "" {
-		a.CheckedAt, a.ValidUntil = "2026-11-15T11:59:50Z", "2026-11-15T12:00:20Z"
+		a.CheckedAt, a.ValidUntil, a.ValidFor = "2026-11-15T11:59:50Z", "2026-11-15T12:00:31Z", 31 // no less than half of the time
 	}
 	if from == "" {
 		return a
@@ -100,9 +100,9 @@ func around(s *referee.Swap, from string) referee.Around {
 	a.From = sender.Hex()
 	switch sender {
 	case allowedLittle:
-		a.Balance, a.Allowance = everything.ToBig(), big.NewInt(1)
+		a.Native, a.Balance, a.Allowance, a.ReadAt = everything.ToBig(), everything.ToBig(), big.NewInt(1), "2026-11-15T12:00:00Z"
 	case allowedEnough:
-		a.Balance, a.Allowance = everything.ToBig(), everything.ToBig()
+		a.Native, a.Balance, a.Allowance, a.ReadAt = everything.ToBig(), everything.ToBig(), everything.ToBig(), "2026-11-15T12:00:00Z"
 	default:
 		a.Reason = noEndpoint(s.SrcToken.ChainID)
 	}

@@ -20,6 +20,9 @@ import (
 // real chains in its own package.
 type tracker struct{}
 
+func (tracker) Ready() bool         { return true }
+func (tracker) Missing() []chain.ID { return nil }
+
 var (
 	statusRecipient = common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 	statusPaid      = common.HexToHash("0x2222222222222222222222222222222222222222222222222222222222222222")
@@ -55,13 +58,17 @@ func statuses() map[byte]*status.Status {
 	}
 	onward := usdc
 	onward.DstChainID, onward.DstToken = 10, token(10, chain.USDC)
+	odd := usdc
+	odd.DstChainID, odd.DstTooLarge = 0, new(uint256.Int).SetAllOne()
+	odd.RecipientType, odd.Recipient = 7, []byte{0xab, 0xcd}
 	source := func(confirmations uint64) *status.Source {
 		return &status.Source{Block: 21_000_000, Confirmations: confirmations, Time: noon.Add(-time.Minute)}
 	}
 	paid := func(id chain.ID, amount uint64) *status.Settlement {
-		return &status.Settlement{ChainID: id, TxHash: statusPaid, Amount: *uint256.NewInt(amount), Time: noon}
+		return &status.Settlement{ChainID: id, TxHash: statusPaid, Amount: *uint256.NewInt(amount), Arrived: *uint256.NewInt(amount), Time: noon}
 	}
 	shielded := paid(1, 99_500_000)
+	shielded.Arrived = *uint256.NewInt(99_251_250) // RAILGUN has taken a quarter of a percent
 	shielded.Note = common.BytesToHash(shield.Recipient[:32])
 	one := func(s status.Swap, seconds uint32) []status.Swap {
 		s.Seconds = seconds
@@ -69,9 +76,9 @@ func statuses() map[byte]*status.Status {
 	}
 	const block, day = 12 * time.Second, 24 * time.Hour
 	return map[byte]*status.Status{
-		0x01: {State: status.NotFound, Next: 3 * time.Second, Keep: 3 * time.Second},
+		0x01: {State: status.NotFound, Next: 5 * time.Second, Keep: 5 * time.Second},
 		0x02: {State: status.Pending, Swaps: one(status.Swap{State: status.Pending, Swap: usdc}, 90), Next: block, Keep: block},
-		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute, Keep: block},
+		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute, Keep: time.Minute},
 		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12), Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0), Keep: day},
 		0x05: {State: status.NotASwap, Final: true, Source: source(12), Keep: day},
 		0x06: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
@@ -85,12 +92,16 @@ func statuses() map[byte]*status.Status {
 			{State: status.Settling, Swap: partnered},
 		}},
 		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: []status.Swap{
-			{State: status.Settling, Swap: usdc, Reason: "No pool of this deployment pays that token on that chain; ask its operator"},
+			{State: status.Settling, Swap: usdc, Reason: "No pool of this deployment pays that token on that chain; ask the operator"},
 			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000), Seconds: 90},
 		}},
-		0x0a: {State: status.Settled, Final: true, Source: source(12), Next: time.Minute, Keep: block, Swaps: one(status.Swap{
-			State: status.Settled, Final: true, Swap: usdc, Settlement: &status.Settlement{ChainID: 369}}, 0)},
-		0x0b: {State: status.Settling, Source: source(12), Next: 2 * time.Second, Keep: 2 * time.Second, Swaps: one(status.Swap{
+		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+			State: status.Settling, Swap: usdc, Reason: "The pool on chain 369 says that it has settled this swap. Its event is not found yet: blocks 21900000 to 21909999 of 21950000 were searched"}, 0)},
+		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+			State: status.Settling, Unread: true, Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
+		0x0f: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+			State: status.Settling, Swap: odd, Reason: "No pool of this deployment pays that token on that chain; ask the operator"}, 0)},
+		0x0b: {State: status.Settling, Source: source(12), Next: 5 * time.Second, Keep: 5 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Unknown, Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
 		0x0c: {State: status.Settled, Final: true, Source: source(12), Keep: day, Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce}, Settlement: paid(10, 99_500_000)}, 0)},

@@ -164,6 +164,8 @@ export interface Pairs {
   tracking?: boolean;
   /** The oldest version of this package that understands the gateway. */
   client?: string;
+  /** Where to reach the operator, where the operator says. */
+  contact?: string;
 }
 
 export interface Settlement {
@@ -220,7 +222,7 @@ export interface Status extends Progress {
   txHash: Hex;
   swap?: Swap;
   source?: { blockNumber: number; confirmations: number; timestamp: Time };
-  swaps?: (Progress & { swap: Swap })[];
+  swaps?: (Progress & { swap?: Swap })[];
   omittedSwaps?: number;
   nextCheckSeconds: number;
   /** Whom to ask when it takes too long, where the operator says. */

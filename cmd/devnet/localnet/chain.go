@@ -141,6 +141,13 @@ func (c *Chain) URL() string { return c.url }
 // Client speaks to the chain without a network in between.
 func (c *Chain) Client() *ethclient.Client { return c.client }
 
+// Tick seals a block without a transaction, so that the chain does not seem to stand still.
+func (c *Chain) Tick() error { return c.seal.seal(0) }
+
+// Reach makes sure that the next block is after a time. A chain that has sealed many blocks is ahead of the clock, and so
+// of other chains.
+func (c *Chain) Reach(seconds uint64) error { return c.seal.seal(seconds) }
+
 // Close stops the chain and lets go of everything it held. Nothing may use the chain after.
 func (c *Chain) Close() error {
 	c.seal.close()

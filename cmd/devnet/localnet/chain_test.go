@@ -133,7 +133,7 @@ func TestMethodsServed(t *testing.T) {
 // Send finds the nonce itself, so that it may be called from anywhere.
 func TestSendAtOnce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it sends to a chain from many goroutines")
+		t.Skip("SKIPPED, NOT TESTED: it sends to a chain from many goroutines; make test-all runs it")
 	}
 	const each = 5
 	chain := startHTTP(t, 1)
@@ -154,7 +154,7 @@ func TestSendAtOnce(t *testing.T) {
 
 func TestWalletsAtOnce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it sends to a chain from many goroutines")
+		t.Skip("SKIPPED, NOT TESTED: it sends to a chain from many goroutines; make test-all runs it")
 	}
 	const each = 10
 	chain := startHTTP(t, 1)
@@ -217,7 +217,7 @@ func TestStartRefuses(t *testing.T) {
 
 func TestManyChains(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it starts twenty chains")
+		t.Skip("SKIPPED, NOT TESTED: it starts twenty chains; make test-all runs it")
 	}
 	const many = 20
 	warm := startHTTP(t, 1) // starts what the node's packages keep for the life of the process

@@ -50,7 +50,7 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		alloc[row.Router.Address] = pool
 	}
 	if pooled(network.ID) {
-		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator)
+		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator, Inactive)
 	}
 	if railgun, ok := railguns[network.ID]; ok {
 		alloc[railgun] = contracts.Railgun(RailgunTreasury)

@@ -3,7 +3,9 @@ package reference
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
@@ -22,6 +24,8 @@ type Report struct {
 
 // Operate settles every order from now on, until ctx ends, and reports on each. An order that cannot be settled is left.
 // It returns once it watches every chain; stopped waits until it no longer does.
+//
+// While it operates, every chain makes a block now and then, as real ones do.
 //
 // Reports come from several goroutines, one at a time for each chain that orders are paid on.
 func (n *Net) Operate(ctx context.Context, report func(Report)) (stopped func(), err error) {
@@ -56,12 +60,43 @@ func (n *Net) Operate(ctx context.Context, report func(Report)) (stopped func(),
 			}
 		})
 	}
+	watching.Go(func() { n.tick(ctx) })
 	return stopped, nil
+}
+
+// tick has every chain make a block every few seconds.
+func (n *Net) tick(ctx context.Context) {
+	ticker := time.NewTicker(3 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		for _, c := range n.chains {
+			_ = c.Tick() // it is closed, or the next one comes
+		}
+	}
+}
+
+// follow has a chain reach the time of a block on another, so that what happens next there is not before it.
+func (n *Net) follow(ctx context.Context, on, source chain.ID, block *big.Int) error {
+	header, err := n.Chain(source).Client().HeaderByNumber(ctx, block)
+	if err != nil {
+		return fmt.Errorf("the block of the source: %w", err)
+	}
+	return n.Chain(on).Reach(header.Time)
 }
 
 // operate settles the order that a log tells of, if it tells of one.
 func (n *Net) operate(ctx context.Context, network chain.ID, log types.Log, report func(Report)) {
 	r := Report{Network: network, Tx: log.TxHash}
+	select {
+	case <-time.After(n.SettleAfter):
+	case <-ctx.Done():
+		return
+	}
 	order, err := n.order(ctx, network, &log)
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 // An Order is a swap that somebody paid for, as a chain reports it.
 type Order struct {
 	Src           chain.ID       // the routing ID whose router was paid: a privacy pool has one of its own
+	Block         *big.Int       // in which it was paid
 	Sender        common.Address // who paid
 	Amount        *big.Int       // of a token with so many decimals
 	Decimals      uint8
@@ -62,16 +63,21 @@ func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Ord
 	if len(log.Topics) == 0 {
 		return nil, nil
 	}
+	var order *Order
+	var err error
 	for _, row := range routers(n.Deployment, network) {
 		switch {
-		case row.Router.Address != log.Address:
+		case row.Router.Address != log.Address || order != nil || err != nil:
 		case log.Topics[0] == contracts.PoolABI.Events["Swap"].ID:
-			return n.swapped(row, log)
+			order, err = n.swapped(row, log)
 		case log.Topics[0] == contracts.TokenMessengerABI.Events["MessageSent"].ID:
-			return n.deliver(ctx, network, log)
+			order, err = n.deliver(ctx, network, log)
 		}
 	}
-	return nil, nil
+	if order != nil {
+		order.Block = new(big.Int).SetUint64(log.BlockNumber)
+	}
+	return order, err
 }
 
 // swapped reads a pool's event.

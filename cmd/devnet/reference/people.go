@@ -43,6 +43,12 @@ var Integrator = contracts.Integrator{
 	Active: true,
 }
 
+// Inactive is registered on every chain that has a registry, and not active on any.
+var Inactive = contracts.Integrator{
+	Wallet: common.HexToAddress("0x17E6000000000000000000000000000000000004"),
+	FeeBPS: 25,
+}
+
 // A private recipient to shield to, and the key that opens what it is sent.
 const PrivateRecipient = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 

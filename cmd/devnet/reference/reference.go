@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
@@ -25,9 +26,11 @@ import (
 
 // A Net is the deployment and its chains, running.
 type Net struct {
-	Deployment *chain.Deployment
-	chains     map[chain.ID]*localnet.Chain
-	issuer     *issuer // nil while the chains start
+	Deployment  *chain.Deployment
+	SettleAfter time.Duration // how long the operator waits before it settles
+
+	chains map[chain.ID]*localnet.Chain
+	issuer *issuer // nil while the chains start
 }
 
 // Start runs a chain for every network, and the issuer's service, until the net is closed.

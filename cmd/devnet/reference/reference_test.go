@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ import (
 // TestNet starts the chains once, for everything that is wanted of them.
 func TestNet(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it starts every chain")
+		t.Skip("SKIPPED, NOT TESTED: it starts every chain; make test-all runs it")
 	}
 	// One port is taken, so that its chain must find another.
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,16 +155,38 @@ func wantOperated(t *testing.T, n *Net) {
 	if r := <-reports; r.Tx != lost || r.Network != chain.Hub || r.Err == nil || !strings.Contains(r.Err.Error(), "no pool pays") {
 		t.Errorf("got %+v, want that nobody pays on chain 370", r)
 	}
+	for range 4 {
+		if err := n.Chain(chain.Hub).Tick(); err != nil { // its clock is ahead of the others now
+			t.Fatal(err)
+		}
+	}
 	optimism, _ := chain.FindNetwork(10)
 	paid, _ := swap(t, n, 10, tokenOf(optimism, chain.USDC).Address.Address)
 	r := <-reports
 	if r.Tx != paid || r.Err != nil || r.Payout.Mint == nil {
 		t.Fatalf("got %+v, want a payout on chain 10", r)
 	}
+	times := []uint64{blockTime(t, n, chain.Hub, paid), blockTime(t, n, 8453, r.Payout.Receipt.TxHash), blockTime(t, n, 10, r.Payout.Mint.TxHash)}
+	if !slices.IsSorted(times) {
+		t.Errorf("source, settlement and mint are at %v, want one after the other", times)
+	}
 	if got, err := n.Balance(t.Context(), tokenOf(optimism, chain.USDC), Treasury, nil); err != nil || got.Int64() != 99_500_000 {
 		t.Errorf("the recipient has %s (%v), want 99500000", got, err)
 	}
 	stopped()
+}
+
+func blockTime(t *testing.T, n *Net, on chain.ID, tx common.Hash) uint64 {
+	t.Helper()
+	receipt, err := n.Chain(on).Client().TransactionReceipt(t.Context(), tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := n.Chain(on).Client().HeaderByNumber(t.Context(), receipt.BlockNumber)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header.Time
 }
 
 func TestAttestRefuses(t *testing.T) {

@@ -24,7 +24,7 @@ type Payout struct {
 	Mint       *types.Receipt // on the destination, where the issuer carried the rest on; nil where the pool is there
 }
 
-// Settle pays an order out: the fees to whom they belong, the rest to the recipient.
+// Settle pays an order out: the fees to whom they belong, the rest to the recipient. It is never before its source.
 func (n *Net) Settle(ctx context.Context, o Order) (*Payout, error) {
 	pool, err := n.poolFor(o)
 	if err != nil {
@@ -32,6 +32,9 @@ func (n *Net) Settle(ctx context.Context, o Order) (*Payout, error) {
 	}
 	p := &Payout{Order: o, Network: pool.ChainID.Network(), Pool: pool.Router.Address}
 	if p.Settlement, err = n.divide(ctx, o, pool); err != nil {
+		return nil, err
+	}
+	if err := n.follow(ctx, p.Network, o.Src, o.Block); err != nil {
 		return nil, err
 	}
 	settle := call(contracts.PoolABI, "settle", p.Settlement)
@@ -131,6 +134,9 @@ func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*
 		}
 		burn, err := attest(home.CCTP, log)
 		if err != nil {
+			return nil, err
+		}
+		if err := n.follow(ctx, to, home.ID, settled.BlockNumber); err != nil {
 			return nil, err
 		}
 		receive := call(contracts.TransmitterABI, "receiveMessage", burn.message, burn.signature)

@@ -102,7 +102,7 @@ func TestEnd(t *testing.T) {
 
 func TestGateway(t *testing.T) {
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it builds a gateway")
+		t.Skip("SKIPPED, NOT TESTED: it builds a gateway; make test-all runs it")
 	}
 	binary, err := Build(t.Context(), t.TempDir())
 	if err != nil {

@@ -3,7 +3,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -36,8 +35,18 @@ type Options struct {
 	Duration time.Duration // of the load
 	Requests int           // ends it earlier; 0 for no end but Duration
 	// Clients is how many client addresses take turns in X-Forwarded-For, and
-	// First the number of the first of them.
-	Clients, First int
+	// First the number of the first of them. After Turn requests, if it is set, as
+	// many others take their place.
+	Clients, First, Turn int
+	Start                int // the number of the first request, so that a load can go on where another ended
+}
+
+func (o *Options) client(n int) netip.Addr {
+	first := o.First
+	if o.Turn > 0 {
+		first += n / o.Turn * o.Clients
+	}
+	return ClientAddress(first + n%o.Clients)
 }
 
 // Result is what a load came to.
@@ -98,8 +107,9 @@ func (c *Conn) repeat(ctx context.Context, addr string, cases []Case, o Options,
 		if o.Requests > 0 && n >= o.Requests {
 			break
 		}
+		n += o.Start
 		wanted := &cases[n%len(cases)]
-		request = AppendRequest(request[:0], addr, wanted.Target, ClientAddress(o.First+n%o.Clients))
+		request = AppendRequest(request[:0], addr, wanted.Target, o.client(n))
 		start := time.Now()
 		answer, err := c.Ask(request, askTimeout)
 		if err != nil {
@@ -124,9 +134,8 @@ func AppendRequest(b []byte, host, target string, client netip.Addr) []byte {
 	return append(b, "\r\n\r\n"...)
 }
 
-// ClientAddress is the address of client number n, of 16 million.
+// ClientAddress is the address of client number n, of 7 million. Each is in a network
+// of its own, since a gateway takes those of one network for one client.
 func ClientAddress(n int) netip.Addr {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], 10<<24|uint32(n)&(1<<24-1))
-	return netip.AddrFrom4(b)
+	return netip.AddrFrom4([4]byte{10 + byte(n>>16), byte(n >> 8), byte(n), 1})
 }

@@ -40,11 +40,20 @@ func TestRunAsksInTurn(t *testing.T) {
 	if got.Requests != 60 || targets["/a"] != 30 || targets["/b?c=d"] != 30 {
 		t.Errorf("got %d requests, %v; want 60, half of each", got.Requests, targets)
 	}
-	if len(clients) != 5 || clients["10.0.0.255"] != 12 || clients["10.0.1.3"] != 12 {
-		t.Errorf("got clients %v, want five from 10.0.0.255 on", clients)
+	if len(clients) != 5 || clients["10.0.255.1"] != 12 || clients["10.1.3.1"] != 12 {
+		t.Errorf("got clients %v, want five from 10.0.255.1 on", clients)
 	}
 	if got.P50 <= 0 || got.P99 < got.P50 || got.PerSecond() <= 0 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestClientsTakeTurns(t *testing.T) {
+	o := Options{Clients: 10, First: 5, Turn: 100}
+	for n, want := range map[int]string{0: "10.0.5.1", 9: "10.0.14.1", 10: "10.0.5.1", 99: "10.0.14.1", 100: "10.0.15.1", 209: "10.0.34.1"} {
+		if got := o.client(n).String(); got != want {
+			t.Errorf("request %d: got %s, want %s", n, got, want)
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func Check(s Swap, q *Quote, k Knowledge) (*Checked, error) {
 	c.checkAmounts(k.Deployment)
 	c.checkRoute()
 	c.checkCalls(k.Deployment)
+	if q.Details != nil && !q.Asked {
+		c.problem("details: they were not asked for")
+	}
 	if err := errors.Join(c.problems...); err != nil {
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func (c *check) checkRoute() {
 	if c.quote.Version == "v1" {
 		src, dst := c.swap.SrcToken.Address.String(), c.swap.DstToken.Address.String()
 		c.compare("route.paths", c.quote.Route.Paths, []string{src, dst})
-		c.compare("route.swaps", c.quote.Route.Swaps, []struct{ Pool, In, Out string }{{c.to.Hex(), src, dst}})
+		c.compare("route.swaps", c.quote.Route.Swaps, []PoolSwap{{c.to.Hex(), src, dst}})
 		return
 	}
 	want := "DIRECT"

@@ -16,6 +16,8 @@ import (
 // chain's own, or reserved for more of them.
 var lowestAccount = big.NewInt(0x10000)
 
+var dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+
 // recipient gives the bytes that must name an EVM recipient, or nil for a private one. It refuses a recipient that no
 // deployment can pay.
 func (s Swap) recipient() ([]byte, error) {
@@ -34,10 +36,17 @@ func (s Swap) recipient() ([]byte, error) {
 		return nil, errors.New("the recipient is the zero address: what is sent there is lost")
 	case address == chain.Native.Address:
 		return nil, errors.New("the recipient is the address that stands for a chain's own coin: what is sent there is lost")
-	case address == s.DstToken.Address.Address:
-		return nil, fmt.Errorf("the recipient is the contract of %s itself: what is sent there is lost", s.DstToken.Symbol)
+	case address == dead:
+		return nil, errors.New("the recipient is the address where people destroy money: what is sent there is lost")
 	case address.Big().Cmp(lowestAccount) < 0:
 		return nil, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: what is sent there is lost", address)
+	}
+	for _, id := range chain.IDs() {
+		for _, t := range chain.Tokens(id) {
+			if t.Address.Address == address {
+				return nil, fmt.Errorf("the recipient is the contract of %s on chain %s: what is sent there is lost", t.Symbol, t.ChainID)
+			}
+		}
 	}
 	return address[:], nil
 }

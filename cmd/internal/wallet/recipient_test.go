@@ -14,7 +14,7 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 	tests := map[string]struct{ recipient, says string }{
 		"zero":                        {"0x0000000000000000000000000000000000000000", "the zero address"},
 		"native sentinel":             {"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "stands for a chain's own coin"},
-		"destination token":           {"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "the contract of USDC itself"},
+		"destination token":           {"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "the contract of USDC on chain 369"},
 		"precompile":                  {"0x0000000000000000000000000000000000000001", "below 0x10000"},
 		"last of the reserved":        {"0x000000000000000000000000000000000000ffff", "below 0x10000"},
 		"router of this source":       {"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "a contract of the service"},
@@ -25,6 +25,8 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 		"router of the listing":       {"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "a contract of the service"},
 		"receiver of the listing":     {"0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB", "a contract of the service"},
 		"the first that can be owned": {"0x0000000000000000000000000000000000010000", ""},
+		"token of another chain":      {"0xdAC17F958D2ee523a2206206994597C13D831ec7", "the contract of USDT on chain 1"},
+		"the grave":                   {"0x000000000000000000000000000000000000dEaD", "where people destroy money"},
 		"somebody":                    {"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", ""},
 	}
 	for name, test := range tests {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -36,47 +37,52 @@ var hashes = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
 type Status struct {
 	Raw json.RawMessage `json:"-"`
 
-	State  string
-	Final  bool
-	Reason string // why it failed
+	State  string `json:"state"`
+	Final  bool   `json:"final"`
+	Reason string `json:"reason"` // why it failed
 
-	SrcChain number
-	TxHash   string
+	SrcChain number `json:"srcChain"`
+	TxHash   string `json:"txHash"`
 
-	Swap       *StatusSwap
-	Source     *StatusSource
-	Burn       *StatusBurn
-	Settlement *StatusSettlement
-	Swaps      []json.RawMessage // all of them, where there are several; the fields above are of the first
+	Swap       *StatusSwap       `json:"swap"`
+	Source     *StatusSource     `json:"source"`
+	Burn       *StatusBurn       `json:"burn"`
+	Settlement *StatusSettlement `json:"settlement"`
+	Swaps      []json.RawMessage `json:"swaps"` // all of them, where there are several; the fields above are of the first
 
-	NextCheckSeconds float64
+	NextCheckSeconds float64 `json:"nextCheckSeconds"`
 }
 
 // StatusSwap is what was swapped, as the gateway read it on the chain.
 type StatusSwap struct {
-	DstChain      number
-	DstToken      string
-	Recipient     string
-	RecipientType number
-	Amount        number
-	IntegratorID  string
+	DstChain      number `json:"dstChain"`
+	DstToken      string `json:"dstToken"`
+	Recipient     string `json:"recipient"`
+	RecipientType number `json:"recipientType"`
+	Amount        number `json:"amount"`
+	IntegratorID  string `json:"integratorId"`
 }
 
 // StatusSource is how deep the transaction is.
-type StatusSource struct{ BlockNumber, Confirmations number }
+type StatusSource struct {
+	BlockNumber   number `json:"blockNumber"`
+	Confirmations number `json:"confirmations"`
+	Timestamp     string `json:"timestamp"`
+}
 
 // StatusBurn is how far the issuer is.
 type StatusBurn struct {
-	Attested         bool
-	AttestationState string
-	Reason           string
+	Attested         bool   `json:"attested"`
+	AttestationState string `json:"attestationState"`
+	Reason           string `json:"reason"`
 }
 
 // StatusSettlement is where the swap was paid out.
 type StatusSettlement struct {
-	ChainID number
-	TxHash  string
-	Amount  number
+	Timestamp string `json:"timestamp"`
+	ChainID   number `json:"chainId"`
+	TxHash    string `json:"txHash"`
+	Amount    number `json:"amount"`
 }
 
 // A number is digits, with or without quotes; empty if it is not there.
@@ -178,6 +184,16 @@ func (q *Checked) paid() (recipient, kind string, err error) {
 		return "", "", errors.New("the call has no note")
 	}
 	return "0x" + hex.EncodeToString(note[:32]), "2", nil
+}
+
+// Took is the time from the block of the swap to that of the payout; false if the answer does not say.
+func (s *Status) Took() (time.Duration, bool) {
+	if s.Source == nil || s.Settlement == nil {
+		return 0, false
+	}
+	sent, err := time.Parse(time.RFC3339, s.Source.Timestamp)
+	paid, other := time.Parse(time.RFC3339, s.Settlement.Timestamp)
+	return paid.Sub(sent), err == nil && other == nil
 }
 
 // paidOut is what was paid out, nil if the answer does not say.

@@ -27,6 +27,7 @@ type Swap struct {
 	Amount     *big.Int       // of the source token, in its smallest unit
 	Recipient  string         // an EVM address, or a 0zk address for a privacy pool
 	Integrator common.Address // zero for none
+	Sender     common.Address // whose transactions the gateway shall simulate; zero for nobody's
 }
 
 // ParseEnd reads one end of a swap, such as USDC@1.

@@ -1,0 +1,218 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+var now = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
+
+// facts is a plan for v1 and no calls yet.
+func facts(t testing.TB) Facts {
+	t.Helper()
+	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
+		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "brownouts": [
+			{"from": "2027-02-02T14:00:00Z", "to": "2027-02-02T15:00:00Z", "share": 0.5},
+			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}], "exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Facts{Now: now, Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
+}
+
+func TestWords(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{clean("a\u202eb\x00c\nd"), "a\ufffdb\ufffdc d"},
+		{short("origin https://short.example"), "origin https://short.example"},
+		{short(strings.Repeat("é", 60)), strings.Repeat("é", 30) + "…" + strings.Repeat("é", 12)},
+		{coord(12), "12"}, {coord(12.34), "12.3"}, {coord(0.04), "0"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+	for n, want := range map[uint64]uint64{0: 2, 2: 2, 3: 4, 10: 10, 11: 20, 1 << 63: 1 << 63} {
+		if got := niceAbove(n); got != want {
+			t.Errorf("above %d: got %d, want %d", n, got, want)
+		}
+	}
+}
+
+// A heat map has one stroke for each run of days, and a chart one point for each day.
+func TestPictures(t *testing.T) {
+	f := facts(t)
+	today := usage.Day(now.Truncate(day).Unix())
+	at := func(back int) usage.Day { return today - usage.Day(back)*86400 }
+	c := &usage.Client{Version: "v1", Client: "origin https://a.example", Days: []usage.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
+	row := newHeatRow(c, f.schedule("v1"), now)
+	if got := row.Levels; len(got) != 3 || got[0] != (heatLevel{1, "M0 5h1"}) || got[1] != (heatLevel{3, "M86 5h2"}) || got[2] != (heatLevel{4, "M89 5h1"}) {
+		t.Errorf("got %+v", got)
+	}
+	if len(row.Windows) != 1 || row.Windows[0] != (shade{"81", "1"}) {
+		t.Errorf("got windows %+v, want that of 2 February", row.Windows)
+	}
+	chart := f.clientChart(c)
+	if strings.Count(chart.Line, "L") != heatDays-2 || chart.Partial != "M88.5 100L89.5 0" || !strings.HasPrefix(chart.Line, "M0.5 99.5L1.5 100L") || !strings.HasSuffix(chart.Area, "L89.5 0V100H.5z") || chart.Top != "1,000" || chart.Middle != "500" {
+		t.Errorf("got %+v", chart)
+	}
+	if len(chart.Shades) != 1 || chart.Shades[0].X != "81" || !strings.Contains(chart.Label, "highest 1,000, today so far 1,000, in all 2,124") {
+		t.Errorf("got %+v and %s", chart.Shades, chart.Label)
+	}
+	line := newTimeline(f.schedule("v1"), now)
+	if len(line.Windows) != 2 || !line.Windows[0].Past || line.Windows[1].Past || line.Windows[1].Tall <= line.Windows[0].Tall || line.Sunset.Anchor != "end" || line.Deprecated.Anchor != "start" {
+		t.Errorf("got %+v", line)
+	}
+}
+
+// The letter has the client's own numbers, the windows that concern it, and only the
+// steps that concern it.
+func TestLetter(t *testing.T) {
+	f := facts(t)
+	c := &usage.Client{
+		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: usage.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
+		Days:     []usage.DayCount{{Day: usage.Day(now.Truncate(day).Unix()), Calls: 9}},
+		Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
+	}
+	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
+	letter := f.letter(c)
+	for _, want := range []string{
+		"Subject: Please move from version v1 to v3 by 1 Mar 2027\n", "1,234 calls within the last 90 days, 70 of them within the last 7, the last one on 10 Feb 2027",
+		"We know it as: Harbour\ufffd Wallet, software mozilla.", "retired on 1 Mar 2027, 00:00 UTC", "last on 10 Feb 2027, 09:20 UTC",
+		"  - 16 Feb 2027, 14:00 UTC, for 4h\n", "1. Call /v3/swap/quote instead of /v1/quote", "4. Always send recipient: v1 answers without it, and v3 refuses (9 calls on 7 Feb 2027).",
+		"API-Rehearse: retired", "https://example.org/migrate-v1",
+	} {
+		if !strings.Contains(letter, want) {
+			t.Errorf("the letter lacks %q:\n%s", want, letter)
+		}
+	}
+	if strings.Contains(letter, "integratorId") || strings.Contains(letter, "2 Feb 2027, 14:00") || strings.Contains(letter, "5. ") {
+		t.Errorf("the letter tells what does not concern this client:\n%s", letter)
+	}
+	exempt, spared := *c, *c
+	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
+	for _, c := range []*usage.Client{&exempt, &spared} {
+		if letter := f.letter(c); strings.Contains(letter, "switched off for a while") || f.inNext(c) != "no, exempt" {
+			t.Errorf("windows are announced to an exempt client: %s\n%s", f.inNext(c), letter)
+		}
+	}
+	c.Version = "v2"
+	if letter := f.letter(c); !strings.Contains(letter, "no end date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
+		t.Errorf("got for a version without plan and guide:\n%s", letter)
+	}
+}
+
+func TestForm(t *testing.T) {
+	for _, test := range []struct {
+		form whatIfForm
+		want string // the fault, or the window
+	}{
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "25"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 25 %"},
+		{whatIfForm{"v1", "2027-02-18T14:00:30", "1", "0.1"}, "2027-02-18T14:00:00Z 2027-02-18T14:01:00Z 0.1 %"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "33.3333"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 33.3 %"},
+		{whatIfForm{"v1", "", "60", "25"}, "begin"},
+		{whatIfForm{"v1", "tomorrow, at noon, please", "60", "25"}, "begin"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "0", "25"}, "length"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "99999999999999999999", "25"}, "length"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "NaN"}, "share"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "101"}, "share"},
+		{whatIfForm{"v1", "2027-02-18T14:00", "60", "0.01"}, "share"},
+	} {
+		b, err := test.form.Window()
+		got := b.From.Format(time.RFC3339) + " " + b.To.Format(time.RFC3339) + " " + words.Percent(b.Share)
+		if err != nil {
+			got, _, _ = strings.Cut(err.Error(), ":")
+		}
+		if got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.form, got, test.want)
+		}
+	}
+}
+
+// With gives a plan to simulate, says what is wrong with it, and leaves the plan in
+// force alone.
+func TestWith(t *testing.T) {
+	f := facts(t)
+	at := func(text string) time.Time { return must(time.Parse(time.RFC3339, text)) }
+	for name, test := range map[string]struct {
+		version string
+		window  lifecycle.Brownout
+		want    string
+	}{
+		"valid":            {"v1", lifecycle.Brownout{From: at("2027-02-20T14:00:00Z"), To: at("2027-02-20T15:00:00Z"), Share: 0.5}, ""},
+		"overlap":          {"v1", lifecycle.Brownout{From: at("2027-02-16T17:00:00Z"), To: at("2027-02-16T19:00:00Z"), Share: 0.5}, "overlaps"},
+		"after the sunset": {"v1", lifecycle.Brownout{From: at("2027-03-02T00:00:00Z"), To: at("2027-03-02T01:00:00Z"), Share: 0.5}, "after the sunset"},
+		"not in the plan":  {"v3", lifecycle.Brownout{From: at("2027-03-02T00:00:00Z"), To: at("2027-03-02T01:00:00Z"), Share: 0.5}, "v3 is not in the plan"},
+	} {
+		plan, err := f.With(test.version, test.window)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		}
+		found := false
+		for _, b := range plan.Versions[test.version].Brownouts {
+			found = found || b == test.window
+		}
+		if !found {
+			t.Errorf("%s: the window is not in the plan", name)
+		}
+	}
+	if n := len(f.schedule("v1").Brownouts); n != 2 {
+		t.Errorf("the plan in force has %d windows now", n)
+	}
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Nothing is needed to show a page.
+func TestEmpty(t *testing.T) {
+	for name, show := range map[string]func() ([]byte, error){
+		"overview": func() ([]byte, error) { return showOverview(Facts{Now: now}) },
+		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
+		"clients":  func() ([]byte, error) { return showClients(Facts{Now: now}, usage.Query{}, nil) },
+		"what if":  func() ([]byte, error) { return showWhatIf(Facts{Now: now}, whatIfForm{}, usage.Simulation{}) },
+		"health":   func() ([]byte, error) { return showHealth(nil, now) },
+	} {
+		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
+			t.Errorf("%s: got %v and\n%s", name, err, body)
+		}
+	}
+}
+
+// A letter opens as a mail only if the contact is an address.
+func TestMailTo(t *testing.T) {
+	got := mailTo("Dev <dev@acme.example>", "Subject: Please move & soon\n\nHello,\nline two\n")
+	if want := "mailto:dev%40acme.example?subject=Please%20move%20%26%20soon&body=Hello%2C%0Aline%20two%0A"; string(got) != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, contact := range []string{"", "https://shop.example/contact", "javascript:alert(1)", "ask Tom"} {
+		if got := mailTo(contact, "Subject: x\n"); got != "" {
+			t.Errorf("%q: got %s", contact, got)
+		}
+	}
+}
+
+// A window of the plan is tried with one click, and is not counted twice.
+func TestPlannedWindowInTheForm(t *testing.T) {
+	f := facts(t)
+	b := f.schedule("v1").Brownouts[1]
+	form := formOf(usage.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
+	window, err := form.Window()
+	if err != nil || window != b {
+		t.Fatalf("got %+v, %v, want %+v", window, err, b)
+	}
+	plan, err := f.With("v1", window)
+	if err != nil || len(plan.Versions["v1"].Brownouts) != 2 {
+		t.Errorf("got %+v, %v", plan.Versions["v1"], err)
+	}
+}

@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	runtime "runtime/pprof"
+	"strconv"
+	"strings"
+)
+
+type status struct {
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
+	if h.Ready != nil {
+		if err := h.Ready(); err != nil {
+			reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
+			return
+		}
+	}
+	reply(w, http.StatusOK, status{Status: "ready"})
+}
+
+type level struct {
+	Level string `json:"level"`
+}
+
+// levels that an operator can set.
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
+func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
+	reply(w, http.StatusOK, level{strings.ToLower(h.Level.Level().String())})
+}
+
+// maxLevel bounds the size of the body. A level is much shorter.
+const maxLevel = 256
+
+// setLevel takes a level as GET shows it, or the bare word.
+func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
+	text := strings.TrimSpace(string(body))
+	if wanted := (level{}); json.Unmarshal(body, &wanted) == nil {
+		text = wanted.Level
+	}
+	wanted, known := levels[strings.ToLower(text)]
+	if err != nil || !known {
+		fail(w, http.StatusBadRequest, "Send debug, info, warn or error")
+		return
+	}
+	was := h.Level.Level()
+	announce := func() { h.Log.Warn("log level changed", "from", was.String(), "to", wanted.String()) }
+	if wanted > was {
+		announce() // before the new level can silence it
+	}
+	h.Level.Set(wanted)
+	if wanted < was {
+		announce()
+	}
+	h.level(w, r)
+}
+
+const (
+	profiles = "/debug/pprof/"
+	// maxProfile is how many seconds one request may profile for.
+	maxProfile = 120
+)
+
+// addProfiles adds the paths that `go tool pprof` uses.
+func (h *handler) addProfiles() {
+	h.get(profiles, "profiles for go tool pprof", pprof.Index)
+	h.get(profiles+"cmdline", "the command line", pprof.Cmdline)
+	h.get(profiles+"symbol", "names of program counters", pprof.Symbol)
+	h.get(profiles+"profile", "CPU profile, for ?seconds=30", limitSeconds(pprof.Profile))
+	h.get(profiles+"trace", "execution trace, for ?seconds=1", limitSeconds(pprof.Trace))
+	for _, p := range runtime.Profiles() {
+		h.get(profiles+p.Name(), "profile", limitSeconds(pprof.Handler(p.Name()).ServeHTTP))
+	}
+}
+
+// limitSeconds refuses to profile for longer than maxProfile.
+func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if text := r.URL.Query().Get("seconds"); text != "" {
+			seconds, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(seconds > 0 && seconds <= maxProfile) {
+				fail(w, http.StatusBadRequest, "seconds must be a number above 0 and up to "+strconv.Itoa(maxProfile))
+				return
+			}
+		}
+		next(w, r)
+	}
+}

@@ -1,0 +1,260 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+// whatIf simulates the plan in force, with one more window if the form has one.
+func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
+	facts := Facts{Plan: h.Plan(), Now: time.Now()}
+	form, plan := readForm(r.URL.Query()), facts.Plan.Plan
+	if !form.Empty() && !facts.Knows(form.Version) {
+		h.problem(w, http.StatusBadRequest, "This cannot be shown", "There is no such version.")
+		return
+	}
+	if window, err := form.Window(); err == nil {
+		plan, _ = facts.With(form.Version, window) // the page says why it is not valid
+	}
+	simulation, err := h.Usage.Simulate(r.Context(), plan)
+	if err != nil {
+		facts.Missing = err.Error()
+		h.unavailable(w, facts)
+		return
+	}
+	if !simulation.At.IsZero() {
+		facts.Now = simulation.At
+	}
+	h.send(w, http.StatusOK)(showWhatIf(facts, form, simulation))
+}
+
+// whatIfForm is what an operator has filled in to try a window. Its zero value is an
+// empty form.
+type whatIfForm struct {
+	Version string
+	From    string // in UTC, as a browser sends it: 2027-03-01T14:00
+	Minutes string
+	Percent string
+}
+
+// formTime is how a browser sends a time. Some send seconds, too.
+const formTime = "2006-01-02T15:04"
+
+// maxMinutes bounds a window to two weeks.
+const maxMinutes = 14 * 24 * 60
+
+// readForm reads the form from the parameters of a URL.
+func readForm(values url.Values) whatIfForm {
+	return whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
+}
+
+// formOf is the form that describes a window of the plan.
+func formOf(h usage.Hit) whatIfForm {
+	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
+}
+
+// path is the address of the page with the form filled in.
+func (f whatIfForm) path() string {
+	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
+}
+
+// Empty reports whether nothing was asked.
+func (f whatIfForm) Empty() bool { return f == whatIfForm{} }
+
+// Window is the window that the form describes. The error says what to correct.
+func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
+	var faults []error
+	text := f.From
+	if len(text) > len(formTime) {
+		text = text[:len(formTime)]
+	}
+	b.From, err = time.Parse(formTime, text)
+	if err != nil || b.From.Year() < 1970 {
+		faults = append(faults, errors.New("begin: give a date and a time in UTC, like 2027-03-01T14:00"))
+	}
+	minutes, err := strconv.Atoi(f.Minutes)
+	if err != nil || minutes < 1 || minutes > maxMinutes {
+		faults = append(faults, fmt.Errorf("length: give a number of minutes from 1 to %d", maxMinutes))
+	}
+	share, err := strconv.ParseFloat(f.Percent, 64)
+	if err != nil || !(share > 0 && share <= 100) {
+		faults = append(faults, errors.New("share: give a percentage above 0 and up to 100"))
+	}
+	b.To = b.From.Add(time.Duration(minutes) * time.Minute)
+	b.Share, _ = strconv.ParseFloat(strconv.FormatFloat(share/100, 'f', 3, 64), 64) // as many decimals as a plan may have
+	if len(faults) == 0 && b.Share == 0 {
+		faults = append(faults, errors.New("share: give at least 0.1 %"))
+	}
+	return b, errors.Join(faults...)
+}
+
+// With is the plan in force with one more window. The plan itself is not changed.
+// The error says why the result is not a valid plan; it can be simulated all the
+// same.
+func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, error) {
+	plan := &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{}}
+	served := []string{}
+	for _, v := range f.Plan.Versions {
+		served = append(served, v.Version)
+		if s := f.schedule(v.Version); s != nil {
+			plan.Versions[v.Version] = s
+		}
+	}
+	s := plan.Versions[version]
+	if s == nil {
+		plan.Versions[version] = &lifecycle.Schedule{Brownouts: []lifecycle.Brownout{b}}
+		return plan, fmt.Errorf("%s is not in the plan: give it a line with its dates first", version)
+	}
+	if planned(s, b) {
+		return plan, nil
+	}
+	changed := *s
+	changed.Brownouts = append(slices.Clone(s.Brownouts), b)
+	slices.SortFunc(changed.Brownouts, func(a, b lifecycle.Brownout) int { return a.From.Compare(b.From) })
+	plan.Versions[version] = &changed
+	text, err := json.Marshal(plan)
+	if err == nil {
+		_, err = lifecycle.Parse(text, served)
+	}
+	return plan, err
+}
+
+// planned reports whether a schedule has a window already.
+func planned(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
+	return s != nil && slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool {
+		return has.From.Equal(b.From) && has.To.Equal(b.To) && has.Share == b.Share
+	})
+}
+
+// whatIfPage shows whom a window would hit.
+type whatIfPage struct {
+	frame
+	Form     whatIfForm
+	Versions []choice
+	Faults   []string // of the form
+	Asked    bool
+	Wrong    []string // why the plan with the window would not be valid
+	Past     bool     // the window has begun
+	Window   *usage.Hit
+	Length   string
+	Percent  string
+	Names    []named
+	More     int
+	JSON     string
+	InPlan   bool          // the plan has the window already
+	Planned  []plannedStep // what the plan does anyway
+	Notes    []string
+	Current  string // the version that clients should move to
+}
+
+type named struct {
+	Name, Path string
+	Moved      bool
+}
+
+// plannedStep is a window or a sunset that is in the plan already.
+type plannedStep struct {
+	usage.Hit
+	What   string
+	Length string
+	Share  string
+	Path   string // of this page with the window filled in
+}
+
+// maxNamed is how many clients of a window are named.
+const maxNamed = 200
+
+// showWhatIf shows the form and, if it is filled in, a simulation of the plan in force
+// with that window. Without one, the simulation is that of the plan in force.
+func showWhatIf(f Facts, form whatIfForm, simulation usage.Simulation) ([]byte, error) {
+	p := whatIfPage{frame: frame{Title: "What if", Here: "/what-if", At: f.Now.UTC()}, Form: form, Notes: simulation.Notes, Current: f.current()}
+	window, err := form.Window()
+	p.Asked = !form.Empty()
+	if p.Asked && err != nil {
+		p.Faults = strings.Split(err.Error(), "\n")
+	}
+	if p.Asked && err == nil {
+		p.predict(f, window, simulation)
+	}
+	p.plan(simulation)
+	p.defaults(f)
+	return render("what-if.html", p)
+}
+
+func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usage.Simulation) {
+	if _, err := f.With(p.Form.Version, window); err != nil {
+		p.Wrong = strings.Split(err.Error(), "\n")
+	}
+	p.Past, p.InPlan = !window.From.After(f.Now), planned(f.schedule(p.Form.Version), window)
+	p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
+	for i := range simulation.Windows {
+		if h := &simulation.Windows[i]; isWindow(h, p.Form.Version, window) {
+			p.Window = h
+		}
+	}
+	if p.Window == nil {
+		return
+	}
+	for _, c := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
+		p.Names = append(p.Names, named{c.Client, clientPath(c.Client), c.Moved})
+	}
+	if p.Window.Clients != nil {
+		p.More = *p.Window.Clients - len(p.Names)
+	}
+	text, err := json.Marshal(window)
+	if err == nil {
+		p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
+	}
+}
+
+func isWindow(h *usage.Hit, version string, b lifecycle.Brownout) bool {
+	return h.Version == version && h.From.Equal(b.From) && h.To.Equal(b.To) && h.Share == b.Share
+}
+
+// plan lists what the plan in force has done and will do, in the order of time.
+func (p *whatIfPage) plan(simulation usage.Simulation) {
+	for _, h := range simulation.Windows {
+		if p.Window == nil || p.InPlan || !isWindow(&h, p.Window.Version, lifecycle.Brownout{From: p.Window.From, To: p.Window.To, Share: p.Window.Share}) {
+			p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
+		}
+	}
+	for _, h := range simulation.Sunset {
+		p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
+	}
+	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
+}
+
+// Stayed is how many of the clients that a past window refused have not come to the
+// current version since.
+func (s plannedStep) Stayed() int { return *s.Clients - s.Moved - s.Failing }
+
+// defaults fills an empty form with a short window tomorrow, on the version that ends
+// first.
+func (p *whatIfPage) defaults(f Facts) {
+	if p.Form.Empty() {
+		p.Form = whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
+	}
+	if all := f.versions(); p.Form.Version == "" && len(all) > 0 {
+		p.Form.Version = all[0].Name
+	}
+	for _, v := range slices.Backward(f.Plan.Versions) {
+		p.Versions = append(p.Versions, choice{Text: v.Version, Chosen: v.Version == p.Form.Version})
+	}
+}
+
+// Knows reports whether there is such a version.
+func (f Facts) Knows(version string) bool {
+	return slices.ContainsFunc(f.Plan.Versions, func(s lifecycle.Status) bool { return s.Version == version })
+}

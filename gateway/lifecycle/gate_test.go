@@ -1,0 +1,408 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+var away = errors.New("the database is away")
+
+// confirmed is the plan with a release that the operator has written down.
+var confirmed = strings.Replace(fullPlan, `"maxCallsPerDay": 100}`, `"maxCallsPerDay": 100, "released": true}`, 1)
+
+// v1 is what an operator reads about v1.
+func (w *world) v1() lifecycle.Status { return w.keeper.Snapshot().Versions[2] }
+
+func (w *world) wantStatus(status int, when string) {
+	w.t.Helper()
+	if a := w.get("/v1/quote"); a.status != status {
+		w.t.Errorf("%s: got %d, want %d", when, a.status, status)
+	}
+}
+
+func TestGateHoldsAndReleases(t *testing.T) {
+	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
+	w.usage.clients.Store(6)
+	w.usage.calls.Store(90)
+	w.keeper.Poll()
+	s := w.keeper.Snapshot()
+	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Clients != 6 || g.Calls != 90 {
+		t.Errorf("got %+v, want to read before the sunset that the gate would hold", s.Versions[2])
+	}
+	if public := w.keeper.Document().Versions[2].Gate; public == nil || !public.Holds {
+		t.Errorf("got %+v for everyone, and %+v for the operator", public, s.Versions[2].Gate)
+	}
+
+	w.setTime("2027-03-01T00:00:00Z")
+	w.keeper.Poll()
+	a := w.get("/v1/quote")
+	checkHeaders(t, a, map[string]string{"Deprecation": fullHeaders["Deprecation"], "Sunset": fullHeaders["Sunset"], "Link": fullHeaders["Link"]})
+	if a.status != http.StatusOK || w.state("v1") != lifecycle.Held {
+		t.Errorf("got %d in state %s, want service while the gate holds", a.status, w.state("v1"))
+	}
+	for _, e := range w.keeper.Document().Versions {
+		if e.Name == "v1" && (e.Gate == nil || !e.Gate.Holds) {
+			t.Errorf("got gate %+v in the document", e.Gate)
+		}
+	}
+
+	// Loud, and once an hour.
+	for range 59 {
+		w.advance(time.Minute)
+		w.keeper.Poll()
+	}
+	records := w.log.lines("its gate holds")
+	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients called within 7 days, with 90 calls on the busiest day") {
+		t.Errorf("got %v within an hour, want one record that says why", records)
+	}
+	w.advance(time.Minute)
+	w.keeper.Poll()
+	if n := len(w.log.lines("its gate holds")); n != 2 {
+		t.Errorf("got %d records after an hour, want 2", n)
+	}
+
+	// Calls alone hold it too.
+	w.usage.clients.Store(1)
+	w.usage.calls.Store(101)
+	w.advance(time.Minute)
+	w.keeper.Poll()
+	if a := w.get("/v1/quote"); a.status != http.StatusOK {
+		t.Errorf("got %d with 101 calls a day, want service", a.status)
+	}
+
+	// Let go, it answers 410, and no request counts usage.
+	w.usage.calls.Store(100)
+	w.advance(time.Minute)
+	w.keeper.Poll()
+	before := w.usage.asked.Load()
+	for range 20 {
+		if a := w.get("/v1/quote"); a.status != http.StatusGone {
+			t.Errorf("got %d with 100 calls a day, want 410", a.status)
+		}
+	}
+	if got := w.usage.asked.Load() - before; got != 0 {
+		t.Errorf("20 refusals counted usage %d times, want never", got)
+	}
+	if w.state("v1") != lifecycle.Retired {
+		t.Errorf("got state %s", w.state("v1"))
+	}
+}
+
+func TestWithoutAGateTheDateDecides(t *testing.T) {
+	for name, gate := range map[string]string{"null": `"gate": null`, "absent": ``} {
+		plan := strings.Replace(fullPlan, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, gate, 1)
+		plan = strings.Replace(plan, `"],
+         }`, `"]}`, 1)
+		w := newWorld(t, "2027-03-01T00:00:00Z", plan)
+		w.usage.clients.Store(1_000)
+		if a := w.get("/v1/quote"); a.status != http.StatusGone {
+			t.Errorf("%s: got %d, want 410", name, a.status)
+		}
+		if w.usage.asked.Load() != 0 {
+			t.Errorf("%s: usage was counted although no gate asks for it", name)
+		}
+	}
+}
+
+// Without the evidence of all its days, a gate holds and says what is missing.
+func TestGateWaitsForEvidence(t *testing.T) {
+	counts := incomplete("calls are counted only since 2027-05-01T00:00:00Z")
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
+	if a := w.get("/v1/quote"); a.status != http.StatusOK {
+		t.Errorf("got %d with nothing counted yet, want service", a.status)
+	}
+	if g := w.keeper.Snapshot().Versions[2].Gate; g.Why != "the evidence of 7 days is incomplete: calls are counted only since 2027-05-01T00:00:00Z" {
+		t.Errorf("got %+v", g)
+	}
+	counts.missing.Store(nil)
+	w.keeper.Poll()
+	if a := w.get("/v1/quote"); a.status != http.StatusGone {
+		t.Errorf("got %d with complete evidence of no use, want 410", a.status)
+	}
+}
+
+// Once a gate has let a sunset pass, neither calls nor a restart nor lost counts
+// bring the version back. Another sunset is another decision.
+func TestReleaseIsFinal(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Fatalf("got %s without any use, want retired", got)
+	}
+	if g := w.keeper.Snapshot().Versions[2].Gate; g.Holds || !g.Released.Equal(at("2027-03-01T00:00:00Z")) {
+		t.Errorf("got %+v, want to see when it was released", g)
+	}
+	w.usage.clients.Store(1_000)
+	w.usage.missing.Store(new(string))
+	w.advance(time.Hour)
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s after retries, want retired", got)
+	}
+	again := newWorld(t, "2027-03-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
+	if got := again.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s after a restart, want retired", got)
+	}
+	moved := newWorld(t, "2027-05-01T00:00:00Z", strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"), func(o *lifecycle.Options) { o.Usage = w.usage })
+	if got := moved.state("v1"); got != lifecycle.Held {
+		t.Errorf("got %s with another sunset and many clients, want held", got)
+	}
+}
+
+// A release that cannot be recorded would not be final, so the gate holds.
+func TestReleaseThatCannotBeRecorded(t *testing.T) {
+	counts := &usage{}
+	counts.broken.Store(&away)
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
+	if g := w.keeper.Snapshot().Versions[2]; g.Stage != lifecycle.Held || !strings.Contains(g.Gate.Why, "the database is away") {
+		t.Errorf("got %+v %+v, want held with the reason", g, g.Gate)
+	}
+	counts.broken.Store(nil)
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Retired {
+		t.Errorf("got %s once it can be recorded, want retired", got)
+	}
+}
+
+// A plan that is refused releases nothing.
+func TestRefusedPlanReleasesNothing(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", nothingPlanned)
+	w.write(fullPlan)
+	w.keeper.Poll()
+	if got := w.state("v1"); got != lifecycle.Active {
+		t.Fatalf("got %s, want the plan refused", got)
+	}
+	if at, _ := w.usage.Released("v1", at("2027-03-01T00:00:00Z")); !at.IsZero() {
+		t.Errorf("the gate was released at %s by a plan that is not in force", at)
+	}
+}
+
+// TestHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
+// take effect.
+func TestHeldVersionRehearsesWithoutADate(t *testing.T) {
+	w := newWorld(t, "2027-05-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = incomplete("calls are missing") })
+	if got := w.state("v1"); got != lifecycle.Held {
+		t.Fatalf("got %s, want held", got)
+	}
+	for rehearsal, want := range map[string]string{
+		"retired":  "Version v1 was retired; use ",
+		"brownout": "Version v1 is switched off for a while, until 2027-05-01T00:15:00Z, and for good once few enough clients are left; use ",
+	} {
+		if a := w.get("/v1/quote", "API-Rehearse", rehearsal); a.status != http.StatusGone || !strings.Contains(a.body, want) {
+			t.Errorf("%s: got %d %s, want %q", rehearsal, a.status, a.body, want)
+		}
+	}
+}
+
+// A release that was seen once is remembered, whatever the database says later.
+func TestReleasedVersionStaysRetiredWithoutTheDatabase(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
+	w.wantStatus(http.StatusGone, "after the release")
+	w.usage.clients.Store(1_000)
+	w.usage.broken.Store(&away)
+	for range 3 {
+		w.advance(time.Minute)
+		w.keeper.Poll()
+		w.wantStatus(http.StatusGone, "while the database is away")
+	}
+	w.usage.broken.Store(nil)
+	w.usage.releases.Clear() // an older backup
+	w.keeper.Poll()
+	w.wantStatus(http.StatusGone, "with a database that has lost the release")
+
+	// Only another sunset is another decision.
+	w.reload(strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"))
+	w.wantStatus(http.StatusOK, "with a later sunset")
+	w.setTime("2027-04-01T00:00:00Z")
+	w.keeper.Poll()
+	if got := w.v1(); got.Stage != lifecycle.Held {
+		t.Errorf("got %+v at the later sunset, with 1,000 clients", got)
+	}
+}
+
+// A plan that confirms a release needs no database at a start.
+func TestConfirmedReleaseSurvivesARestartWithoutTheDatabase(t *testing.T) {
+	for name, tt := range map[string]struct {
+		plan string
+		want int
+	}{"confirmed": {confirmed, http.StatusGone}, "not confirmed": {fullPlan, http.StatusOK}} {
+		counts := &usage{}
+		counts.broken.Store(&away)
+		w := newWorld(t, "2027-03-02T00:00:00Z", tt.plan, func(o *lifecycle.Options) { o.Usage = counts })
+		w.wantStatus(tt.want, name)
+		w.keeper.Poll()
+		w.wantStatus(tt.want, name)
+		if got := w.v1(); tt.want == http.StatusGone && (got.Gate.Holds || !got.Gate.Released.Equal(at("2027-03-01T00:00:00Z")) || counts.asked.Load() != 0) {
+			t.Errorf("%s: got %+v", name, got.Gate)
+		}
+	}
+}
+
+// Until a plan confirms a release, log and page remind of it.
+func TestUnconfirmedReleaseIsRemindedOf(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
+	const reminder = `write "released": true into it`
+	for range 47 {
+		w.advance(time.Hour)
+		w.keeper.Poll()
+	}
+	if n := len(w.log.lines("lifecycle plan: the gate has let the sunset pass")); n != 2 || !strings.Contains(w.v1().Warning, reminder) {
+		t.Errorf("got %d log lines in two days, want 2, and the warning %q", n, w.v1().Warning)
+	}
+	w.reload(confirmed)
+	if s := w.keeper.Snapshot(); s.Refused != nil || w.v1().Warning != "" || w.v1().Stage != lifecycle.Retired {
+		t.Errorf("got %+v and %+v once it is confirmed", s.Refused, w.v1())
+	}
+}
+
+// Nothing can be confirmed before the sunset, and a plan cannot pass its gate by
+// confirming what never was.
+func TestFalseConfirmationIsRefused(t *testing.T) {
+	w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+	w.usage.clients.Store(1_000)
+	w.reload(confirmed)
+	if r := w.keeper.Snapshot().Refused; r == nil || !strings.Contains(r.Faults[0], "versions.v1.gate.released: the sunset has not come") {
+		t.Errorf("before the sunset: got %+v", r)
+	}
+	w.setTime("2027-03-02T00:00:00Z")
+	w.reload(confirmed + " ")
+	if r := w.keeper.Snapshot().Refused; r == nil || !strings.Contains(r.Faults[0], "this would retire the version at once") || w.v1().Stage != lifecycle.Held {
+		t.Errorf("while the gate holds: got %+v", r)
+	}
+	early := newWorld(t, "2027-02-20T00:00:00Z", confirmed)
+	if got := early.v1(); !strings.Contains(got.Warning, "the sunset has not come") || got.Stage != lifecycle.Deprecated || len(early.log.lines("nothing to confirm")) != 1 {
+		t.Errorf("at a start: got %+v, want a warning", got)
+	}
+}
+
+// What speaks against a release holds the gate, with the reason.
+func TestRefusedReleaseHoldsTheGate(t *testing.T) {
+	w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+	why := errors.New("no counts from 2 to 12 February")
+	w.usage.refuses.Store(&why)
+	w.setTime("2027-03-01T00:00:00Z")
+	w.keeper.Poll()
+	if got := w.v1(); got.Stage != lifecycle.Held || !got.Gate.Holds || !strings.Contains(got.Gate.Why, why.Error()) {
+		t.Errorf("got %+v with the gate %+v", got, got.Gate)
+	}
+	w.usage.refuses.Store(nil)
+	w.keeper.Poll()
+	w.wantStatus(http.StatusGone, "once nothing speaks against it")
+}
+
+// A clock that jumps past the sunset and back leaves no release that takes effect
+// weeks later, neither in the process nor after a restart.
+func TestReleaseByAWrongClockDoesNotCount(t *testing.T) {
+	w := newWorld(t, "2027-02-01T00:00:00Z", fullPlan)
+	w.setTime("2027-03-01T00:00:05Z")
+	w.keeper.Poll()
+	w.wantStatus(http.StatusGone, "while the clock is wrong")
+	w.setTime("2027-02-01T00:00:13Z")
+	w.usage.clients.Store(1_000)
+	w.keeper.Poll()
+	w.keeper.Poll()
+	w.wantStatus(http.StatusOK, "when the clock is right again")
+	restarted := newWorld(t, "2027-02-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
+	for name, w := range map[string]*world{"the process": w, "a restarted one": restarted} {
+		if n := len(w.log.lines("a release of a gate lies in the future")); n != 1 {
+			t.Errorf("%s: said %d times that a clock was wrong, want once", name, n)
+		}
+		w.setTime("2027-03-01T00:00:10Z")
+		w.keeper.Poll()
+		if got := w.v1(); got.Stage != lifecycle.Held || got.Gate.Clients != 1_000 {
+			t.Errorf("%s, at the sunset: got %+v with the gate %+v", name, got, got.Gate)
+		}
+	}
+}
+
+// While a database is slow, neither polls nor requests wait for it, and the reading
+// before stands.
+func TestSlowGateKeepsItsReading(t *testing.T) {
+	w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+	w.usage.clients.Store(6)
+	w.keeper.Poll()
+	before := *w.v1().Gate
+	answer := make(chan struct{})
+	w.usage.slow.Store(&answer)
+	w.usage.clients.Store(7)
+	polled := make(chan struct{})
+	go func() {
+		defer close(polled)
+		w.reload(strings.Replace(fullPlan, `"share": 0.5`, `"share": 0.75`, 1)) // the file is read meanwhile
+		w.keeper.Poll()
+	}()
+	select {
+	case <-polled:
+	case <-time.After(30 * time.Second):
+		close(answer)
+		t.Fatal("a poll waits for the database")
+	}
+	w.wantStatus(http.StatusOK, "while the database is slow")
+	if got := *w.v1().Gate; fmt.Sprint(got) != fmt.Sprint(before) || w.keeper.Snapshot().Plan.Versions["v1"].Brownouts[1].Share != 0.75 {
+		t.Errorf("got %+v, want %+v and the new plan", got, before)
+	}
+	close(answer)
+	w.usage.slow.Store(nil)
+	for deadline := time.Now().Add(30 * time.Second); w.v1().Gate.Clients != 7; w.keeper.Poll() {
+		if time.Now().After(deadline) {
+			t.Fatalf("got %+v when the database is quick again", w.v1().Gate)
+		}
+	}
+}
+
+// A gate that would let the sunset pass warns of clients that call more rarely than
+// it looks back.
+func TestGateWarnsOfMonthlyClients(t *testing.T) {
+	w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = fmt.Sprintf("client Monthly %d", i)
+	}
+	w.usage.waiting.Store(&names)
+	w.keeper.Poll()
+	w.keeper.Poll()
+	const want = "40 clients of the last 90 days did not call within its 7 days and did not move: client Monthly 0, client Monthly 1"
+	if got := w.v1().Warning; !strings.Contains(got, want) || !strings.Contains(got, "client Monthly 9 and 30 more") || len(w.log.lines(want)) != 1 {
+		t.Errorf("got %q and the log\n%s", got, w.log.String())
+	}
+	w.usage.clients.Store(6)
+	w.keeper.Poll()
+	if got := w.v1().Warning; got != "" {
+		t.Errorf("got %q while the gate holds", got)
+	}
+}
+
+// A window treats a recorded client as it treated the same client when it called.
+func TestRecordedClientsAreHitLikeLiveOnes(t *testing.T) {
+	id, err := integrator.ParseID(partner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, exempt := range []string{`[]`, `["client:Acme"]`, `["` + partner + `"]`, `["origin:https://a.example"]`, `["203.0.113.0/24"]`, `["agent:curl"]`, `["agent:curl", "client:Acme"]`} {
+		schedule := parse(t, planOf(`"sunset": "2027-03-01T00:00:00Z", "exempt": `+exempt)).Versions["v1"]
+		for _, known := range []*caller.Client{nil, {Name: "Acme"}, {Name: "Other"}} {
+			for _, c := range []caller.Caller{
+				{Agent: "curl", Addr: netip.MustParseAddr("203.0.113.7")}, {Agent: "okhttp", Addr: netip.MustParseAddr("198.51.100.7")},
+				{Agent: "curl", Origin: "https://a.example"}, {Origin: "https://b.example", Addr: netip.MustParseAddr("203.0.113.7")}, {Integrator: id, Origin: "https://a.example"},
+			} {
+				c.Known = known
+				live := lifecycle.Calling("v1", c)
+				recorded := lifecycle.Recorded(c.Identity().String(), c.Identity().Position("v1"), schedule.Exempts(live))
+				for _, share := range []float64{0.001, 0.25, 0.5, 0.75, 1} {
+					b := lifecycle.Brownout{Share: share}
+					if got, want := schedule.Hits(b, recorded), schedule.Hits(b, live); got != want {
+						t.Errorf("%s, %s, share %v: got %t when recorded and %t live", exempt, c.Identity(), share, got, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,305 @@
+package account_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/node"
+)
+
+// swaps is a real chain with USDC, USDT as it is on Ethereum, and a pool for each
+// of them and for the native coin.
+type swaps struct {
+	*account.Reader
+	t          *testing.T
+	evm        *node.EVM
+	front      *node.Front
+	usdc, usdt chain.Token
+	now        time.Time
+}
+
+var (
+	usdcPool  = common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
+	usdtPool  = common.HexToAddress("0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
+	etherPool = common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA")
+)
+
+func newSwaps(t *testing.T) *swaps {
+	t.Helper()
+	s := &swaps{t: t, usdc: *token(t, 1, chain.USDC), usdt: *token(t, 1, chain.USDT), now: time.Now()}
+	s.evm = node.NewEVM(t, 1, func(operator common.Address) types.GenesisAlloc {
+		return types.GenesisAlloc{
+			s.usdc.Address.Address: contracts.Token(operator, "USDC", 6),
+			s.usdt.Address.Address: contracts.TetherLikeToken(operator, "USDT", 6),
+			usdcPool:               contracts.Pool(operator, s.usdc.Address.Address, operator, common.Address{}),
+			usdtPool:               contracts.Pool(operator, s.usdt.Address.Address, operator, common.Address{}),
+			etherPool:              contracts.Pool(operator, contracts.Native, operator, common.Address{}),
+		}
+	})
+	s.front = node.NewFront(t, s.evm)
+	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(s.front.SecretURL())}}, rpc.Options{
+		Now:    func() time.Time { return s.now },
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: {Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	s.Reader = account.New(client, nil)
+	return s
+}
+
+func (s *swaps) send(token chain.Token, method string, args ...any) {
+	s.t.Helper()
+	data, err := contracts.TokenABI.Pack(method, args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.evm.Send(token.Address.Address, data)
+}
+
+func approve(token chain.Token, pool common.Address, amount uint64) account.Call {
+	return account.Call{To: token.Address, Data: calldata.Approve(pool, uint256.NewInt(amount)), Value: new(uint256.Int)}
+}
+
+func swap(pool common.Address, amount, value uint64) account.Call {
+	call := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(amount), Recipient: nobody[:], DstToken: spender}
+	return account.Call{To: chain.NewAddress(pool), Data: call.Encode(), Value: uint256.NewInt(value)}
+}
+
+func (s *swaps) simulate(calls ...account.Call) *account.Simulation {
+	s.t.Helper()
+	got, err := s.Simulate(s.t.Context(), 1, s.evm.Operator, calls)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got
+}
+
+// wants compares the errors of a simulation, one for each call.
+func wants(t *testing.T, what string, got *account.Simulation, errors ...string) {
+	t.Helper()
+	if len(got.Calls) != len(errors) {
+		t.Fatalf("%s: got %d calls, want %d", what, len(got.Calls), len(errors))
+	}
+	for i, want := range errors {
+		if got.Calls[i].Error != want {
+			t.Errorf("%s, call %d: got %q, want %q", what, i+1, got.Calls[i].Error, want)
+		}
+	}
+}
+
+// emitted tells whether the last call's logs have the event of a swap.
+func (s *swaps) emitted(got *account.Simulation, pool common.Address, data []byte) bool {
+	s.t.Helper()
+	call, err := calldata.Decode(data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, log := range got.Calls[len(got.Calls)-1].Logs {
+		if log.Address == pool && call.Emitted(s.evm.Operator, log.Topics, log.Data) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSimulate: the calls run one after the other on a real chain, in one round
+// trip, and change nothing there. Gas is what the chain then takes.
+func TestSimulate(t *testing.T) {
+	s := newSwaps(t)
+	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
+	first := s.simulate(approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0))
+	wants(t, "approval and swap", first, "", "")
+	if !s.emitted(first, usdcPool, swap(usdcPool, 100, 0).Data) {
+		t.Error("the pool's event is not seen")
+	}
+	if s.emitted(first, usdcPool, swap(usdcPool, 101, 0).Data) || s.emitted(first, usdtPool, swap(usdcPool, 100, 0).Data) {
+		t.Error("the event of another call, or of another contract, is taken for this one's")
+	}
+	if got := s.front.Count(node.Batch); got != 1 {
+		t.Errorf("%d round trips, want 1", got)
+	}
+	if first.GasPrice.IsZero() || first.Native.IsZero() {
+		t.Errorf("the price of gas is %s, the account has %s", first.GasPrice.Dec(), first.Native.Dec())
+	}
+	if _, number := s.evm.Block(s.evm.Commit()); first.BlockNumber != number-1 {
+		t.Errorf("it is on the state of block %d, want %d", first.BlockNumber, number-1)
+	}
+
+	wants(t, "nothing has changed", s.simulate(swap(usdcPool, 100, 0)), "The contract says: allowance too low")
+	wants(t, "more than there is", s.simulate(approve(s.usdc, usdcPool, 1001), swap(usdcPool, 1001, 0)), "", "The contract says: balance too low")
+
+	receipt := s.evm.Send(s.usdc.Address.Address, approve(s.usdc, usdcPool, 100).Data)
+	if got := first.Calls[0].GasUsed; got != receipt.GasUsed {
+		t.Errorf("the approval takes %d gas, the simulation said %d", receipt.GasUsed, got)
+	}
+	after := s.simulate(swap(usdcPool, 100, 0))
+	wants(t, "once it is approved", after, "")
+	if receipt := s.evm.Send(usdcPool, swap(usdcPool, 100, 0).Data); receipt.GasUsed != after.Calls[0].GasUsed {
+		t.Errorf("the swap takes %d gas, the simulation said %d", receipt.GasUsed, after.Calls[0].GasUsed)
+	}
+	wants(t, "once it is spent", s.simulate(swap(usdcPool, 100, 0)), "The contract says: allowance too low")
+}
+
+// TestSimulateReset: USDT changes an allowance only from zero.
+func TestSimulateReset(t *testing.T) {
+	s := newSwaps(t)
+	s.send(s.usdt, "mint", s.evm.Operator, big.NewInt(1000))
+	s.send(s.usdt, "approve", usdtPool, big.NewInt(7))
+	wants(t, "without a reset", s.simulate(approve(s.usdt, usdtPool, 100), swap(usdtPool, 100, 0)),
+		"The contract says: allowance is not zero", "The contract says: allowance too low")
+	wants(t, "with a reset", s.simulate(approve(s.usdt, usdtPool, 0), approve(s.usdt, usdtPool, 100), swap(usdtPool, 100, 0)), "", "", "")
+}
+
+func TestSimulateNative(t *testing.T) {
+	s := newSwaps(t)
+	const some, tooMuch = 1_000_000, 2e18
+	got := s.simulate(swap(etherPool, some, some))
+	wants(t, "with its value", got, "")
+	if !s.emitted(got, etherPool, swap(etherPool, some, some).Data) {
+		t.Error("the pool's event is not seen")
+	}
+	wants(t, "with another value", s.simulate(swap(etherPool, some, some+1)), "The contract says: value is not the amount")
+	got = s.simulate(swap(etherPool, tooMuch, tooMuch))
+	wants(t, "more than there is", got, "The account has less of the chain's own coin than the call sends")
+	if got.Native.Dec() != "1000000000000000000" || got.BlockNumber == 0 {
+		t.Errorf("the account has %s at block %d", got.Native.Dec(), got.BlockNumber)
+	}
+	wants(t, "afterwards, since no endpoint rests", s.simulate(swap(etherPool, some, some)), "")
+}
+
+// lacks makes an endpoint refuse methods, as nodes do that do not know them, in
+// batches and alone.
+func (s *swaps) lacks(methods ...string) {
+	s.front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var batch []struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal(body, &batch); err != nil {
+			s.t.Error(err)
+		}
+		text := string(body)
+		for _, method := range methods {
+			text = strings.ReplaceAll(text, `"`+method+`"`, `"eth_missing"`)
+		}
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+		s.evm.ServeHTTP(w, r)
+	})
+	for _, method := range methods {
+		s.front.Instead(method, node.RPCError(-32601))
+	}
+}
+
+// TestSimulateWithoutSupport: a node that cannot simulate estimates one call, and
+// says nothing of several. One that can do neither says nothing. Its readings
+// still count, and it is asked at most three times for one request.
+func TestSimulateWithoutSupport(t *testing.T) {
+	s := newSwaps(t)
+	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
+	s.send(s.usdc, "approve", usdcPool, big.NewInt(100))
+	s.lacks("eth_simulateV1")
+	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+		t.Fatal(err)
+	}
+	got := s.simulate(swap(usdcPool, 100, 0))
+	wants(t, "one call", got, "")
+	if got.HasLogs || got.Calls[0].GasUsed < 21_000 || got.BlockNumber == 0 {
+		t.Errorf("got %+v, want an estimate without logs", got)
+	}
+	if batches, estimates := s.front.Count(node.Batch), s.front.Count("eth_estimateGas"); batches != 2 || estimates != 1 {
+		t.Errorf("one request made %d batches and %d estimates, want 2 and 1", batches, estimates)
+	}
+	wants(t, "one call that reverts", s.simulate(swap(usdcPool, 101, 0)), "The contract says: allowance too low")
+	const none = "No node of this service for chain 1 could try the transactions"
+	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
+		t.Errorf("two calls: got %v, %v, want %q", got, err, none)
+	}
+
+	s.lacks("eth_simulateV1", "eth_estimateGas")
+	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
+		t.Errorf("neither: got %v, %v, want %q", got, err, none)
+	}
+	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+		t.Errorf("the readings no longer work: %v", err)
+	}
+}
+
+// TestSimulateNonsense: what a node answers is not believed.
+func TestSimulateNonsense(t *testing.T) {
+	s := newSwaps(t)
+	block := func(number, calls string) string { return fmt.Sprintf(`[{"number":%q,"calls":[%s]}]`, number, calls) }
+	const good = `{"status":"0x1","gasUsed":"0x5208","logs":[]}`
+	for name, tt := range map[string]struct{ simulated, price string }{
+		"no block":          {`[]`, "0x1"},
+		"two blocks":        {`[{"number":"0x2","calls":[]},{"number":"0x3","calls":[]}]`, "0x1"},
+		"no call":           {block("0x2", ""), "0x1"},
+		"too many calls":    {block("0x2", good+","+good), "0x1"},
+		"before the start":  {block("0x0", good), "0x1"},
+		"absurd gas":        {block("0x2", strings.Replace(good, "0x5208", "0xffffffffffffffff", 1)), "0x1"},
+		"an absurd price":   {block("0x2", good), "0x" + strings.Repeat("f", 64)},
+		"null":              {`null`, "0x1"},
+		"text":              {`"yes"`, "0x1"},
+		"logs of no use":    {block("0x2", strings.Replace(good, "[]", `"none"`, 1)), "0x1"},
+		"logs of odd sizes": {block("0x2", strings.Replace(good, "[]", `[{"topics":["0x1"]}]`, 1)), "0x1"},
+	} {
+		s.front.Instead("eth_estimateGas", node.RPCError(-32601))
+		s.front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
+			var batch []struct{ ID json.RawMessage }
+			if err := json.NewDecoder(r.Body).Decode(&batch); err != nil || len(batch) != 4 {
+				t.Errorf("%d reads: %v", len(batch), err)
+				return
+			}
+			answers := make([]string, len(batch))
+			for i, result := range []string{tt.simulated, `"` + tt.price + `"`, `"0x7"`, `"0x9"`} {
+				answers[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, batch[i].ID, result)
+			}
+			node.Says("["+strings.Join(answers, ",")+"]")(w, r)
+		})
+		if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		s.now = s.now.Add(2 * time.Minute) // past every rest
+	}
+	if _, err := s.Simulate(t.Context(), 56, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil || !strings.Contains(err.Error(), "no RPC endpoint for chain 56") {
+		t.Errorf("a chain without an endpoint: got %v", err)
+	}
+}
+
+// TestSlowSimulation: a node that is too slow for it still serves readings.
+func TestSlowSimulation(t *testing.T) {
+	s := newSwaps(t)
+	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(s.front.SecretURL())}}, rpc.Options{
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: {Try: time.Second, Total: 30 * time.Second, Calls: 1, Waiting: 1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	reader := account.New(client, nil)
+	s.front.Instead(node.Batch, node.Hangs)
+	if _, err := reader.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+		t.Fatal("a node that hangs has simulated something")
+	}
+	s.front.Instead(node.Batch, nil)
+	if got := client.Health(rpc.Wallets); len(got) != 1 || got[0].State == rpc.Failing {
+		t.Errorf("the endpoint is %v after a slow simulation", got)
+	}
+}

@@ -1,0 +1,182 @@
+package jsonfile_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/jsonfile"
+	"github.com/quotegate/quotegate/testdata/journal"
+)
+
+func parseFile(data []byte) (f file, err error) { return f, jsonfile.Decode(data, &f).Err() }
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// within fails a test whose work waits for something that never comes.
+func within(t *testing.T, work func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); work() }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it waits")
+	}
+}
+
+// notFiles makes what may be at a path instead of a file, and says what the error
+// must call it.
+func notFiles(t *testing.T) map[string]func(path string) string {
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return map[string]func(string) string{
+		"pipe":      func(path string) string { check(syscall.Mkfifo(path, 0o600)); return "is a pipe, not a file" },
+		"directory": func(path string) string { check(os.Mkdir(path, 0o700)); return "is a directory, not a file" },
+		"device": func(path string) string {
+			check(os.Symlink("/dev/zero", path))
+			return "is a device or a socket, not a file"
+		},
+		"socket": func(path string) string {
+			l, err := net.Listen("unix", path)
+			check(err)
+			t.Cleanup(func() { l.Close() })
+			return "no such device" // from the system, which opens no socket
+		},
+		"large file": func(path string) string {
+			check(os.WriteFile(path, make([]byte, jsonfile.MaxSize+1), 0o600))
+			return "is larger than 1,048,576 bytes"
+		},
+		"half-written file": func(path string) string {
+			check(os.WriteFile(path, []byte(`{"name": "n", "rows": [{"id"`), 0o600))
+			return "not valid JSON: line 1"
+		},
+	}
+}
+
+func TestLoadRefusesWhatIsNoFile(t *testing.T) {
+	for name, make := range notFiles(t) {
+		path := filepath.Join(t.TempDir(), "f")
+		want := make(path)
+		within(t, func() {
+			if _, err := jsonfile.Load(path, jsonfile.MaxSize, parseFile); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: got %v, want the path and %q", name, err, want)
+			}
+		})
+	}
+}
+
+// TestWatchKeepsTheLastGoodFile replaces a good file with everything else that can
+// be at its path. Each is refused once, and the good one comes back.
+func TestWatchKeepsTheLastGoodFile(t *testing.T) {
+	for name, make := range notFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f.json")
+			var log journal.Journal
+			name := ""
+			w := &jsonfile.Watch[file]{
+				Path: path, Size: jsonfile.MaxSize, What: "test file", Parse: parseFile, Log: slog.New(slog.NewJSONHandler(&log, nil)),
+				Use: func(f file) error {
+					if f.Name == "never" {
+						return errors.New("not this name")
+					}
+					name = f.Name
+					return nil
+				},
+			}
+			put(t, path, `{"name": "first"}`)
+			if f, err := w.Start(); err != nil || f.Name != "first" {
+				t.Fatalf("got %+v, %v", f, err)
+			}
+			refused := func(want string, lines int) {
+				t.Helper()
+				within(t, func() {
+					for range 3 {
+						w.Poll(false)
+					}
+				})
+				r := w.Refused()
+				if r == nil || !strings.Contains(strings.Join(r.Faults, "\n"), want) || r.At.IsZero() || log.Count("the last good one stays in use") != lines {
+					t.Errorf("got %+v, want %q, once:\n%s", r, want, log.String())
+				}
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			refused("no such file", 1)
+			refused(make(path), 2)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			put(t, path, `{"name": "never"}`)
+			refused("not this name", 3)
+			if name != "" {
+				t.Fatalf("%q is in use", name)
+			}
+
+			put(t, path, `{"name": "first"}`)
+			w.Poll(false)
+			if w.Refused() != nil || name != "" || log.Count("the test file is good, and is the one in use") != 1 {
+				t.Errorf("the first file is back: got %+v, %q\n%s", w.Refused(), name, log.String())
+			}
+			put(t, path, `{"name": 7}`)
+			refused("name: got number, want string", 4)
+			put(t, path, `{"name": "second"}`)
+			w.Poll(false)
+			w.Poll(false)
+			if w.Refused() != nil || name != "second" || log.Count("the test file is good again") != 1 {
+				t.Errorf("a second file: got %+v, %q\n%s", w.Refused(), name, log.String())
+			}
+		})
+	}
+}
+
+// TestHostileFilesTakeLittleMemory decodes files of 8 MB that were made to have many
+// problems or many values.
+func TestHostileFilesTakeLittleMemory(t *testing.T) {
+	const size = 8 << 20
+	fill := func(begin, one, end string) []byte {
+		return []byte(begin + strings.Repeat(one+",", (size-len(begin)-len(end))/(len(one)+1)-1) + one + end)
+	}
+	var keys strings.Builder
+	for i := 0; keys.Len() < size; i++ {
+		fmt.Fprintf(&keys, `,"%x":0`, i)
+	}
+	for name, data := range map[string][]byte{
+		"wrong types": fill(`{"rows":[`, `[]`, `]}`),
+		"many keys":   []byte(`{"map":{` + keys.String()[1:] + `}}`),
+		"one string":  []byte(`{"name":"` + strings.Repeat("x", size) + `"}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var f file
+		err := jsonfile.Decode(data, &f).Err()
+		runtime.ReadMemStats(&after)
+		allocated := after.TotalAlloc - before.TotalAlloc // more than was in use at any time
+		if name != "one string" && (err == nil || len(err.Error()) > 20_000) {
+			t.Errorf("%s: got %.200v, want a short refusal", name, err)
+		}
+		if allocated > 100<<20 {
+			t.Errorf("%s: allocated %d MB", name, allocated>>20)
+		}
+		t.Logf("%s: %d MB", name, allocated>>20)
+	}
+}

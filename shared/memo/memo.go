@@ -1,0 +1,129 @@
+// Package memo remembers answers, and asks each question once at a time.
+//
+// What it promises:
+//   - Callers with the same question at the same time share one answer. A caller
+//     that gives up does not end the question for the others.
+//   - Memory is bounded. Answers about what is known have a place of their own, so
+//     that a flood of invented names evicts only other invented names.
+//   - A panic while asking is an error, not the end of the process.
+package memo
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
+)
+
+// Key is what is asked about: a name on a chain.
+type Key struct {
+	Network chain.ID
+	Name    [32]byte
+}
+
+// text is the key as singleflight needs it.
+func (k Key) text() string {
+	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.Network)), k.Name[:]...))
+}
+
+// Answer is what came of a question.
+type Answer[V any] struct {
+	Value V
+	Until time.Time // how long the answer is used again
+	Known bool      // the name is not invented
+
+	Forget bool // the answer is for those who wait; what was remembered before stays
+}
+
+// Cache remembers answers. It is safe for concurrent use.
+type Cache[V any] struct {
+	now           func() time.Time
+	flights       singleflight.Group
+	known, others *lru.Cache[Key, Answer[V]]
+}
+
+// New remembers so many answers about what is known, and as many others. now is nil
+// for time.Now.
+func New[V any](size int, now func() time.Time) *Cache[V] {
+	if now == nil {
+		now = time.Now
+	}
+	c := &Cache[V]{now: now}
+	for _, tier := range []**lru.Cache[Key, Answer[V]]{&c.known, &c.others} {
+		var err error
+		if *tier, err = lru.New[Key, Answer[V]](size); err != nil {
+			panic(err) // only for a size below 1
+		}
+	}
+	return c
+}
+
+// Get is the answer that may still be used.
+func (c *Cache[V]) Get(k Key) (v V, ok bool) {
+	now := c.now()
+	for _, tier := range [...]*lru.Cache[Key, Answer[V]]{c.known, c.others} {
+		if a, ok := tier.Get(k); ok && now.Before(a.Until) {
+			return a.Value, true
+		}
+	}
+	return v, false
+}
+
+// Last is the last answer, however old, and whether its name was known then.
+func (c *Cache[V]) Last(k Key) (v V, known bool) {
+	if a, ok := c.known.Get(k); ok {
+		return a.Value, true
+	}
+	a, _ := c.others.Get(k)
+	return a.Value, false
+}
+
+// Ask asks and remembers, unless there is an answer already. The error is that of
+// ctx, or a panic of ask.
+func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() Answer[V]) (v V, err error) {
+	select {
+	case flight := <-c.flights.DoChan(k.text(), func() (any, error) {
+		// The answer may have come since the caller looked.
+		if v, ok := c.Get(k); ok {
+			return v, nil
+		}
+		return c.renew(k, ask)
+	}):
+		if flight.Err != nil {
+			return v, flight.Err
+		}
+		return flight.Val.(V), nil
+	case <-ctx.Done():
+		return v, ctx.Err()
+	}
+}
+
+// Renew asks in the background, although there is an answer. It does nothing while
+// the question is being asked.
+func (c *Cache[V]) Renew(k Key, ask func() Answer[V]) {
+	c.flights.DoChan(k.text(), func() (any, error) { return c.renew(k, ask) })
+}
+
+func (c *Cache[V]) renew(k Key, ask func() Answer[V]) (v V, err error) {
+	defer func() {
+		if p := recover(); p != nil { // singleflight would end the process
+			err = guard.Caught(p)
+		}
+	}()
+	a := ask()
+	if a.Forget {
+		return a.Value, nil
+	}
+	tier, other := c.others, c.known
+	if a.Known {
+		tier, other = c.known, c.others
+	}
+	tier.Add(k, a)
+	other.Remove(k)
+	return a.Value, nil
+}

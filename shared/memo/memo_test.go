@@ -1,0 +1,87 @@
+package memo
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func name(n int) Key { return Key{Network: 1, Name: [32]byte{byte(n), byte(n >> 8)}} }
+
+// Callers at the same time share one answer, and who gives up leaves it to the others.
+func TestOneQuestionForAll(t *testing.T) {
+	c := New[int](4, nil)
+	var asked atomic.Int32
+	begun, release := make(chan struct{}), make(chan struct{})
+	ask := func() Answer[int] {
+		asked.Add(1)
+		close(begun)
+		<-release
+		return Answer[int]{Value: 7, Until: time.Now().Add(time.Hour)}
+	}
+	var callers sync.WaitGroup
+	for range 20 {
+		callers.Go(func() {
+			if v, err := c.Ask(context.Background(), name(1), ask); v != 7 || err != nil {
+				t.Errorf("got %d, %v", v, err)
+			}
+		})
+	}
+	<-begun
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.Ask(gone, name(1), ask); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gave up got %v", err)
+	}
+	close(release)
+	callers.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+func TestKnownNamesStay(t *testing.T) {
+	now := time.Now()
+	c := New[int](4, func() time.Time { return now })
+	say := func(n int, a Answer[int]) {
+		if v, err := c.Ask(context.Background(), name(n), func() Answer[int] { return a }); v != a.Value || err != nil {
+			t.Errorf("got %d, %v", v, err)
+		}
+	}
+	say(1, Answer[int]{Value: 11, Until: now.Add(time.Second), Known: true})
+	for n := range 100 {
+		say(100+n, Answer[int]{Value: n, Until: now.Add(time.Hour)})
+	}
+	if v, ok := c.Get(name(1)); v != 11 || !ok {
+		t.Errorf("got %d, %v of a known name after a flood", v, ok)
+	}
+	if c.others.Len() != 4 {
+		t.Errorf("%d others are kept, want 4", c.others.Len())
+	}
+	now = now.Add(time.Second)
+	if _, ok := c.Get(name(1)); ok {
+		t.Error("an answer was used beyond its time")
+	}
+	if v, known := c.Last(name(1)); v != 11 || !known {
+		t.Errorf("got %d, %v, want the last answer", v, known)
+	}
+	say(1, Answer[int]{Value: 12, Forget: true})
+	if v, known := c.Last(name(1)); v != 11 || !known {
+		t.Errorf("got %d, %v, want the answer before", v, known)
+	}
+	say(1, Answer[int]{Value: 13})
+	if v, known := c.Last(name(1)); v != 13 || known {
+		t.Errorf("got %d, %v, want the name to be known no longer", v, known)
+	}
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	c := New[int](4, nil)
+	if _, err := c.Ask(context.Background(), name(1), func() Answer[int] { panic("a bug") }); err == nil || !strings.Contains(err.Error(), "a bug") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -33,7 +33,7 @@ function draw() {
   })));
   $('rest').replaceChildren(
     facts([
-      swap && ['You sent', [money(swap.request.amount, swap.quote.srcToken), ` on ${chainName(chain)}`]],
+      swap && [unclear ? 'The swap' : 'You sent', [money(swap.request.amount, swap.quote.srcToken), ` on ${chainName(chain)}`]],
       swap && ['For', short(swap.request.recipient, 'the recipient', networkOf(swap.request.dstChain))],
       hash && ['Transaction', short(hash, 'the hash of the transaction', chain, 'tx')],
       batch && !hash && ['Batch', short(batch, 'the ID of the batch')],
@@ -240,6 +240,9 @@ function showDone(mine, status, amount, token, paid, arrived) {
 
 // Any hash, from the address or the field.
 function watchFollow() {
+  addEventListener('beforeunload', (event) => { // what is not in the address yet would be lost
+    if (phase === 'signing' || phase === 'under way' && !journey.hash && !journey.failed) event.preventDefault();
+  });
   const chains = inOrder(Object.keys(listing.chains).map(Number).filter((id) => !isPrivate(id)));
   fill($('tx-chain'), chains, chainName, 1);
   $('follow-form').addEventListener('submit', (event) => {

@@ -91,12 +91,17 @@ func neverTwice(t *testing.T, w *world) {
 				if (button && !button.disabled && !(words === 'New swap' && !unsure) && !told().startsWith('ALERT This quote')) button.click();
 			}
 			await new Promise((done) => setTimeout(done, 200));
-			return { told: told(), count: paid(), send: Boolean(sendButton()), fresh: !named('New swap') || named('New swap').disabled, unsure, search: location.search };`, sender, tt.form, strings.TrimPrefix(tt.status, "ALERT "))
+			const leaving = new Event('beforeunload', { cancelable: true });
+			dispatchEvent(leaving);
+			return { asks: leaving.defaultPrevented, told: told(), count: paid(), send: Boolean(sendButton()), fresh: !named('New swap') || named('New swap').disabled, unsure, search: location.search };`, sender, tt.form, strings.TrimPrefix(tt.status, "ALERT "))
 		if got["count"] != float64(tt.count) {
 			t.Errorf("%s: the wallet was asked to sign %v times, want %d: %v", name, got["count"], tt.count, got)
 		}
 		if !strings.HasPrefix(tt.status, "ALERT") && got["send"] != false {
 			t.Errorf("%s: it can be sent again: %v", name, got)
+		}
+		if got["unsure"] == true && got["asks"] != true || strings.Contains(fmt.Sprint(got["search"]), "tx=") && got["asks"] != false {
+			t.Errorf("%s: the page asks before it is left: %v", name, got)
 		}
 		if got["unsure"] == true && got["fresh"] != true {
 			t.Errorf("%s: a new swap is offered without asking: %v", name, got)

@@ -412,9 +412,13 @@ func pictures(t *testing.T, w *world) {
 	if folder == "" {
 		return
 	}
-	shoot(folder+"/light.png", "light", 1200, 900, query, ready, true)
-	shoot(folder+"/dark.png", "dark", 1200, 900, query, walletJS+"wallet();"+ready, true)
-	shoot(folder+"/phone.png", "light", 360, 800, query, ready, true)
+	shoot(folder+"/light.png", "light", 1440, 900, query, walletJS+"wallet();"+ready, false)
+	shoot(folder+"/dark.png", "dark", 1200, 900, query, walletJS+"wallet();"+ready+"; openAll()", true)
+	shoot(folder+"/phone.png", "light", 390, 844, query, walletJS+"wallet();"+ready, true)
 	shoot(folder+"/wrong.png", "light", 1200, 900, "", alterJS+"alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote({ amount: '100', recipient: '"+alice+"' })", false)
+	shoot(folder+"/errors.png", "light", 390, 844, "", "await quote({ amount: '1,5', recipient: 'x' })", true)
+	shoot(folder+"/unclear.png", "light", 1200, 900, query, walletJS+"wallet({ does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603, 'Request expired') }) });"+ready+"; sendButton().click(); await until(() => statusText().includes('We do not know'))", false)
+	shoot(folder+"/done.png", "dark", 390, 844, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ state: 'SETTLED', final: true, nextCheckSeconds: 0, swap: { dstChain: '369' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('Settled'))", true)
+	shoot(folder+"/way.png", "light", 1200, 900, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ state: 'SETTLING', nextCheckSeconds: 100, expectedSeconds: 60 })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('On its way'))", false)
 	shoot(folder+"/move.png", "dark", 1200, 900, "", "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=123456789012345678901&srcChain=56&dstChain=369&recipient="+alice+"'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText)", true)
 }

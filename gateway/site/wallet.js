@@ -31,7 +31,7 @@ const iconOf = ({ icon }) => (icon ? el('img', { src: icon, alt: '', width: 20, 
 // The wallet first, if the visitor wants that.
 function showAccount() {
   const row = $('wallet-row');
-  if (!wallets.size) return row.replaceChildren(el('span', { class: 'hint' }, 'No wallet was found in this browser. You can get a quote without one.'));
+  if (!wallets.size) return row.replaceChildren(el('span', { class: 'hint' }, 'No wallet found yet. A quote needs none.'));
   if (account) {
     row.replaceChildren(iconOf(account.wallet), el('span', {}, `${account.wallet.name}: `, short(account.address, 'your address')),
       button('Disconnect', () => { setAccount(undefined); }, { class: 'second small' }));

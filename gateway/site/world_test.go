@@ -82,7 +82,8 @@ func newWorld(t *testing.T, beside *browser.Page) *world {
 	t.Cleanup(func() {
 		for _, problem := range w.page.Close() {
 			// The browser itself tells of every answer that is an error, and some cases are about these.
-			if !strings.Contains(problem, "Failed to load resource") {
+			// It also tells that it asks nobody who has not used the page whether to leave it.
+			if !strings.Contains(problem, "Failed to load resource") && !strings.Contains(problem, "'beforeunload'") {
 				t.Error(problem)
 			}
 		}

@@ -38,7 +38,7 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 	open, dropped, panics := from.Connections(), from.LogDropped(), guard.Total()
 	rows := []admin.Row{
 		row("State", ready, ready != "ready"),
-		row("Version", version(), false),
+		row("Version", metrics.Build()["version"], false),
 		row("Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH), false),
 		row("Running", time.Since(started).Round(time.Second).String()+", since "+started.UTC().Format(time.RFC3339), false),
 		row("Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections), open*10 >= cfg.MaxConnections*9),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/admin"
@@ -118,6 +117,7 @@ func newKey(_ context.Context, in invocation) error {
 	key, hash := caller.NewKey()
 	where := fmt.Sprintf("Add this to the client in %s. A service that runs reads it within seconds", file)
 	line := fmt.Sprintf(`"keys": [%q]`, hash)
+	whole := fmt.Sprintf(`{"name": %q, "contact": "", "match": [], %s}`, name, line) // the client
 	client, known := clients.Find(name)
 	switch {
 	case known && client.Keys > 0:
@@ -125,16 +125,11 @@ func newKey(_ context.Context, in invocation) error {
 	case known:
 	case file == "":
 		where = "CLIENTS_FILE is not set. Write this file, and name it there"
-		line = `{"clients": [` + clientWith(name, line) + `]}`
+		line = `{"clients": [` + whole + `]}`
 	default:
 		where = fmt.Sprintf("%s has no such client yet. Add it to the list, with a contact. A service that runs reads it within seconds", file)
-		line = clientWith(name, line)
+		line = whole
 	}
 	_, err = fmt.Fprintf(in.stdout, "The key of %s, to be sent as the header API-Key. It is shown only now, so hand it over safely:\n\n%s\n\n%s:\n\n%s\n", name, key, where, line)
 	return err
-}
-
-// clientWith is a whole client for the file.
-func clientWith(name, keys string) string {
-	return fmt.Sprintf(`{"name": %s, "contact": "", "match": [], %s}`, strconv.Quote(name), keys)
 }

@@ -58,51 +58,40 @@ type config struct {
 	shown []shown // all of it, as an operator may see it
 }
 
-// readConfig reports every problem at once: names with a slip, values that
-// cannot be parsed, and values that are not allowed.
+// readConfig reports every problem at once: names with a slip, values that cannot
+// be parsed, and values that are not allowed. envconfig stops at the first value
+// that it cannot parse, so it is called again without that variable until none is
+// left.
 func readConfig(ctx context.Context, env environment) (*config, error) {
-	cfg, unreadable, err := parseConfig(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	problems := slices.Concat(env.misspelled(), env.secretFiles(), unreadable)
-	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
-		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
-	}
-	return cfg, nil
-}
-
-// parseConfig fills in every value that can be parsed, and the default of those
-// that cannot. envconfig stops at the first of these, so it is called again
-// without that variable until none is left.
-func parseConfig(ctx context.Context, env environment) (cfg *config, unreadable []error, err error) {
+	problems := slices.Concat(env.misspelled(), env.secretFiles())
 	left := make(map[string]setting)
 	for _, s := range settings() {
 		left[s.name] = s
 	}
 	var last setting // the one looked up last, if it is set
 	lookup := func(name string) (text string, set bool) {
-		last, set = left[name]
-		if set {
-			var from string
+		var from string
+		if last, set = left[name]; set {
 			text, from = last.value(env)
-			set = from != ""
 		}
-		if !set {
+		if from == "" {
 			last = setting{}
 		}
-		return text, set
+		return text, from != ""
 	}
 	for {
-		cfg = &config{RPC: rpc.ReadConfig(lookup)}
+		cfg := &config{RPC: rpc.ReadConfig(lookup)}
 		err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: cfg, Lookuper: envconfig.LookuperFunc(lookup)})
-		if err == nil {
-			return cfg, unreadable, nil
+		switch {
+		case err == nil:
+			if err := errors.Join(append(problems, cfg.validate())...); err != nil {
+				return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
+			}
+			return cfg, nil
+		case last.name == "":
+			return nil, err // a default of ours is at fault
 		}
-		if last.name == "" {
-			return nil, nil, err // a default of ours is at fault
-		}
-		unreadable = append(unreadable, last.unreadable(env[last.name]))
+		problems = append(problems, last.unreadable(env[last.name]))
 		delete(left, last.name)
 	}
 }
@@ -303,7 +292,7 @@ func newEnvironment(variables []string) environment {
 
 // misspelled reports every variable that differs from a setting by a slip. The
 // setting would otherwise keep its default, and nobody would notice.
-func (e environment) misspelled() []error {
+func (e environment) misspelled() (problems []error) {
 	var known []string
 	for _, s := range settings() {
 		known = append(known, s.name)
@@ -311,7 +300,6 @@ func (e environment) misspelled() []error {
 			known = append(known, s.name+fileSuffix)
 		}
 	}
-	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		if problem := misspelling(name, known); problem != "" {
 			problems = append(problems, fmt.Errorf("%s: %s", printable(name), problem))
@@ -327,31 +315,23 @@ func misspelling(name string, known []string) string {
 		return ""
 	}
 	head := strings.TrimRight(name, "0123456789")
-	id := name[len(head):]
-	if strings.HasPrefix(name, strings.TrimSuffix(rpc.VariablePrefix, "_")) || id != "" && isSlip(head, rpc.VariablePrefix) {
-		if meant := rpc.VariablePrefix + id; slices.Contains(known, meant) {
-			return didYouMean(meant)
+	meant := rpc.VariablePrefix + name[len(head):]
+	if strings.HasPrefix(name, strings.TrimSuffix(rpc.VariablePrefix, "_")) || head != name && isSlip(head, rpc.VariablePrefix) {
+		if !slices.Contains(known, meant) {
+			var ids []string
+			for _, n := range chain.Networks() {
+				ids = append(ids, n.ID.String())
+			}
+			return "names no supported chain; it is " + rpc.VariablePrefix + "<chain>, with one of the chains " + strings.Join(ids, ", ")
 		}
-		return "names no supported chain; it is " + rpc.VariablePrefix + "<chain>, with one of the chains " + chainIDs()
-	}
-	for _, candidate := range known {
-		if isSlip(name, candidate) {
-			return didYouMean(candidate)
+	} else {
+		i := slices.IndexFunc(known, func(candidate string) bool { return isSlip(name, candidate) })
+		if i < 0 {
+			return ""
 		}
+		meant = known[i]
 	}
-	return ""
-}
-
-func didYouMean(name string) string {
-	return "is not a setting; did you mean " + name + "? If it is another program's, unset it for this one"
-}
-
-func chainIDs() string {
-	var ids []string
-	for _, n := range chain.Networks() {
-		ids = append(ids, n.ID.String())
-	}
-	return strings.Join(ids, ", ")
+	return "is not a setting; did you mean " + meant + "? If it is another program's, unset it for this one"
 }
 
 // isSlip reports whether two names are the same but for letter case, underscores,
@@ -359,8 +339,7 @@ func chainIDs() string {
 // would catch names that other programs use: REDIS_SSL is two letters away from
 // REDIS_URL.
 func isSlip(a, b string) bool {
-	letters := strings.NewReplacer("_", "")
-	a, b = strings.ToLower(letters.Replace(a)), strings.ToLower(letters.Replace(b))
+	a, b = strings.ToLower(strings.ReplaceAll(a, "_", "")), strings.ToLower(strings.ReplaceAll(b, "_", ""))
 	if len(a) < len(b)-1 || len(a) > len(b)+1 {
 		return false // and a long name takes no time
 	}

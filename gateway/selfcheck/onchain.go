@@ -33,17 +33,13 @@ const chainsAtOnce = 6
 // endpoints are tested. The log is for bugs alone.
 func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger) []Result {
 	networks := chain.Networks()
-	endpoints := make(map[chain.ID]int)
-	for _, h := range chains.Health() {
-		endpoints[h.Network] = h.Endpoints
-	}
 	byChain := make([][]Result, len(networks))
 	var group errgroup.Group
 	group.SetLimit(chainsAtOnce)
 	for i, n := range networks {
 		group.Go(func() error {
 			all := contracts(d, n.ID)
-			byChain[i] = judge(n.ID, d != nil && d.Tracked(), all, ask(ctx, chains, n.ID, endpoints[n.ID], all, log))
+			byChain[i] = judge(n.ID, d != nil && d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
 			return nil
 		})
 	}
@@ -61,8 +57,8 @@ type answer struct {
 var errBug = errors.New("the test has a bug, which is in the log")
 
 // ask asks all endpoints of a chain about its contracts.
-func ask(ctx context.Context, chains *rpc.Client, network chain.ID, endpoints int, all []contract, log *slog.Logger) []answer {
-	answers := make([]answer, endpoints)
+func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
+	answers := make([]answer, chains.Endpoints(network))
 	var group sync.WaitGroup
 	for i := range answers {
 		answers[i].err = errBug

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -66,110 +66,110 @@ func checkService(ctx context.Context, in invocation) error {
 // testAll tests what the environment names, as far as it can be read.
 func testAll(ctx context.Context, env environment) []selfcheck.Result {
 	cfg, err := readConfig(ctx, env)
-	results := []selfcheck.Result{result("configuration", selfcheck.Configuration, err)}
+	results := []selfcheck.Result{result("configuration", selfcheck.Configuration, "", err)}
 	if err != nil {
 		return results
 	}
-	deployment, r := testDeployment(cfg)
-	results = append(results, r, testPlan(cfg.Gateway.LifecycleFile), testClients(cfg.Caller.ClientsFile))
-	endpoints, err := cfg.endpoints()
-	if err != nil {
-		return append(results, result("RPC endpoints", selfcheck.Endpoint, err))
-	}
-	chains, err := rpc.New(endpoints, rpc.Options{})
-	if err != nil {
-		return append(results, result("RPC endpoints", selfcheck.Endpoint, err))
-	}
-	defer chains.Close()
-
-	var onChain, fees []selfcheck.Result
-	var redis, database selfcheck.Result
-	var group errgroup.Group
-	group.Go(func() error { onChain = selfcheck.OnChain(ctx, deployment, chains, quiet); return nil })
-	group.Go(func() error { fees = testIssuer(ctx, cfg.IssuerFees, deployment); return nil })
-	group.Go(func() error { redis = testRedis(ctx, cfg.Limit); return nil })
-	group.Go(func() error { database = testDatabase(ctx, cfg.Usage); return nil })
-	_ = group.Wait() // the results have the errors
-	results = append(append(results, onChain...), fees...)
-	return append(results, redis, database)
-}
-
-// result is that of a test which passes unless there is an error.
-func result(name string, what selfcheck.What, err error) selfcheck.Result {
-	if err != nil {
-		return selfcheck.Result{Name: name, What: what, Outcome: selfcheck.Failed, Detail: oneLine(err.Error())}
-	}
-	return selfcheck.Result{Name: name, What: what, Outcome: selfcheck.OK}
-}
-
-func notTested(name string, what selfcheck.What, why string) selfcheck.Result {
-	return selfcheck.Result{Name: name, What: what, Outcome: selfcheck.NotTested, Detail: why}
-}
-
-// oneLine joins the lines of an error that lists several problems.
-func oneLine(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), ":\n", ": "), "\n", "; ")
-}
-
-// testDeployment returns nil for a deployment that cannot be read.
-func testDeployment(cfg *config) (*chain.Deployment, selfcheck.Result) {
-	d, err := cfg.deployment()
-	r := result("deployment", selfcheck.Deployment, err)
-	if err == nil {
-		notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
-		if n, all := untimed(d); n > 0 {
-			notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; measure it from status", n, all))
-		}
-		r.Detail = strings.Join(notes, "; ")
-	}
-	return d, r
-}
-
-// untimed is how many pairs a deployment does not state the usual time of.
-func untimed(d *chain.Deployment) (n, all int) {
-	pairs := chain.Pairs()
-	for _, p := range pairs {
-		if d.Seconds(&p) == 0 {
-			n++
+	deployment, detail, err := testDeployment(cfg)
+	results = append(results, result("deployment", selfcheck.Deployment, detail, err))
+	one := func(name string, what selfcheck.What, variable, value string, test func() (string, error)) func() []selfcheck.Result {
+		return func() []selfcheck.Result {
+			if value == "" {
+				return []selfcheck.Result{result(name, what, "", notTested(variable+" is not set"))}
+			}
+			detail, err := test()
+			return []selfcheck.Result{result(name, what, detail, err)}
 		}
 	}
-	return n, len(pairs)
+	tests := []func() []selfcheck.Result{
+		one("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
+			_, err := lifecycle.Read(cfg.Gateway.LifecycleFile, servedVersions())
+			return "", err
+		}),
+		one("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
+			clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
+			if err != nil {
+				return "", err
+			}
+			return strconv.Itoa(len(clients.All())), nil
+		}),
+		func() []selfcheck.Result { return testChains(ctx, cfg, deployment) },
+		func() []selfcheck.Result { return testIssuer(ctx, cfg.IssuerFees, deployment) },
+		one("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) { return "", testRedis(ctx, cfg.Limit) }),
+		one("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) { return "", testDatabase(ctx, cfg.Usage) }),
+	}
+	parts := make([][]selfcheck.Result, len(tests))
+	var running sync.WaitGroup
+	for i, test := range tests {
+		running.Go(func() { parts[i] = test() })
+	}
+	running.Wait()
+	return append(results, slices.Concat(parts...)...)
 }
 
-func testPlan(file string) selfcheck.Result {
-	const name = "retirement plan"
-	if file == "" {
-		return notTested(name, selfcheck.Plan, "LIFECYCLE_FILE is not set")
-	}
-	_, err := lifecycle.Read(file, servedVersions())
-	return result(name, selfcheck.Plan, err)
-}
+// notTested is why there was nothing to test.
+type notTested string
 
-func testClients(file string) selfcheck.Result {
-	const name = "known clients"
-	if file == "" {
-		return notTested(name, selfcheck.Clients, "CLIENTS_FILE is not set")
+func (e notTested) Error() string { return string(e) }
+
+// result is that of a test which passes unless there is an error. The lines of an
+// error that lists several problems are joined.
+func result(name string, what selfcheck.What, detail string, err error) selfcheck.Result {
+	r := selfcheck.Result{Name: name, What: what, Outcome: selfcheck.OK, Detail: detail}
+	if err != nil {
+		r.Outcome, r.Detail = selfcheck.Failed, strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
 	}
-	clients, err := caller.NewClients(file, quiet)
-	r := result(name, selfcheck.Clients, err)
-	if err == nil {
-		r.Detail = strconv.Itoa(len(clients.All()))
+	if errors.As(err, new(notTested)) {
+		r.Outcome = selfcheck.NotTested
 	}
 	return r
 }
 
+func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error) {
+	if d, err = cfg.deployment(); err != nil {
+		return nil, "", err
+	}
+	notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
+	pairs, untimed := chain.Pairs(), 0
+	for _, p := range pairs {
+		if d.Seconds(&p) == 0 {
+			untimed++
+		}
+	}
+	if untimed > 0 {
+		notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; measure it from status", untimed, len(pairs)))
+	}
+	return d, strings.Join(notes, "; "), nil
+}
+
+// testChains tests only the endpoints if the deployment is nil.
+func testChains(ctx context.Context, cfg *config, d *chain.Deployment) []selfcheck.Result {
+	var chains *rpc.Client
+	endpoints, err := cfg.endpoints()
+	if err == nil {
+		chains, err = rpc.New(endpoints, rpc.Options{})
+	}
+	if err != nil {
+		return []selfcheck.Result{result("RPC endpoints", selfcheck.Endpoint, "", err)}
+	}
+	defer chains.Close()
+	return selfcheck.OnChain(ctx, d, chains, quiet)
+}
+
 // testIssuer asks the issuer's fee service for the fee of every source.
 func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (results []selfcheck.Result) {
-	const name = "issuer's fees"
+	var fees *cctp.Fees
+	var err error
 	switch {
 	case cfg.FeeURL == "":
-		return []selfcheck.Result{notTested(name, selfcheck.IssuerFee, "ISSUER_FEE_URL is not set")}
+		err = notTested("ISSUER_FEE_URL is not set")
 	case d == nil:
-		return []selfcheck.Result{notTested(name, selfcheck.IssuerFee, "the deployment, which names the settlement chain, cannot be read")}
+		err = notTested("the deployment, which names the settlement chain, cannot be read")
+	default:
+		fees, err = cctp.New(cfg, d.Settlement, quiet, nil)
 	}
-	fees, err := cctp.New(cfg, d.Settlement, quiet, nil)
 	if err != nil {
-		return []selfcheck.Result{result(name, selfcheck.IssuerFee, err)}
+		return []selfcheck.Result{result("issuer's fees", selfcheck.IssuerFee, "", err)}
 	}
 	defer fees.Close()
 	fees.Warm(ctx)
@@ -177,48 +177,37 @@ func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (resu
 		if s.Err == nil && s.Origin != cctp.Live {
 			s.Err = errors.New("no answer in time")
 		}
-		r := result(fmt.Sprintf("chain %s, issuer's fee", s.Source), selfcheck.IssuerFee, s.Err)
+		r := result(fmt.Sprintf("chain %s, issuer's fee", s.Source), selfcheck.IssuerFee, s.Rate.String()+" basis points", s.Err)
 		r.Chain = s.Source
-		if s.Err == nil {
-			r.Detail = s.Rate.String() + " basis points"
-		}
 		results = append(results, r)
 	}
 	return results
 }
 
 // testRedis has Redis count a request, as the service does at its start.
-func testRedis(ctx context.Context, cfg limit.Config) selfcheck.Result {
-	const name = "Redis"
-	switch {
-	case cfg.RedisURL == "":
-		return notTested(name, selfcheck.Redis, "REDIS_URL is not set")
-	case cfg.PerMinute == 0:
-		return notTested(name, selfcheck.Redis, "RATE_LIMIT is 0, so that nothing is counted")
+func testRedis(ctx context.Context, cfg limit.Config) error {
+	if cfg.PerMinute == 0 {
+		return notTested("RATE_LIMIT is 0, so that nothing is counted")
 	}
 	limiter, err := limit.New(ctx, cfg, quiet, time.Now)
 	if err != nil {
-		return result(name, selfcheck.Redis, err)
+		return err
 	}
 	defer limiter.Close()
 	if limiter.Stats().Backend != limit.Redis {
-		err = errors.New("it does not answer within a second, refuses us, or cannot be written to")
+		return errors.New("it does not answer within a second, refuses us, or cannot be written to")
 	}
-	return result(name, selfcheck.Redis, err)
+	return nil
 }
 
-func testDatabase(ctx context.Context, cfg usage.Config) selfcheck.Result {
-	const name = "usage database"
-	if cfg.DB == "" {
-		return notTested(name, selfcheck.Database, "USAGE_DB is not set")
-	}
+func testDatabase(ctx context.Context, cfg usage.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	err := usage.Check(ctx, cfg)
 	if errors.Is(err, usage.ErrNoFile) {
-		return notTested(name, selfcheck.Database, err.Error())
+		return notTested(err.Error())
 	}
-	return result(name, selfcheck.Database, err)
+	return err
 }
 
 // writeTable writes one line for each result, and a last one that adds them up.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/quotegate/quotegate/gateway/metrics"
 )
 
 func TestCommands(t *testing.T) {
@@ -75,7 +77,7 @@ func TestVersion(t *testing.T) {
 	if err := execute(t.Context(), invocation{args: []string{"version"}, stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"gateway " + version(), "\ncommit ", "\n" + runtime.Version() + " "} {
+	for _, want := range []string{"gateway " + metrics.Build()["version"], "\ncommit ", "\n" + runtime.Version() + " "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing from %q", want, out.String())
 		}

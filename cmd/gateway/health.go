@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // health returns what the page about this process shows. It has the same sources as
@@ -27,27 +27,32 @@ func (s *service) health(cfg *config, from metrics.Sources, started time.Time) f
 	}
 }
 
-func (s *service) processTable(cfg *config, from metrics.Sources, started time.Time) admin.Table {
-	row := func(what, value string, wrong bool) admin.Row {
-		return admin.Row{Cells: []string{what, value}, Wrong: wrong}
+func row(wrong bool, cells ...any) admin.Row {
+	r := admin.Row{Wrong: wrong}
+	for _, c := range cells {
+		r.Cells = append(r.Cells, fmt.Sprint(c))
 	}
+	return r
+}
+
+func (s *service) processTable(cfg *config, from metrics.Sources, started time.Time) admin.Table {
 	ready := "ready"
 	if err := s.ready(); err != nil {
 		ready = err.Error()
 	}
-	open, dropped, panics := from.Connections(), from.LogDropped(), guard.Total()
+	open, dropped, panics, deployment := from.Connections(), from.LogDropped(), guard.Total(), s.core.Load().deployment
 	rows := []admin.Row{
-		row("State", ready, ready != "ready"),
-		row("Version", version(), false),
-		row("Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH), false),
-		row("Running", time.Since(started).Round(time.Second).String()+", since "+started.UTC().Format(time.RFC3339), false),
-		row("Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections), open*10 >= cfg.MaxConnections*9),
-		row("Log lines dropped", strconv.FormatUint(dropped, 10), dropped > 0),
-		row("Panics caught", fmt.Sprint(panics), panics > 0),
-		row("Deployment", s.core.Load().deployment.Name, false),
+		row(ready != "ready", "State", ready),
+		row(false, "Version", metrics.Build()["version"]),
+		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
+		row(false, "Running", time.Since(started).Round(time.Second).String()+", since "+words.Stamp(started)),
+		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),
+		row(dropped > 0, "Log lines dropped", dropped),
+		row(panics > 0, "Panics caught", panics),
+		row(false, "Deployment", deployment.Name),
 	}
-	for _, warning := range s.core.Load().deployment.Warnings {
-		rows = append(rows, row("Warning", warning, true))
+	for _, warning := range deployment.Warnings {
+		rows = append(rows, row(true, "Warning", warning))
 	}
 	return admin.Table{Title: "Process", Head: []string{"What", "Now"}, Rows: rows}
 }
@@ -55,10 +60,8 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 func registryTable(from metrics.Sources) admin.Table {
 	t := admin.Table{Title: "Integrator registries", About: "By chain. A chain without an endpoint quotes, but not for integrators.", Head: []string{"Chain", "State", "Endpoints", "Resting"}}
 	for _, h := range from.Registries() {
-		t.Rows = append(t.Rows, admin.Row{
-			Cells: []string{h.Network.String(), string(h.State), strconv.Itoa(h.Endpoints), strconv.Itoa(h.Resting)},
-			Wrong: h.State == rpc.Failing || h.State == rpc.OverQuota || h.Resting > 0,
-		})
+		wrong := h.State == rpc.Failing || h.State == rpc.OverQuota || h.Resting > 0
+		t.Rows = append(t.Rows, row(wrong, h.Network, h.State, h.Endpoints, h.Resting))
 	}
 	return t
 }
@@ -67,35 +70,29 @@ func feeTable(from metrics.Sources) admin.Table {
 	t := admin.Table{Title: "Issuer's fees", About: "By source chain, in basis points.", Head: []string{"Chain", "Fee", "Origin", "Age", "Last look-up"}}
 	for _, f := range from.IssuerFees() {
 		age, last := f.Age.Round(time.Second).String(), "in order"
-		switch {
-		case f.Err != nil:
-			last = f.Err.Error()
-		case f.Origin == cctp.BuiltIn:
-			last = "never"
-		}
 		if f.Origin == cctp.BuiltIn {
-			age = ""
+			age, last = "", "never"
 		}
-		t.Rows = append(t.Rows, admin.Row{Cells: []string{f.Source.String(), f.Rate.String(), string(f.Origin), age, last}, Wrong: f.Err != nil || f.Origin == cctp.LastGood})
+		if f.Err != nil {
+			last = f.Err.Error()
+		}
+		t.Rows = append(t.Rows, row(f.Err != nil || f.Origin == cctp.LastGood, f.Source, f.Rate, f.Origin, age, last))
 	}
 	return t
 }
 
 func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
-	row := func(what string, value any, wrong bool) admin.Row {
-		return admin.Row{Cells: []string{what, fmt.Sprint(value)}, Wrong: wrong}
-	}
 	backend := string(l.Backend)
 	if l.Backend == limit.Fallback {
 		backend = "memory, because Redis does not answer"
 	}
 	return admin.Table{Title: "Request budget", Head: []string{"What", "Now"}, Rows: []admin.Row{
-		row("Counted in", backend, l.Backend == limit.Fallback),
-		row("Requests a minute", cfg.PerMinute, false),
-		row("Allowed", l.Allowed, false),
-		row("Refused", l.Refused, false),
-		row("Passed uncounted", l.Uncounted, l.Uncounted > 0),
-		row("Clients in memory", fmt.Sprintf("%d of %d", l.Clients, l.Ceiling), l.Ceiling > 0 && l.Clients*10 >= l.Ceiling*9),
+		row(l.Backend == limit.Fallback, "Counted in", backend),
+		row(false, "Requests a minute", cfg.PerMinute),
+		row(false, "Allowed", l.Allowed),
+		row(false, "Refused", l.Refused),
+		row(l.Uncounted > 0, "Passed uncounted", l.Uncounted),
+		row(l.Ceiling > 0 && l.Clients*10 >= l.Ceiling*9, "Clients in memory", fmt.Sprintf("%d of %d", l.Clients, l.Ceiling)),
 	}}
 }
 
@@ -107,9 +104,9 @@ func databaseTable(cfg *config, from metrics.Sources) admin.Table {
 	case strings.HasPrefix(cfg.Usage.DB, "postgres"):
 		kind = "PostgreSQL, shared by all instances"
 	}
-	t := admin.Table{Title: "Database of the counts", Head: []string{"What", "Now"}, Rows: []admin.Row{{Cells: []string{"Kept", kind}}}}
+	t := admin.Table{Title: "Database of the counts", Head: []string{"What", "Now"}, Rows: []admin.Row{row(false, "Kept", kind)}}
 	for _, note := range from.UsageNotes() {
-		t.Rows = append(t.Rows, admin.Row{Cells: []string{"Note", note}, Wrong: true})
+		t.Rows = append(t.Rows, row(true, "Note", note))
 	}
 	return t
 }
@@ -121,7 +118,7 @@ func checkTable(from metrics.Sources) admin.Table {
 	for _, r := range from.Checks() {
 		count[r.Outcome]++
 		if r.Outcome == selfcheck.Failed {
-			t.Rows = append(t.Rows, admin.Row{Cells: []string{r.Name, r.Detail}, Wrong: true})
+			t.Rows = append(t.Rows, row(true, r.Name, r.Detail))
 		}
 	}
 	t.About = fmt.Sprintf("Of endpoints and contracts, in the last round: %d ok, %d failed, %d not tested. The failed ones are:", count[selfcheck.OK], count[selfcheck.Failed], count[selfcheck.NotTested])
@@ -136,7 +133,7 @@ func settingTable(cfg *config) admin.Table {
 			unset = append(unset, s.name)
 			continue
 		}
-		t.Rows = append(t.Rows, admin.Row{Cells: []string{s.name, s.value, s.from}})
+		t.Rows = append(t.Rows, row(false, s.name, s.value, s.from))
 	}
 	t.About += " Not set, and without a default: " + strings.Join(unset, ", ") + "."
 	return t

@@ -43,11 +43,10 @@ func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
 func (q *logQueue) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	first := len(q.waiting) == 0 && q.lost == 0
-	switch {
-	case q.closed || len(q.waiting)+len(line) > maxQueued:
+	if q.closed || len(q.waiting)+len(line) > maxQueued {
 		q.lost++
 		q.dropped++
-	default:
+	} else {
 		q.waiting = append(q.waiting, line...)
 	}
 	q.mu.Unlock()
@@ -91,19 +90,18 @@ func (q *logQueue) run() {
 	var batch []byte
 	for range q.wake {
 		for {
-			var lost uint64
-			var closed bool
-			batch, lost, closed = q.take(batch)
-			failed := false
-			if len(batch) > 0 || lost > 0 {
-				failed = q.write(batch, lost) != nil
-			} else if !closed {
+			q.mu.Lock()
+			lost, closed := q.lost, q.closed
+			batch, q.waiting, q.lost = q.waiting, batch[:0], 0
+			q.mu.Unlock()
+			if len(batch) == 0 && lost == 0 && !closed {
 				break
 			}
-			if closed && (failed || len(batch) == 0) {
+			err := q.write(batch, lost)
+			if closed && (err != nil || len(batch) == 0) {
 				return
 			}
-			if failed {
+			if err != nil {
 				time.Sleep(retryLog)
 			}
 		}
@@ -120,15 +118,6 @@ const (
 	gatherLog = 10 * time.Millisecond
 )
 
-// take swaps the empty buffer for the waiting lines.
-func (q *logQueue) take(empty []byte) (lines []byte, lost uint64, closed bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	lines, lost, closed = q.waiting, q.lost, q.closed
-	q.waiting, q.lost = empty[:0], 0
-	return lines, lost, closed
-}
-
 // write writes a batch, and then how many lines were lost after it. Lines that
 // cannot be written are lost too.
 func (q *logQueue) write(batch []byte, lost uint64) error {
@@ -136,9 +125,12 @@ func (q *logQueue) write(batch []byte, lost uint64) error {
 	if lost > 0 {
 		text = append(text, q.notice(lost)...)
 	}
+	if len(text) == 0 {
+		return nil
+	}
 	n, err := q.out.Write(text)
 	if err != nil {
-		unwritten := uint64(bytes.Count(batch[min(n, len(batch)):], newline))
+		unwritten := uint64(bytes.Count(batch[min(n, len(batch)):], []byte("\n")))
 		q.mu.Lock()
 		q.lost += lost + unwritten
 		q.dropped += unwritten
@@ -146,8 +138,6 @@ func (q *logQueue) write(batch []byte, lost uint64) error {
 	}
 	return err
 }
-
-var newline = []byte("\n")
 
 // logs are the two logs, their level, which can be changed while running, and
 // the queue that both write to.

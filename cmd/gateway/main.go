@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/quotegate/quotegate/gateway/metrics"
 )
 
 func main() {
@@ -31,25 +33,13 @@ func main() {
 	if err == nil {
 		return
 	}
-	complain(err)
-	var usage usageError
-	if errors.As(err, &usage) {
-		os.Exit(2)
+	code := 1
+	if errors.As(err, new(usageError)) {
+		code = 2
 	}
-	os.Exit(1)
-}
-
-// complain says why the command ends, unless nobody reads that.
-func complain(err error) {
-	said := make(chan struct{})
-	go func() {
-		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
-		close(said)
-	}()
-	select {
-	case <-said:
-	case <-time.After(logTimeout):
-	}
+	time.AfterFunc(logTimeout, func() { os.Exit(code) }) // if nobody reads why
+	fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
+	os.Exit(code)
 }
 
 // invocation is how a command was called.
@@ -191,14 +181,8 @@ func askHealth(ctx context.Context, in invocation) error {
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		host = "localhost"
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
-	defer cancel()
-	path := "http://" + net.JoinHostPort(host, port) + "/" + servedVersions()[0] + "/swap/healthcheck"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
+	client := http.Client{Timeout: healthTimeout}
+	response, err := client.Get("http://" + net.JoinHostPort(host, port) + "/" + servedVersions()[0] + "/swap/healthcheck")
 	if err != nil {
 		return err
 	}
@@ -224,24 +208,7 @@ func showHelp(_ context.Context, in invocation) error {
 }
 
 func showVersion(_ context.Context, in invocation) error {
-	commit := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				commit = s.Value
-			}
-		}
-	}
-	_, err := fmt.Fprintf(in.stdout, "gateway %s\ncommit %s\n%s %s/%s\n", version(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	build := metrics.Build()
+	_, err := fmt.Fprintf(in.stdout, "gateway %s\ncommit %s\n%s %s/%s\n", build["version"], build["revision"], runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
-}
-
-// version is the one that Go has stamped into the program: a module version, or
-// the commit of a checkout.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return info.Main.Version
 }

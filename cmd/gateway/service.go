@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +20,13 @@ import (
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -34,7 +37,6 @@ type service struct {
 	admin     http.Handler
 	clients   *caller.Clients
 	lifecycle *lifecycle.Keeper
-	metrics   *metrics.Metrics
 	hooks     integrator.Hooks // that count look-ups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
@@ -48,44 +50,42 @@ type service struct {
 }
 
 // newService builds the parts and connects them. close stops them.
-func newService(ctx context.Context, cfg *config, log logs) (*service, error) {
-	s := &service{
-		connections: connections{max: cfg.MaxConnections},
-		metrics:     metrics.New(), log: log.Logger, stopped: make(chan struct{}),
-	}
-	s.hooks, s.tracking = s.metrics.IntegratorHooks(), s.metrics.StatusOptions()
-	if err := s.build(ctx, cfg, log); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *service) build(ctx context.Context, cfg *config, log logs) error {
+func newService(ctx context.Context, cfg *config, log logs) (_ *service, err error) {
 	if err := railgun.SelfTest(); err != nil {
-		return fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
+		return nil, fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
 	}
+	figures := metrics.New()
+	s := &service{
+		connections: connections{max: cfg.MaxConnections}, log: log.Logger, stopped: make(chan struct{}),
+		hooks: figures.IntegratorHooks(), tracking: figures.StatusOptions(),
+	}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
 	first, err := s.newCore(ctx, cfg, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.onClose(func() { s.current(first).close(nil) })
+	s.core.Store(first)
+	s.onClose(func() { s.core.Load().close(nil) })
 	versions := gateway.Names(first.modules)
 
 	limiter, err := limit.New(ctx, cfg.Limit, s.log, time.Now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.onClose(func() { _ = limiter.Close() })
 	s.clients, err = caller.NewClients(cfg.Caller.ClientsFile, s.log)
 	if err != nil {
-		return fmt.Errorf("CLIENTS_FILE: %w", err)
+		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
 	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{
 		Versions: versions, Current: versions[0], Log: s.log, Contacts: contacts(s.clients),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.onClose(closeWithin(5*time.Second, recorder.Close))
 	s.lifecycle, err = lifecycle.New(lifecycle.Options{
@@ -93,17 +93,21 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		Known: func(name string) bool { _, known := s.clients.Find(name); return known },
 	})
 	if err != nil {
-		return fmt.Errorf("LIFECYCLE_FILE: %w", err)
+		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
 	proxies, err := cfg.Caller.Proxies()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	observers := []event.Observer{s.metrics.Requests(first.modules), recorder, log.access}
+	observers := []event.Observer{figures.Requests(first.modules), recorder, log.access}
 	s.mount = func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{
 			Modules: modules, Lifecycle: s.lifecycle, Limiter: limiter, Proxies: proxies, Clients: s.clients, Names: recorder, Observers: observers, Log: s.log,
 		})
+	}
+	moves := map[string][]string{} // the steps out of each version
+	for _, m := range first.modules {
+		moves[m.Name] = m.Moves
 	}
 	sources := metrics.Sources{
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
@@ -113,26 +117,23 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 		LogDropped: log.queue.Dropped, Connections: s.Open, MaxConnections: cfg.MaxConnections,
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
-	s.metrics.Watch(sources)
+	figures.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
 		Token:     cfg.Admin.Token,
-		Metrics:   s.metrics.Handler(s.log),
+		Metrics:   figures.Handler(s.log),
 		Versions:  versions,
 		Usage:     recorder,
 		Lifecycle: func() any { return s.lifecycle.Snapshot() },
 		Plan:      s.lifecycle.Snapshot,
-		Moves:     moves(first.modules),
+		Moves:     moves,
 		Health:    s.health(cfg, sources, time.Now()),
 		Ready:     s.ready,
 		Level:     log.level,
 		Log:       s.log,
 	})
 	s.use(ctx, first)
-	return nil
+	return s, nil
 }
-
-// current is the core that answers or, before there is one, the first.
-func (s *service) current(first *core) *core { return cmp.Or(s.core.Load(), first) }
 
 // ServeHTTP answers with the core that is current.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -167,19 +168,129 @@ func closeWithin(d time.Duration, close func(context.Context)) func() {
 	}
 }
 
-// moves are the steps out of each version.
-func moves(modules []web.Module) map[string][]string {
-	steps := map[string][]string{}
-	for _, m := range modules {
-		steps[m.Name] = m.Moves
-	}
-	return steps
-}
-
 // contacts tells reports what the operator wrote down about a known client.
 func contacts(clients *caller.Clients) func(string) (usage.Contact, bool) {
 	return func(name string) (usage.Contact, bool) {
 		c, known := clients.Find(name)
 		return usage.Contact{Contact: c.Contact, Notes: c.Notes}, known
 	}
+}
+
+// core is the part of the service that depends on the deployment and the
+// endpoints. It is replaced as a whole when these are read again.
+type core struct {
+	deployment *chain.Deployment
+	endpoints  rpc.Config
+	fees       *cctp.Fees
+	chains     *rpc.Client
+	registry   *integrator.Registry
+	checks     *selfcheck.Watch
+	stopChecks func() // waits for them
+	modules    []web.Module
+	public     http.Handler
+}
+
+// newCore reads the deployment and the endpoints and prepares to quote. What has
+// not changed is taken over from the core before, if there is one.
+func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core, error) {
+	c := &core{}
+	var err error
+	if c.deployment, err = cfg.deployment(); err != nil {
+		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+	}
+	if c.endpoints, err = cfg.endpoints(); err != nil {
+		return nil, err
+	}
+	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
+		c.fees = before.fees
+	} else {
+		if c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil); err != nil {
+			return nil, err
+		}
+		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
+	}
+	if before != nil && before.endpoints.Equal(c.endpoints) {
+		c.chains = before.chains
+	} else if c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log}); err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{Hooks: s.hooks, Validity: cfg.Quote.TTL})
+	if err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
+	c.modules = gateway.Modules(gateway.Core{
+		Deployment: c.deployment,
+		Engine: quote.NewEngine(quote.Parts{
+			Deployment: c.deployment, IssuerFees: c.fees, Integrators: c.registry, Accounts: account.New(c.chains, nil), TTL: cfg.Quote.TTL,
+		}),
+		Tracker:    status.New(c.deployment, c.chains, c.fees, s.tracking),
+		Registries: c.registry.Health,
+		IssuerFees: c.fees.State,
+		Problems:   c.checks.Problems,
+		Draining:   s.draining.Load,
+	})
+	return c, nil
+}
+
+// use makes this the core that answers, and has it test its deployment where
+// there are endpoints.
+func (s *service) use(ctx context.Context, c *core) {
+	c.public = s.mount(c.modules)
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	if len(c.endpoints) > 0 {
+		running.Go(func() { c.checks.Run(ctx) })
+	}
+	c.stopChecks = func() {
+		stop()
+		running.Wait()
+	}
+	s.core.Store(c)
+	for _, warning := range c.deployment.Warnings {
+		s.log.Warn("deployment: " + warning)
+	}
+}
+
+// close ends the parts that the other core does not use.
+func (c *core) close(other *core) {
+	if c.stopChecks != nil {
+		c.stopChecks()
+	}
+	if c.chains != nil && (other == nil || other.chains != c.chains) {
+		c.chains.Close()
+	}
+	if c.fees != nil && (other == nil || other.fees != c.fees) {
+		c.fees.Close()
+	}
+}
+
+// reload reads the deployment and the endpoints again. If anything is wrong with
+// them, all stays as it is.
+func (s *service) reload(ctx context.Context, cfg *config) {
+	before := s.core.Load()
+	after, err := s.newCore(ctx, cfg, before)
+	if err != nil {
+		s.log.Error("deployment and endpoints are not reloaded; the old ones stay", "error", err)
+		return
+	}
+	changes := after.deployment.Changes(before.deployment)
+	if after.chains != before.chains {
+		changes = append(changes, "the RPC endpoints")
+	}
+	if len(changes) == 0 {
+		s.log.Info("deployment and endpoints are unchanged")
+		return
+	}
+	s.use(ctx, after)
+	s.log.Info("deployment and endpoints are reloaded", "deployment", after.deployment.Name, "changed", changes)
+	s.retiring.Go(func() {
+		select { // until no request can be using it any more
+		case <-time.After(drainTimeout):
+		case <-s.stopped:
+		}
+		before.close(after)
+	})
 }

@@ -90,10 +90,11 @@ func TestContractsOfTheDeployment(t *testing.T) {
 			if c.address == (chain.Address{}) {
 				t.Errorf("chain %s: the %s has no address", n.ID, c.role)
 			}
-			if named[c.name(n.ID)] {
-				t.Errorf("two contracts are called %s", c.name(n.ID))
+			name := n.ID.String() + c.name()
+			if named[name] {
+				t.Errorf("two contracts are called %s", name)
 			}
-			named[c.name(n.ID)] = true
+			named[name] = true
 		}
 	}
 	if public, private := find(t, 1, "router of USDC"), find(t, 1, "router of USDC for 69696969"); public == private {

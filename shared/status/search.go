@@ -187,7 +187,7 @@ func (l *lookup) locate(ctx context.Context, f *searching) error {
 	l.steps--
 	var block *rpc.Block
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(guess, &block)}); err != nil {
+		if err := e.ReadAll(ctx, rpc.ReadBlock(guess, &block)); err != nil {
 			return err
 		}
 		if block == nil || uint64(block.Number) != guess {
@@ -283,7 +283,7 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 		at, known := times[log.BlockHash]
 		if !known {
 			var block *rpc.Block
-			if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(n, &block)}); err != nil {
+			if err := e.ReadAll(ctx, rpc.ReadBlock(n, &block)); err != nil {
 				return err
 			}
 			var err error

@@ -148,7 +148,7 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 		receipt *rpc.Receipt
 		tx      *rpc.Transaction
 	)
-	if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &tx)}); err != nil {
+	if err := e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &tx)); err != nil {
 		return err
 	}
 	switch {
@@ -217,7 +217,7 @@ func (l *lookup) readHeads(ctx context.Context, e *rpc.Endpoint, receipt *rpc.Re
 	for range 2 {
 		*latest = nil
 		var block *rpc.Block
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block)}); err != nil {
+		if err := e.ReadAll(ctx, rpc.ReadLatest(latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
 			return at, err
 		}
 		if *latest == nil || (*latest).Number < receipt.BlockNumber || block == nil {
@@ -261,7 +261,7 @@ func (l *lookup) upToDate(ctx context.Context, e *rpc.Endpoint) error {
 	t.mu.Unlock()
 	if known.latest == nil || t.Now().Sub(known.asked) > recently {
 		var latest *rpc.Block
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(&latest)}); err != nil {
+		if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
 			return err
 		}
 		if latest == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
@@ -32,9 +33,7 @@ func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheControl(s))
-	body := mapStatus(src, hash, s)
-	body.Contact = h.deployment.Contact
-	return web.JSON(w, http.StatusOK, body)
+	return web.JSON(w, http.StatusOK, mapStatus(src, hash, s, h.deployment.Contact))
 }
 
 // statusParams are the query parameters of a status.
@@ -84,7 +83,7 @@ type statusBody struct {
 	State    status.State `json:"state"`
 	Final    bool         `json:"final"`
 	SrcChain string       `json:"srcChain"`
-	TxHash   string       `json:"txHash"`
+	TxHash   common.Hash  `json:"txHash"`
 	Reason   string       `json:"reason,omitempty"`
 
 	// These four are of the first swap, where there are several.
@@ -112,44 +111,44 @@ type swapState struct {
 }
 
 type swapBody struct {
-	DstChain      string `json:"dstChain"`
-	DstToken      string `json:"dstToken"`
-	Recipient     string `json:"recipient"`
-	RecipientType uint8  `json:"recipientType"`
-	Amount        string `json:"amount"`
-	IntegratorID  string `json:"integratorId,omitempty"`
+	DstChain      string       `json:"dstChain"`
+	DstToken      string       `json:"dstToken"`
+	Recipient     string       `json:"recipient"`
+	RecipientType uint8        `json:"recipientType"`
+	Amount        *uint256.Int `json:"amount"`
+	IntegratorID  common.Hash  `json:"integratorId,omitzero"`
 }
 
+// sourceBody is a status.Source.
 type sourceBody struct {
-	BlockNumber   uint64    `json:"blockNumber"`
+	Block         uint64    `json:"blockNumber"`
 	Confirmations uint64    `json:"confirmations"`
-	Timestamp     time.Time `json:"timestamp"`
+	Time          time.Time `json:"timestamp"`
 }
 
 type burnBody struct {
 	Domain   uint32           `json:"domain"`
-	Nonce    string           `json:"nonce,omitempty"`
+	Nonce    common.Hash      `json:"nonce,omitzero"`
 	Attested bool             `json:"attested"`
 	State    cctp.Attestation `json:"attestationState"`
 	Reason   string           `json:"reason,omitempty"`
 }
 
+// settlementBody is a status.Settlement. It is always encoded through a pointer, as
+// its amounts need.
 type settlementBody struct {
-	ChainID   chain.ID  `json:"chainId"`
-	TxHash    string    `json:"txHash"`
-	Amount    string    `json:"amount"`
-	Arrived   string    `json:"arrived"`
-	Timestamp time.Time `json:"timestamp"`
-	Note      string    `json:"note,omitempty"`
+	ChainID chain.ID    `json:"chainId"`
+	TxHash  common.Hash `json:"txHash"`
+	Amount  uint256.Int `json:"amount"`
+	Arrived uint256.Int `json:"arrived"`
+	Time    time.Time   `json:"timestamp"`
+	Note    common.Hash `json:"note,omitzero"`
 }
 
-func mapStatus(src chain.ID, hash common.Hash, s *status.Status) statusBody {
+func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string) statusBody {
 	body := statusBody{
-		State: s.State, Final: s.Final, SrcChain: src.String(), TxHash: hash.Hex(), Reason: s.Reason,
-		Omitted: s.Omitted, NextSeconds: int((s.Next + time.Second - 1) / time.Second),
-	}
-	if s.Source != nil {
-		body.Source = &sourceBody{s.Source.Block, s.Source.Confirmations, s.Source.Time}
+		State: s.State, Final: s.Final, SrcChain: src.String(), TxHash: hash, Reason: s.Reason, Source: (*sourceBody)(s.Source),
+		Omitted: s.Omitted, Contact: contact, NextSeconds: int((s.Next + time.Second - 1) / time.Second),
 	}
 	for i := range s.Swaps {
 		body.Swaps = append(body.Swaps, mapSwap(&s.Swaps[i]))
@@ -166,21 +165,12 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status) statusBody {
 }
 
 func mapSwap(s *status.Swap) swapState {
-	body := swapState{State: s.State, Final: s.Final, Reason: s.Reason, Expected: s.Seconds}
+	body := swapState{State: s.State, Final: s.Final, Reason: s.Reason, Settlement: (*settlementBody)(s.Settlement), Expected: s.Seconds}
 	if !s.Unread {
 		body.Swap = mapOrder(&s.Swap)
 	}
 	if b := s.Burn; b != nil && b.State != "" {
-		body.Burn = &burnBody{Domain: b.Domain, Attested: b.State == cctp.Complete, State: b.State, Reason: b.Reason}
-		if body.Burn.Attested {
-			body.Burn.Nonce = b.Nonce.Hex()
-		}
-	}
-	if p := s.Settlement; p != nil {
-		body.Settlement = &settlementBody{ChainID: p.ChainID, TxHash: p.TxHash.Hex(), Amount: p.Amount.Dec(), Arrived: p.Arrived.Dec(), Timestamp: p.Time}
-		if p.Note != (common.Hash{}) {
-			body.Settlement.Note = p.Note.Hex()
-		}
+		body.Burn = &burnBody{Domain: b.Domain, Nonce: b.Nonce, Attested: b.State == cctp.Complete, State: b.State, Reason: b.Reason}
 	}
 	return body
 }
@@ -188,13 +178,10 @@ func mapSwap(s *status.Swap) swapState {
 func mapOrder(s *calldata.Swap) *swapBody {
 	body := &swapBody{
 		DstChain: chain.ID(s.DstChainID).String(), DstToken: s.DstToken.Hex(),
-		Recipient: mapRecipient(s), RecipientType: s.RecipientType, Amount: s.Amount.Dec(),
+		Recipient: mapRecipient(s), RecipientType: s.RecipientType, Amount: &s.Amount, IntegratorID: s.IntegratorID,
 	}
 	if s.DstTooLarge != nil {
 		body.DstChain = s.DstTooLarge.Dec()
-	}
-	if s.IntegratorID != [32]byte{} {
-		body.IntegratorID = common.Hash(s.IntegratorID).Hex()
 	}
 	return body
 }

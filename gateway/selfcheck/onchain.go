@@ -188,8 +188,8 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 	var reads []rpc.Read
 	var judges []func(*rpc.Failure) // of the reads
 	for i, c := range all {
-		code, err := e.Code(ctx, c.address.Address)
-		if err != nil {
+		var code hexutil.Bytes
+		if err := e.ReadAll(ctx, rpc.ReadCode(c.address.Address, &code)); err != nil {
 			return nil, err
 		}
 		var output hexutil.Bytes
@@ -215,7 +215,7 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 // checkHead fails if the endpoint stands still.
 func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	var latest *rpc.Block
-	if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(&latest)}); err != nil {
+	if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
 		return err
 	}
 	if latest == nil {

@@ -69,7 +69,7 @@ func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token,
 			rpc.ReadContract(token.Address.Address, calldata.BalanceOf(owner), &balance),
 			rpc.ReadContract(token.Address.Address, calldata.Allowance(owner, spender), &allowance))
 	}
-	if err := e.ReadAll(ctx, reads); err != nil {
+	if err := e.ReadAll(ctx, reads...); err != nil {
 		return err
 	}
 	h.Native = uint256.Int(native)

@@ -44,7 +44,7 @@ type Result struct {
 func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Address, calls []Call) (*Simulation, error) {
 	messages := make([]rpc.Message, len(calls))
 	for i, c := range calls {
-		messages[i] = rpc.Message{From: from, To: c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
+		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
 	}
 	var s *Simulation
 	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -125,8 +127,8 @@ func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
 	start := r.Now()
 	err := r.chains.Ask(context.Background(), k.Network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
 		askedAt := r.Now()
-		output, err := e.Call(ctx, registry.Address, getIntegrator(k.Name))
-		if err != nil {
+		var output hexutil.Bytes
+		if err := e.ReadAll(ctx, rpc.ReadContract(registry.Address, getIntegrator(k.Name), &output)); err != nil {
 			return err
 		}
 		var f *rpc.Failure

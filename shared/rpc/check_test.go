@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"github.com/quotegate/quotegate/testdata/node"
 )
 
@@ -15,8 +17,7 @@ import (
 func (g *rig) check(place int) (code []byte, err error) {
 	g.t.Helper()
 	err = g.Check(context.Background(), 369, place, func(ctx context.Context, e *Endpoint) (err error) {
-		code, err = e.Code(ctx, target)
-		return err
+		return e.ReadAll(ctx, ReadCode(target, (*hexutil.Bytes)(&code)))
 	})
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		g.hush("the error", e.Error())

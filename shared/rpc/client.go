@@ -16,29 +16,38 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/remote"
 )
 
 // Client asks the chains that have endpoints. It is safe for concurrent use.
 type Client struct {
-	networks []*network // those with endpoints, by ID
+	networks map[chain.ID]network
 	limits   [laneCount]Limits
 	http     *http.Client
 
-	ctx     context.Context // of every question
+	ctx     context.Context // ends with Close
 	stop    context.CancelCauseFunc
-	mu      sync.Mutex // guards closed, and running.Add
-	closed  bool
+	mu      sync.Mutex // guards stop and running.Add
 	running sync.WaitGroup
+}
+
+// network is a chain with its endpoints.
+type network struct {
+	endpoints []*Endpoint // in the order in which they are tried
+	turns     [laneCount]turns
 }
 
 // Options of a Client. All are optional.
@@ -53,13 +62,11 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{limits: defaultLimits}
+	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits}
 	var connections int64
 	for lane := range c.limits {
 		if l, ok := opts.Limits[Lane(lane)]; ok {
@@ -69,23 +76,20 @@ func New(cfg Config, opts Options) (*Client, error) {
 	}
 	c.http = newHTTPClient(int(connections), opts.Now)
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	for _, known := range chain.Networks() {
-		if len(cfg[known.ID]) == 0 {
-			continue
-		}
-		n := &network{id: known.ID, limits: &c.limits}
+	for id, urls := range cfg {
+		var n network
 		for lane, l := range c.limits {
 			n.turns[lane] = newTurns(l)
 		}
-		for i, u := range cfg[known.ID] {
+		for i, u := range urls {
 			client, err := rpc.DialOptions(c.ctx, string(u), rpc.WithHTTPClient(c.http), rpc.WithHeaders(repeatable))
 			if err != nil {
-				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(known.ID), i+1) // err would quote the URL
+				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(id), i+1) // err would quote the URL
 			}
-			log := opts.Log.With("chain", known.ID, "endpoint", i+1)
-			n.endpoints = append(n.endpoints, &Endpoint{Place: i + 1, network: known.ID, client: client, now: opts.Now, log: log})
+			log := opts.Log.With("chain", id, "endpoint", i+1)
+			n.endpoints = append(n.endpoints, &Endpoint{Network: id, Place: i + 1, client: client, now: opts.Now, log: log})
 		}
-		c.networks = append(c.networks, n)
+		c.networks[id] = n
 	}
 	return c, nil
 }
@@ -98,11 +102,30 @@ func New(cfg Config, opts Options) (*Client, error) {
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
 // use counts as Undecodable, and its text is dropped.
 func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(context.Context, *Endpoint) error) error {
-	n := c.network(network)
-	if n == nil {
-		return errUnconfigured
-	}
-	return c.bound(ctx, lane, func(ctx context.Context) *Failure { return n.ask(ctx, lane, use) })
+	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
+		reason, details := Resting, make([]string, 0, len(endpoints))
+		for _, e := range endpoints {
+			if rest := e.take(lane); rest > 0 {
+				details = append(details, fmt.Sprintf("endpoint %d: rests for %v", e.Place, rest.Round(time.Millisecond)))
+				continue
+			}
+			f := c.try(ctx, e, lane, use)
+			if f == nil {
+				return nil
+			}
+			reason, details = f.Reason, append(details, fmt.Sprintf("endpoint %d: %s", e.Place, f.Text))
+			if ctx.Err() != nil {
+				break
+			}
+		}
+		wait := longRetry
+		if reason != Reverted && reason != Misconfigured {
+			for _, e := range endpoints {
+				wait = min(wait, e.resting(lane))
+			}
+		}
+		return &Failure{reason, strings.Join(details, "; "), wait}
+	})
 }
 
 // Check waits for a turn in the lane of checks and gives use one endpoint of the
@@ -113,15 +136,24 @@ func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(
 // The error is a *Failure. If it is not about a quota, no lane skips the endpoint
 // because of it.
 func (c *Client) Check(ctx context.Context, network chain.ID, place int, use func(context.Context, *Endpoint) error) error {
-	n := c.network(network)
-	if n == nil || place < 1 || place > len(n.endpoints) {
-		return errUnconfigured
-	}
-	return c.bound(ctx, Checks, func(ctx context.Context) *Failure { return n.check(ctx, n.endpoints[place-1], use) })
+	return c.bound(ctx, c.networks[network], Checks, func(ctx context.Context, endpoints []*Endpoint) *Failure {
+		if place < 1 || place > len(endpoints) {
+			return errUnconfigured
+		}
+		e := endpoints[place-1]
+		if rest := e.take(Checks); rest > 0 {
+			return &Failure{Limited, "we are over its quota", rest}
+		}
+		return c.try(ctx, e, Checks, use)
+	})
 }
 
-// bound asks a question in the time that its lane has, or until Close.
-func (c *Client) bound(ctx context.Context, lane Lane, question func(context.Context) *Failure) error {
+// bound asks a question when its turn comes, in the time that its lane has, or until
+// Close.
+func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(context.Context, []*Endpoint) *Failure) error {
+	if len(n.endpoints) == 0 {
+		return errUnconfigured
+	}
 	if !c.begin() {
 		return errClosed
 	}
@@ -131,35 +163,50 @@ func (c *Client) bound(ctx context.Context, lane Lane, question func(context.Con
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(c.ctx, func() { stop(errClosed) })()
-	if f := question(ctx); f != nil {
-		return f
+	f := n.turns[lane].enter(ctx)
+	if f == nil {
+		defer n.turns[lane].leave()
+		f = question(ctx, n.endpoints)
 	}
-	return nil
+	switch {
+	case f == nil:
+		return nil
+	case context.Cause(ctx) == errClosed:
+		return errClosed
+	}
+	return &Failure{f.Reason, f.Text, max(shortRetry, f.RetryAfter)}
+}
+
+// try asks one endpoint and decides whether the lane skips it from now on. If
+// the question itself ran out of time, it does not: the endpoint may have had
+// too little of that time.
+func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use func(context.Context, *Endpoint) error) *Failure {
+	trying, cancel := context.WithTimeout(ctx, c.limits[lane].Try)
+	defer cancel()
+	err := e.checkChain(trying, lane)
+	if err == nil {
+		err = use(trying, e)
+	}
+	if err == nil {
+		e.worked(lane)
+		return nil
+	}
+	f := classify(err)
+	if f.Reason == Limited || lane != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil {
+		e.failed(lane, f)
+	}
+	return f
 }
 
 // Endpoints is how many a chain has.
-func (c *Client) Endpoints(id chain.ID) int {
-	if n := c.network(id); n != nil {
-		return len(n.endpoints)
-	}
-	return 0
-}
-
-func (c *Client) network(id chain.ID) *network {
-	for _, n := range c.networks {
-		if n.id == id {
-			return n
-		}
-	}
-	return nil
-}
+func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
 
 // begin registers a question that Close must wait for. It is false once the
 // client is closed.
 func (c *Client) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.ctx.Err() != nil {
 		return false
 	}
 	c.running.Add(1)
@@ -169,9 +216,69 @@ func (c *Client) begin() bool {
 // Close cancels the questions under way and waits for them. Later ones fail.
 func (c *Client) Close() {
 	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
 	c.stop(errClosed)
+	c.mu.Unlock()
 	c.running.Wait()
 	c.http.CloseIdleConnections()
+}
+
+// maxAnswer bounds the size of a response. A real one has a few hundred bytes.
+// Only receipts, transactions, blocks and logs may be longer, up to maxLongAnswer:
+// a receipt has up to a kilobyte for each event.
+const (
+	maxAnswer     = 64 << 10
+	maxLongAnswer = 2 << 20
+)
+
+// long is the key of a context whose requests may have a long response.
+type long struct{}
+
+// repeatable marks requests as safe to send again on a new connection when the
+// server closed an idle one under them. The empty value is not sent.
+var repeatable = http.Header{"X-Idempotency-Key": {}}
+
+// newHTTPClient makes a client that reads at most so much of a response and
+// follows no redirects. The context of each request bounds its time.
+func newHTTPClient(connections int, now func() time.Time) *http.Client {
+	return &http.Client{
+		Transport: boundedTransport{&http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    connections,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: maxAnswer,
+		}, now},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type boundedTransport struct {
+	*http.Transport
+	now func() time.Time
+}
+
+// overQuota is the error for a response with status 429.
+type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
+
+func (*overQuota) Error() string { return "over the provider's quota" }
+
+// RoundTrip gives 429 as an error, because the RPC library shows its callers no
+// header of a response.
+func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	bound := int64(maxAnswer)
+	if r.Context().Value(long{}) != nil {
+		bound = maxLongAnswer
+	}
+	response.Body = http.MaxBytesReader(nil, response.Body, bound)
+	if response.StatusCode == http.StatusTooManyRequests {
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		response.Body.Close()
+		wait, _ := remote.RetryAfter(response.Header.Get("Retry-After"), b.now(), time.Second, time.Minute)
+		return nil, &overQuota{wait}
+	}
+	return response, nil
 }

@@ -76,18 +76,16 @@ func (c Config) Validate() error { return c.check(variable) }
 func (c Config) check(name func(chain.ID) string) error {
 	var problems []error
 	for _, n := range chain.Networks() {
-		problem := func(entry int, what string) {
-			problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), entry, what))
-		}
 		seen := make(map[SecretURL]int)
 		for i, u := range c[n.ID] {
-			if first, ok := seen[u]; ok {
-				problem(i+1, fmt.Sprintf("repeats entry %d", first))
-				continue
+			what := u.problem()
+			if first := seen[u]; first > 0 {
+				what = fmt.Sprintf("repeats entry %d", first)
+			} else {
+				seen[u] = i + 1
 			}
-			seen[u] = i + 1
-			if what := u.problem(); what != "" {
-				problem(i+1, what)
+			if what != "" {
+				problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), i+1, what))
 			}
 		}
 	}

@@ -43,11 +43,7 @@ func Reasons() []Reason {
 // that one question has no answer: otherwise anyone could disable an endpoint by
 // asking that question.
 func (r Reason) RestsEndpoint() bool {
-	switch r {
-	case Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable}, r)
 }
 
 // Failure is why a question, or one try of it, failed. Its text is for the log.

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -63,9 +62,6 @@ func (t turns) enter(ctx context.Context) *Failure {
 	}
 	if err := t.calls.Acquire(ctx, 1); err != nil {
 		t.room.Release(1)
-		if closed(ctx) {
-			return errClosed
-		}
 		return &Failure{Busy, "its turn did not come in time", shortRetry}
 	}
 	return nil
@@ -81,5 +77,3 @@ var errUnconfigured = &Failure{Unconfigured, "no RPC endpoint", longRetry}
 
 // errClosed is the cause with which Close cancels questions, and how they fail.
 var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}
-
-func closed(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errClosed) }

@@ -22,9 +22,6 @@ func TestTurns(t *testing.T) {
 		if f := turns.enter(gone); f == nil || f.Reason != Busy {
 			t.Errorf("whose time ran out before its turn got %v, want %s", f, Busy)
 		}
-		if f := turns.enter(canceled(errClosed)); f != errClosed {
-			t.Errorf("who waited at the end got %v, want %v", f, errClosed)
-		}
 		turns.leave()
 	}
 }
@@ -83,7 +80,7 @@ func TestSlowForWallets(t *testing.T) {
 	g := newRigWith(t, map[Lane]Limits{Partners: patient, Strangers: patient, Wallets: short}, front)
 	g.wantAnswer(Partners)
 	_, err := g.use(context.Background(), Wallets, func(ctx context.Context, e *Endpoint) ([]byte, error) {
-		return e.Call(ctx, target, []byte{0xfe})
+		return call(ctx, e, []byte{0xfe})
 	})
 	g.wantReason(Wallets, err, Timeout)
 	g.wantFailure(Wallets, Resting)
@@ -150,7 +147,8 @@ func TestCloseWaits(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	front := node.NewFront(t, simple)
-	g := newRig(t, front)
+	one := Limits{Try: time.Minute, Total: time.Minute, Calls: 1, Waiting: 1}
+	g := newRigWith(t, map[Lane]Limits{Partners: one}, front)
 	g.wantAnswer(Partners)
 	asked := make(chan struct{})
 	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
@@ -158,12 +156,15 @@ func TestClose(t *testing.T) {
 		node.Hangs(w, r)
 	})
 	waiting := make(chan error)
-	go func() {
-		_, err := g.call(context.Background(), Partners)
-		waiting <- err
-	}()
+	for range 2 { // one of them waits for its turn
+		go func() {
+			_, err := g.call(context.Background(), Partners)
+			waiting <- err
+		}()
+	}
 	<-asked
 	g.Close()
+	g.wantReason(Partners, <-waiting, Closed)
 	g.wantReason(Partners, <-waiting, Closed)
 	g.wantFailure(Partners, Closed)
 	if got := front.Count("eth_call"); got != 2 {

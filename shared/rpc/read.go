@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
@@ -26,17 +24,6 @@ func isTracking(r Read) bool { return r.tracks }
 
 // ErrTooLong is how reads fail whose answer may be long, but not that long.
 var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
-
-// ReadContract reads what a contract returns for data at the latest block.
-func ReadContract(to common.Address, data []byte, output *hexutil.Bytes) Read {
-	return Read{Method: "eth_call", Args: []any{callRequest{to, data}, "latest"}, Result: output}
-}
-
-// ReadBalance reads how much of the chain's own coin an account has at the
-// latest block.
-func ReadBalance(account common.Address, balance *hexutil.U256) Read {
-	return Read{Method: "eth_getBalance", Args: []any{account, "latest"}, Result: balance}
-}
 
 // batchesAgain is when an endpoint that refused batches is sent one again.
 const batchesAgain = time.Hour
@@ -145,7 +132,7 @@ func failureOf(reads []Read, unanswered *Failure) error {
 }
 
 // ReadAll makes all reads in one batch, or fails.
-func (e *Endpoint) ReadAll(ctx context.Context, reads []Read) error {
+func (e *Endpoint) ReadAll(ctx context.Context, reads ...Read) error {
 	if err := e.Batch(ctx, reads); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/testdata/journal"
 	"github.com/quotegate/quotegate/testdata/node"
@@ -148,7 +149,7 @@ var target = common.HexToAddress("0xC0ffee")
 
 // call calls a contract on chain 369.
 func (g *rig) call(ctx context.Context, lane Lane) ([]byte, error) {
-	return g.use(ctx, lane, func(ctx context.Context, e *Endpoint) ([]byte, error) { return e.Call(ctx, target, []byte{1}) })
+	return g.use(ctx, lane, func(ctx context.Context, e *Endpoint) ([]byte, error) { return call(ctx, e, []byte{1}) })
 }
 
 func (g *rig) use(ctx context.Context, lane Lane, use func(context.Context, *Endpoint) ([]byte, error)) (output []byte, err error) {
@@ -200,4 +201,10 @@ func (g *rig) wantHealth(state State, resting int, lanes ...Lane) {
 	if got := g.Health(lanes...)[0]; got.State != state || got.Resting != resting {
 		g.t.Errorf("health in %v is %+v, want %s with %d resting", lanes, got, state, resting)
 	}
+}
+
+func call(ctx context.Context, e *Endpoint, data []byte) ([]byte, error) {
+	var output hexutil.Bytes
+	err := e.ReadAll(ctx, ReadContract(target, data, &output))
+	return output, err
 }

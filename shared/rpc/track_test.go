@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/testdata/node"
 )
@@ -57,7 +58,7 @@ func TestTrackOnEVM(t *testing.T) {
 	if err := g.track(ReadReceipt(hash, &receipt), ReadTransaction(hash, &tx), ReadLatest(&head), ReadBlock(2, &block)); err != nil {
 		t.Fatal(err)
 	}
-	if receipt != nil || block != nil || tx == nil || tx.Hash != hash || tx.From != chain.Operator || *tx.To != target || tx.Value.ToInt().Int64() != 5 || string(tx.Input) != "hello" {
+	if receipt != nil || block != nil || tx == nil || tx.Hash != hash || tx.From != chain.Operator || *tx.To != target || (*uint256.Int)(tx.Value).Uint64() != 5 || string(tx.Input) != "hello" {
 		t.Errorf("got %+v, %+v and %+v of a transaction in no block", receipt, block, tx)
 	}
 	chain.Commit()
@@ -93,7 +94,7 @@ func TestTrackOnEVM(t *testing.T) {
 	if got := replay(tx); got != "no" {
 		t.Errorf("got %q of a replay, want what it reverts with", got)
 	}
-	tx.Value = (*hexutil.Big)(big.NewInt(1))
+	tx.Value = (*hexutil.U256)(uint256.NewInt(1))
 	if got := replay(tx); got != "" {
 		t.Errorf("got %q of a replay that does not revert", got)
 	}

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -92,13 +93,12 @@ type searching struct {
 func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*found {
 	s := l.trail.searches[f.key]
 	if s == nil || !slices.Equal(s.names, f.names) {
-		before := s
-		s = &search{names: f.names, hits: make(map[common.Hash]*found)}
-		for _, name := range f.names {
-			if before != nil && before.hits[name] != nil {
-				s.hits[name] = before.hits[name]
-			}
+		hits := make(map[common.Hash]*found)
+		if s != nil { // what was found is not searched for again
+			hits = s.hits
+			maps.DeleteFunc(hits, func(name common.Hash, _ *found) bool { return !slices.Contains(f.names, name) })
 		}
+		s = &search{names: f.names, hits: hits}
 		l.trail.searches[f.key] = s
 	}
 	f.search = s
@@ -133,8 +133,7 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 		// The contract says that there is one, so the endpoint lies, or has no logs of
 		// that time. The next round begins earlier, at another endpoint.
 		f.told = f.progress() + ", and it is in none of them; they are searched again"
-		rounds := s.rounds + 1
-		*s = search{names: s.names, hits: s.hits, rounds: rounds, avoid: s.rounds%max(1, l.tracker.chains.Endpoints(f.key.network)) + 1}
+		*s = search{names: s.names, hits: s.hits, rounds: s.rounds + 1, avoid: s.rounds%max(1, l.tracker.chains.Endpoints(f.key.network)) + 1}
 	default:
 		f.told = f.progress()
 	}
@@ -153,7 +152,7 @@ func (f *searching) progress() string {
 // locate narrows down where the search begins: at a block that is older than the
 // source, and not by much.
 func (l *lookup) locate(ctx context.Context, f *searching) error {
-	s, span := f.search, l.span(f.key.network)
+	s, span := f.search, l.tracker.span(f.key.network)
 	// Each round in vain begins earlier: a minute, an hour, two and a half days.
 	target := f.since.Add(-clockSkew)
 	for range min(s.rounds, 2) {
@@ -187,7 +186,7 @@ func (l *lookup) locate(ctx context.Context, f *searching) error {
 	l.steps--
 	var block *rpc.Block
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(guess, &block)}); err != nil {
+		if err := e.ReadAll(ctx, rpc.ReadBlock(guess, &block)); err != nil {
 			return err
 		}
 		if block == nil || uint64(block.Number) != guess {
@@ -224,26 +223,20 @@ func (s *search) pace(network chain.ID) time.Duration {
 func (l *lookup) advance(ctx context.Context, f *searching) error {
 	l.steps--
 	s, last, refused := f.search, uint64(0), false
-	topics := make([][]common.Hash, f.place+1)
+	topics := slices.Repeat([][]common.Hash{{}}, f.place+1) // any
 	topics[0], topics[f.place] = []common.Hash{f.key.topic}, s.names
-	for i := range topics {
-		if topics[i] == nil {
-			topics[i] = []common.Hash{} // any
-		}
-	}
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
-		if l.tracker.chains.Endpoints(f.key.network) > 1 && (e.Place == s.avoid || l.standsStill(f.key.network, e)) {
+		if l.tracker.chains.Endpoints(f.key.network) > 1 && (e.Place == s.avoid || l.tracker.known(e).old) {
 			return &rpc.Failure{Reason: rpc.Declined, Text: "it has shown no such event before, or stands still"}
 		}
-		span := l.widest(f.key.network, e)
-		last = min(uint64(f.head.Number), s.next+span-1)
+		last = min(uint64(f.head.Number), s.next+l.tracker.widest(e)-1)
 		var logs []rpc.Log
 		reads := []rpc.Read{rpc.ReadLogs(f.contracts, topics, s.next, last, &logs)}
 		err := e.Batch(ctx, reads)
 		if failure := reads[0].Err; failure != nil {
 			if failure.Reason == rpc.Declined && last > s.next {
 				refused = true
-				l.narrow(f.key.network, e, last-s.next+1)
+				l.tracker.narrow(e, last-s.next+1)
 			}
 			return failure
 		}
@@ -262,14 +255,6 @@ func (l *lookup) advance(ctx context.Context, f *searching) error {
 	return err
 }
 
-// standsStill tells whether an endpoint was behind when it was last asked.
-func (l *lookup) standsStill(network chain.ID, e *rpc.Endpoint) bool {
-	t := l.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.node(network, e).old
-}
-
 // take keeps the logs that are what was asked for.
 func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs []rpc.Log, last uint64) error {
 	times := make(map[common.Hash]time.Time)
@@ -283,7 +268,7 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 		at, known := times[log.BlockHash]
 		if !known {
 			var block *rpc.Block
-			if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadBlock(n, &block)}); err != nil {
+			if err := e.ReadAll(ctx, rpc.ReadBlock(n, &block)); err != nil {
 				return err
 			}
 			var err error
@@ -300,37 +285,32 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 }
 
 // widest is how many blocks an endpoint is asked for the logs of.
-func (l *lookup) widest(network chain.ID, e *rpc.Endpoint) uint64 {
-	t := l.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.node(network, e)
-	if n.rung > 0 && t.Now().Sub(n.rungAt) > rungAge {
-		n.rung, n.rungAt = n.rung-1, t.Now()
-	}
+func (t *Tracker) widest(e *rpc.Endpoint) uint64 {
+	n := t.learn(e, func(n *knownNode) {
+		if n.rung > 0 && t.Now().Sub(n.rungAt) > rungAge {
+			n.rung, n.rungAt = n.rung-1, t.Now()
+		}
+	})
 	return rungs[n.rung]
 }
 
 // narrow remembers that an endpoint refuses so many blocks.
-func (l *lookup) narrow(network chain.ID, e *rpc.Endpoint, blocks uint64) {
-	t := l.tracker
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.node(network, e)
-	for n.rung < len(rungs)-1 && rungs[n.rung] >= blocks {
-		n.rung++
-	}
-	n.rungAt = t.Now()
+func (t *Tracker) narrow(e *rpc.Endpoint, blocks uint64) {
+	t.learn(e, func(n *knownNode) {
+		for n.rung < len(rungs)-1 && rungs[n.rung] >= blocks {
+			n.rung++
+		}
+		n.rungAt = t.Now()
+	})
 }
 
 // span is the shortest range that an endpoint of a chain is known to want.
-func (l *lookup) span(network chain.ID) uint64 {
-	t := l.tracker
+func (t *Tracker) span(network chain.ID) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	rung := 0
-	for k, n := range t.nodes {
-		if k.network == network {
+	for e, n := range t.nodes {
+		if e.Network == network {
 			rung = max(rung, n.rung)
 		}
 	}

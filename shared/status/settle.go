@@ -2,8 +2,10 @@ package status
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,18 +23,12 @@ import (
 // on the same chain are looked up together.
 func (l *lookup) settle(ctx context.Context, orders []order) *trouble {
 	byNetwork := make(map[chain.ID][]*order)
-	var networks []chain.ID
 	for i := range orders {
-		o := &orders[i]
-		if l.name(ctx, o); o.id == (common.Hash{}) {
-			continue
+		if o := &orders[i]; l.name(ctx, o) {
+			byNetwork[o.payout.Network] = append(byNetwork[o.payout.Network], o)
 		}
-		if byNetwork[o.payout.Network] == nil {
-			networks = append(networks, o.payout.Network)
-		}
-		byNetwork[o.payout.Network] = append(byNetwork[o.payout.Network], o)
 	}
-	for _, network := range networks {
+	for _, network := range slices.Sorted(maps.Keys(byNetwork)) {
 		if trouble := l.settleOn(ctx, network, byNetwork[network]); trouble != nil {
 			return trouble
 		}
@@ -40,28 +36,30 @@ func (l *lookup) settle(ctx context.Context, orders []order) *trouble {
 	return nil
 }
 
-// name finds the id of an order's settlement, and the pools that pay it.
-func (l *lookup) name(ctx context.Context, o *order) {
+// name finds the id of an order's settlement, and the pools that pay it. It is false
+// if there is nothing to look up yet.
+func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 	s := &o.swap
 	if o.lost {
-		return
+		return false
 	}
-	var ok bool
 	if o.payout, ok = l.tracker.deployment.Payout(chain.ID(s.DstChainID), s.DstToken); !ok {
 		s.Reason = noPayer
-		return
+		return false
 	}
 	if o.burnt == nil {
 		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, new(uint256.Int).SetBytes(o.nonce[:]))
-		return
+		return true
 	}
 	s.Burn = &Burn{Domain: s.Burn.Domain} // that of the trail stays as it is
 	message := l.attested(ctx, l.key, s.Burn, func(m *calldata.Message) bool {
 		return m.SourceDomain == s.Burn.Domain && o.burnt.Matches(m)
 	})
-	if message != nil {
-		o.nonce, o.id = message.Nonce, calldata.BurnID(message.SourceDomain, message.Nonce)
+	if message == nil {
+		return false
 	}
+	o.nonce, o.id = message.Nonce, calldata.BurnID(message.SourceDomain, message.Nonce)
+	return true
 }
 
 // settleOn finds out which of the orders were paid out on a chain.
@@ -70,27 +68,23 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 	for i, o := range orders {
 		questions[i] = question{o.payout.Pools, calldata.IsSettled(o.id)}
 	}
-	answers, err := l.confirm(ctx, network, questions)
-	if err != nil {
-		return newTrouble(network, err)
+	said, trouble := l.confirm(ctx, network, questions)
+	if trouble != nil {
+		return trouble
 	}
-	find := searching{key: searchKey{network: network, topic: calldata.SettledTopic}, head: answers[0].head, since: l.source.time, place: 1}
+	find := searching{key: searchKey{network: network, topic: calldata.SettledTopic}, head: said.head, since: l.source.Time, place: 1}
 	for i, o := range orders {
-		if o.paid = &answers[i]; o.paid.yes {
+		if said.yes[i] {
 			find.names = append(find.names, o.id)
-			for _, pool := range o.payout.Pools {
-				if !slices.Contains(find.contracts, pool) {
-					find.contracts = append(find.contracts, pool)
-				}
-			}
+			find.contracts = append(find.contracts, o.payout.Pools...)
 		}
 	}
+	slices.SortFunc(find.contracts, common.Address.Cmp)
+	find.contracts = slices.Compact(find.contracts)
 	hits := l.search(ctx, &find)
-	for _, o := range orders {
-		if !o.paid.yes {
-			if o.paid.behind {
-				o.swap.Reason = standsStill(network)
-			}
+	for i, o := range orders {
+		if !said.yes[i] {
+			o.swap.Reason = said.doubt
 			continue
 		}
 		hit := hits[o.id]
@@ -104,13 +98,12 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 			find.search.reject(o.id)
 			continue
 		}
-		if o.payout.Onward {
-			if trouble := l.settleOnward(ctx, o, settled, hit); trouble != nil {
-				return trouble
-			}
-			continue
+		deep := l.deep(network, find.head, hit)
+		if !o.payout.Onward {
+			l.pay(&o.swap, network, hit, settled.Amount, deep)
+		} else if trouble := l.settleOnward(ctx, o, settled, hit, deep); trouble != nil {
+			return trouble
 		}
-		l.pay(&o.swap, network, hit, settled.Amount, l.deep(network, find.head, hit))
 	}
 	return nil
 }
@@ -145,7 +138,7 @@ func (l *lookup) deep(network chain.ID, head *rpc.Block, hit *found) bool {
 
 // settleOnward follows the money of a settled swap to a chain without a pool: the
 // pool has burnt it, and the issuer mints it there.
-func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found) *trouble {
+func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found, burnDeep bool) *trouble {
 	s := &o.swap
 	from, _ := chain.FindNetwork(o.payout.Network)
 	to, _ := chain.FindNetwork(chain.ID(s.DstChainID))
@@ -164,19 +157,17 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 		return nil
 	}
 	transmitter := []common.Address{to.CCTP.Transmitter.Address}
-	answers, err := l.confirm(ctx, to.ID, []question{{transmitter, calldata.IsUsed(message.Nonce)}})
-	if err != nil {
-		return newTrouble(to.ID, err)
+	said, trouble := l.confirm(ctx, to.ID, []question{{transmitter, calldata.IsUsed(message.Nonce)}})
+	if trouble != nil {
+		return trouble
 	}
-	if used := answers[0]; !used.yes {
-		if used.behind {
-			s.Reason = standsStill(to.ID)
-		}
+	if !said.yes[0] {
+		s.Reason = said.doubt
 		return nil
 	}
 	find := searching{
 		key:  searchKey{network: to.ID, topic: calldata.ReceivedTopic, name: message.Nonce},
-		head: answers[0].head, since: burn.time, contracts: transmitter, names: []common.Hash{message.Nonce}, place: 2,
+		head: said.head, since: burn.time, contracts: transmitter, names: []common.Hash{message.Nonce}, place: 2,
 	}
 	hit := l.search(ctx, &find)[message.Nonce]
 	if hit == nil {
@@ -191,12 +182,8 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 	}
 	var amount uint256.Int
 	amount.Sub(&received.Amount, &received.FeeExecuted)
-	l.pay(s, to.ID, hit, amount, l.deep(to.ID, find.head, hit) && l.deep(from.ID, o.paid.head, burn))
+	l.pay(s, to.ID, hit, amount, burnDeep && l.deep(to.ID, find.head, hit))
 	return nil
-}
-
-func standsStill(network chain.ID) string {
-	return fmt.Sprintf("It may be paid out already: chain %s has no node here that is up to date", network)
 }
 
 // question is one of yes or no to some contracts. The first of them must answer; the
@@ -206,23 +193,21 @@ type question struct {
 	data      []byte
 }
 
-// answer is yes if one of the contracts says so.
-type answer struct {
-	yes    bool
-	head   *rpc.Block // at that time
-	behind bool       // the head is old, so that no is not to be believed
+// answers are what the contracts of a chain say.
+type answers struct {
+	yes   []bool     // for each question, whether one of its contracts says so
+	head  *rpc.Block // at that time
+	doubt string     // why no is not to be believed; empty if it is
 }
 
 // confirm asks questions of yes or no, all at the same endpoint in one round trip.
-func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (answers []answer, err error) {
-	err = l.tracker.chains.Ask(ctx, network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
-		var head *rpc.Block
-		reads := []rpc.Read{rpc.ReadLatest(&head)}
-		var outputs []*hexutil.Bytes
+func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (said *answers, _ *trouble) {
+	err := l.tracker.chains.Ask(ctx, network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
+		a := &answers{yes: make([]bool, len(questions))}
+		reads := []rpc.Read{rpc.ReadLatest(&a.head)}
 		for _, q := range questions {
 			for _, contract := range q.contracts {
-				outputs = append(outputs, new(hexutil.Bytes))
-				reads = append(reads, rpc.ReadContract(contract, q.data, outputs[len(outputs)-1]))
+				reads = append(reads, rpc.ReadContract(contract, q.data, new(hexutil.Bytes)))
 			}
 		}
 		if err := e.Batch(ctx, reads); err != nil {
@@ -231,39 +216,35 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		if reads[0].Err != nil {
 			return reads[0].Err
 		}
-		if head == nil {
+		if a.head == nil {
 			return garbled("it has no latest block")
 		}
-		l.tracker.remember(network, e, head)
-		behind := l.tracker.old(network, head)
-		read, list := 0, make([]answer, len(questions))
+		l.tracker.remember(e, a.head)
 		for i, q := range questions {
-			list[i] = answer{head: head, behind: behind}
 			for n, contract := range q.contracts {
-				yes, ok := truth(*outputs[read])
-				failure := reads[1+read].Err
-				switch {
+				reads = reads[1:]
+				yes, ok := truth(*reads[0].Result.(*hexutil.Bytes))
+				switch failure := reads[0].Err; {
 				case failure != nil && n == 0:
 					return failure
-				case !ok && n == 0:
+				case failure == nil && !ok && n == 0:
 					return &rpc.Failure{Reason: rpc.Misconfigured, Text: "the contract at " + contract.Hex() + " does not say what is settled"}
 				}
-				list[i].yes = list[i].yes || failure == nil && yes
-				read++
+				a.yes[i] = a.yes[i] || reads[0].Err == nil && yes
 			}
 		}
-		if behind && answers != nil {
-			return errBehind
+		if !l.tracker.old(network, a.head) {
+			said = a
+			return nil
 		}
-		if answers = list; behind {
-			return errBehind
-		}
-		return nil
+		a.doubt = fmt.Sprintf("It may be paid out already: chain %s has no node here that is up to date", network)
+		said = cmp.Or(said, a)
+		return errBehind
 	})
-	if answers != nil {
-		return answers, nil
+	if said == nil {
+		return nil, newTrouble(network, err)
 	}
-	return nil, err
+	return said, nil
 }
 
 // truth reads a bool, or a number that is 0 or 1.
@@ -297,25 +278,24 @@ func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, matches 
 		return nil
 	}
 	burn.State = cctp.Unseen
+	waiting := -1
 	for n, m := range i.messages {
 		d := i.decoded[n]
-		if d == nil || m.State != cctp.Complete || i.used[n] || d.Nonce == (common.Hash{}) || !matches(d) {
-			continue
+		switch {
+		case i.used[n] || d != nil && !matches(d):
+		case m.State == cctp.Waiting && waiting < 0: // it may have no content to match
+			waiting = n
+		case m.State == cctp.Complete && d != nil && d.Nonce != (common.Hash{}):
+			for other, same := range i.decoded {
+				i.used[other] = i.used[other] || same != nil && same.Nonce == d.Nonce
+			}
+			burn.State, burn.Nonce = cctp.Complete, d.Nonce
+			return d
 		}
-		for other, same := range i.decoded {
-			i.used[other] = i.used[other] || same != nil && same.Nonce == d.Nonce
-		}
-		burn.State, burn.Nonce = cctp.Complete, d.Nonce
-		return d
 	}
-	i.enough = false
-	for n, m := range i.messages {
-		// A message that waits may have no content to match.
-		if d := i.decoded[n]; m.State == cctp.Waiting && !i.used[n] && (d == nil || matches(d)) {
-			i.used[n] = true
-			burn.State, burn.Reason = cctp.Waiting, m.Delay
-			return nil
-		}
+	if i.enough = false; waiting >= 0 {
+		i.used[waiting] = true
+		burn.State, burn.Reason = cctp.Waiting, i.messages[waiting].Delay
 	}
 	return nil
 }
@@ -323,12 +303,11 @@ func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, matches 
 // askIssuer asks once for each transaction, and not again once it has all.
 func (l *lookup) askIssuer(ctx context.Context, tx memo.Key, domain uint32) *issued {
 	i := l.trail.issued[tx]
-	switch {
-	case i != nil && i.asked == l:
-		return i
-	case i != nil && i.enough:
+	if i != nil && i.asked != l && i.enough {
 		clear(i.used)
 		i.asked = l
+	}
+	if i != nil && i.asked == l {
 		return i
 	}
 	i = &issued{asked: l}

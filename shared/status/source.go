@@ -2,8 +2,10 @@ package status
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,17 +35,14 @@ type lookup struct {
 
 // source is what the source chain says of a transaction that is in a block.
 type source struct {
-	block, head uint64
-	time        time.Time
-	failed      bool
-	replayed    bool    // it is known why it failed, or that nobody tells
-	revert      string  // why it failed
-	asked       []Swap  // what it asks for, where it has no events
-	orders      []order // the first MostSwaps
-	omitted     int     // how many more there are
+	Source
+	failed   bool
+	replayed bool    // it is known why it failed, or that nobody tells
+	revert   string  // why it failed
+	asked    []Swap  // what it asks for, where it has no events
+	orders   []order // the first MostSwaps
+	omitted  int     // how many more there are
 }
-
-func (s *source) confirmations() uint64 { return s.head - s.block + 1 }
 
 // run looks the transaction up.
 func (l *lookup) run(ctx context.Context) (*Status, *trouble) {
@@ -69,8 +68,8 @@ func (l *lookup) run(ctx context.Context) (*Status, *trouble) {
 // judge sets the state of a transaction that is in a block.
 func (l *lookup) judge(ctx context.Context, s *Status) *trouble {
 	src := l.source
-	s.Source = &Source{Block: src.block, Confirmations: src.confirmations(), Time: src.time}
-	deep := src.confirmations() >= l.tracker.deployment.Confirmations(l.key.Network)
+	s.Source = &src.Source
+	deep := src.Confirmations >= l.tracker.deployment.Confirmations(l.key.Network)
 	switch {
 	case src.failed:
 		s.State, s.Final, s.Reason, s.Swaps = Failed, deep && src.replayed, src.revert, src.asked
@@ -80,7 +79,7 @@ func (l *lookup) judge(ctx context.Context, s *Status) *trouble {
 		return nil
 	}
 	s.State, s.Final, s.Omitted = Pending, deep, src.omitted
-	orders := append([]order(nil), src.orders...) // those of the trail stay as they are
+	orders := slices.Clone(src.orders) // those of the trail stay as they are
 	if deep {
 		l.trail.source = src
 		if trouble := l.settle(ctx, orders); trouble != nil {
@@ -93,7 +92,7 @@ func (l *lookup) judge(ctx context.Context, s *Status) *trouble {
 		if !deep {
 			swap.State = Pending
 		}
-		if swap.State.advance() < s.State.advance() {
+		if swap.State != Settled {
 			s.State = swap.State
 		}
 		s.Final = s.Final && swap.Final
@@ -121,11 +120,8 @@ func (l *lookup) readSource(ctx context.Context) *trouble {
 		return err
 	})
 	l.seen = l.seen || l.source != nil || l.transaction != nil
-	switch {
-	case err == nil || l.source != nil:
-		return nil
-	case l.tooLong:
-	case l.transaction != nil || l.unknown == l.tracker.chains.Endpoints(network) && l.unknown > 0:
+	nobodyKnows := l.unknown > 0 && l.unknown == l.tracker.chains.Endpoints(network)
+	if l.source != nil || !l.tooLong && (l.transaction != nil || nobodyKnows) {
 		return nil
 	}
 	t := newTrouble(network, err)
@@ -148,7 +144,7 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 		receipt *rpc.Receipt
 		tx      *rpc.Transaction
 	)
-	if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &tx)}); err != nil {
+	if err := e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &tx)); err != nil {
 		return err
 	}
 	switch {
@@ -167,25 +163,24 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 	if err := checkReceipt(receipt, hash); err != nil {
 		return err
 	}
-	var latest *rpc.Block
-	at, err := l.readHeads(ctx, e, receipt, &latest)
+	latest, at, err := l.readHeads(ctx, e, receipt)
 	if err != nil {
 		return err
 	}
-	src := &source{block: uint64(receipt.BlockNumber), head: uint64(latest.Number), time: at, failed: *receipt.Status == 0, replayed: true}
+	block := uint64(receipt.BlockNumber)
+	src := &source{Source: Source{block, uint64(latest.Number) - block + 1, at}, failed: *receipt.Status == 0, replayed: true}
 	if src.failed {
 		src.asked = l.asked(tx, Failed)
 		if tx != nil {
-			output, err := e.Replay(ctx, tx, src.block)
+			output, err := e.Replay(ctx, tx, block)
 			src.revert, src.replayed = calldata.RevertReason(output), err == nil
 		}
 	} else {
 		l.readOrders(src, receipt.Logs)
 	}
-	if l.old(latest) {
-		if l.behind = true; l.source == nil {
-			l.source = src // what it has is true, even if others have more
-		}
+	if l.tracker.old(l.key.Network, latest) {
+		l.behind = true
+		l.source = cmp.Or(l.source, src) // what it has is true, even if others have more
 		return errBehind
 	}
 	l.source = src
@@ -213,21 +208,20 @@ func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 // readHeads reads the latest block, and the time of the receipt's. Behind a load
 // balancer another node may answer, which is a block or two behind the receipt: it is
 // asked again.
-func (l *lookup) readHeads(ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt, latest **rpc.Block) (at time.Time, err error) {
+func (l *lookup) readHeads(ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt) (latest *rpc.Block, at time.Time, err error) {
 	for range 2 {
-		*latest = nil
 		var block *rpc.Block
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block)}); err != nil {
-			return at, err
+		latest = nil
+		if err = e.ReadAll(ctx, rpc.ReadLatest(&latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
+			return nil, at, err
 		}
-		if *latest == nil || (*latest).Number < receipt.BlockNumber || block == nil {
-			err = &rpc.Failure{Reason: rpc.Declined, Text: "the receipt is of a block that it does not have"}
-			continue
+		if latest != nil && latest.Number >= receipt.BlockNumber && block != nil {
+			l.tracker.remember(e, latest)
+			at, err = blockTime(block, uint64(receipt.BlockNumber), receipt.BlockHash)
+			return latest, at, err
 		}
-		l.tracker.remember(l.key.Network, e, *latest)
-		return blockTime(block, uint64(receipt.BlockNumber), receipt.BlockHash)
 	}
-	return at, err
+	return nil, at, &rpc.Failure{Reason: rpc.Declined, Text: "the receipt is of a block that it does not have"}
 }
 
 // blockTime is the time of a block, which must be that very one.
@@ -243,10 +237,6 @@ func blockTime(block *rpc.Block, number uint64, hash common.Hash) (at time.Time,
 }
 
 // old tells whether a block is too old to be the latest one of its chain.
-func (l *lookup) old(latest *rpc.Block) bool {
-	return l.tracker.old(l.key.Network, latest)
-}
-
 func (t *Tracker) old(network chain.ID, latest *rpc.Block) bool {
 	at := time.Unix(int64(min(latest.Time, hexutil.Uint64(1<<40))), 0)
 	return t.Now().Sub(at) > network.UsualGap()
@@ -256,31 +246,22 @@ func (t *Tracker) old(network chain.ID, latest *rpc.Block) bool {
 func (l *lookup) upToDate(ctx context.Context, e *rpc.Endpoint) error {
 	const recently = 5 * time.Second
 	t := l.tracker
-	t.mu.Lock()
-	known := *t.node(l.key.Network, e)
-	t.mu.Unlock()
+	known := t.known(e)
 	if known.latest == nil || t.Now().Sub(known.asked) > recently {
-		var latest *rpc.Block
-		if err := e.ReadAll(ctx, []rpc.Read{rpc.ReadLatest(&latest)}); err != nil {
+		known.latest = nil // others may read the old one
+		if err := e.ReadAll(ctx, rpc.ReadLatest(&known.latest)); err != nil {
 			return err
 		}
-		if latest == nil {
+		if known.latest == nil {
 			return garbled("it has no latest block")
 		}
-		t.remember(l.key.Network, e, latest)
-		known.latest = latest
+		t.remember(e, known.latest)
 	}
-	if l.old(known.latest) {
+	if t.old(e.Network, known.latest) {
 		l.behind = true
 		return errBehind
 	}
 	return nil
-}
-
-// place is that of an endpoint.
-type place struct {
-	network chain.ID
-	number  int
 }
 
 // knownNode is what is known of an endpoint.
@@ -292,20 +273,20 @@ type knownNode struct {
 	rungAt time.Time // when it refused a wider one
 }
 
-// node is what is known of an endpoint. The caller holds the lock.
-func (t *Tracker) node(network chain.ID, e *rpc.Endpoint) *knownNode {
-	k := place{network, e.Place}
-	if t.nodes[k] == nil {
-		t.nodes[k] = &knownNode{}
-	}
-	return t.nodes[k]
-}
+func (t *Tracker) known(e *rpc.Endpoint) knownNode { return t.learn(e, func(*knownNode) {}) }
 
-func (t *Tracker) remember(network chain.ID, e *rpc.Endpoint, latest *rpc.Block) {
+// learn changes what is known of an endpoint, and returns it.
+func (t *Tracker) learn(e *rpc.Endpoint, change func(*knownNode)) knownNode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.node(network, e)
-	n.latest, n.old, n.asked = latest, t.old(network, latest), t.Now()
+	n := t.nodes[e]
+	change(&n)
+	t.nodes[e] = n
+	return n
+}
+
+func (t *Tracker) remember(e *rpc.Endpoint, latest *rpc.Block) {
+	t.learn(e, func(n *knownNode) { n.latest, n.old, n.asked = latest, t.old(e.Network, latest), t.Now() })
 }
 
 // order is a swap of the transaction, with what its settlement is found by.
@@ -318,7 +299,6 @@ type order struct {
 
 	payout chain.Payout
 	id     common.Hash // of the settlement; zero until it is known
-	paid   *answer     // what the pools say; nil if they were not asked
 }
 
 // Why a swap stays where it is.
@@ -336,45 +316,39 @@ const (
 // deployment's routers count, whichever contract the transaction was sent to.
 func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 	for i := range logs {
-		log := &logs[i]
-		router, ok := l.tracker.deployment.FindRouter(l.key.Network, log.Address)
-		if !ok || len(log.Topics) == 0 {
+		router, ok := l.tracker.deployment.FindRouter(l.key.Network, logs[i].Address)
+		if !ok || len(logs[i].Topics) == 0 {
 			continue
 		}
-		o, ok := l.readOrder(log)
-		if !ok {
-			continue
-		}
-		if len(src.orders) == MostSwaps {
+		o, ok := l.readOrder(&logs[i])
+		switch {
+		case !ok:
+		case len(src.orders) == MostSwaps:
 			src.omitted++
-			continue
+		default:
+			o.swap.Seconds = l.tracker.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
+			o.swap.State = Settling
+			src.orders = append(src.orders, o)
 		}
-		o.swap.Seconds = l.tracker.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
-		o.swap.State = Settling
-		src.orders = append(src.orders, o)
 	}
 }
 
 // readOrder reads one event of a router. It is false if no money was taken for us.
 func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
-	lose := func(reason string) {
-		o.lost, o.swap.Reason = true, reason
-	}
-	network, _ := chain.FindNetwork(l.key.Network)
 	if log.Topics[0] == calldata.SwappedTopic {
 		o.pool = log.Address
 		swapped, err := calldata.DecodeSwapped(log.Topics, log.Data)
 		if err != nil {
-			lose(oddEvent)
-			o.swap.Unread = true
+			o.lost, o.swap.Unread, o.swap.Reason = true, true, oddEvent
 			return o, true
 		}
 		o.swap.Swap, o.nonce = swapped.Swap, common.Hash(swapped.Nonce.Bytes32())
 		if !keepable(&o.swap.Swap) {
-			lose(oddRecipient)
+			o.lost, o.swap.Reason = true, oddRecipient
 		}
 		return o, true
 	}
+	network, _ := chain.FindNetwork(l.key.Network)
 	burnt, err := calldata.DecodeBurnt(log.Topics, log.Data)
 	to := l.tracker.deployment.Settlement
 	if err != nil || network.CCTP == nil || burnt.DestinationDomain != to.Domain || burnt.MintRecipient != common.BytesToHash(to.Receiver.Address[:]) {
@@ -382,21 +356,21 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	}
 	swap, err := calldata.SwapOfHook(&burnt.Amount, burnt.HookData)
 	if err != nil {
-		lose(oddHook)
-		o.swap.Unread = true
+		o.lost, o.swap.Unread, o.swap.Reason = true, true, oddHook
 		return o, true
 	}
+	fits := keepable(swap)
 	o.swap.Swap = *swap
-	if !keepable(&o.swap.Swap) {
-		lose(oddHook)
-		return o, true
+	usdc, err := chain.FindToken(l.key.Network, chain.USDC)
+	switch {
+	case !fits:
+		o.lost, o.swap.Reason = true, oddHook
+	case err != nil || usdc.Address.Address != burnt.Token:
+		o.lost, o.swap.Reason = true, oddToken
+	default:
+		burnt.HookData = bytes.Clone(burnt.HookData)
+		o.burnt, o.swap.Burn = burnt, &Burn{Domain: network.CCTP.Domain}
 	}
-	if usdc, err := chain.FindToken(l.key.Network, chain.USDC); err != nil || usdc.Address.Address != burnt.Token {
-		lose(oddToken)
-		return o, true
-	}
-	burnt.HookData = bytes.Clone(burnt.HookData)
-	o.burnt, o.swap.Burn = burnt, &Burn{Domain: network.CCTP.Domain}
 	return o, true
 }
 

@@ -98,23 +98,3 @@ type Settlement struct {
 	Time    time.Time
 	Note    common.Hash // the npk of a shield note; zero for an address
 }
-
-// advance orders the states of swaps. The least advanced one is that of the
-// transaction.
-func (s State) advance() int {
-	switch s {
-	case Settled:
-		return 2
-	case Settling:
-		return 1
-	}
-	return 0
-}
-
-// note is the npk of a swap's shield note, zero if it has another recipient.
-func note(s *calldata.Swap) (npk common.Hash) {
-	if s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= len(npk) {
-		copy(npk[:], s.Recipient)
-	}
-	return npk
-}

@@ -46,7 +46,7 @@ type Tracker struct {
 	answers  *memo.Cache[entry]
 
 	mu    sync.Mutex
-	nodes map[place]*knownNode
+	nodes map[*rpc.Endpoint]knownNode
 }
 
 // entry is what a look-up came to.
@@ -79,7 +79,7 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	}
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
-		answers: memo.New[entry](cacheSize, opts.Now), nodes: make(map[place]*knownNode),
+		answers: memo.New[entry](cacheSize, opts.Now), nodes: make(map[*rpc.Endpoint]knownNode),
 	}
 }
 
@@ -144,18 +144,16 @@ func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
 		l.steps = firstSteps
 	}
 	e.status, e.trouble = l.run(ctx)
-	e.until = now
+	e.trail, e.until = l.trail, now
+	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.enough })
 	switch {
 	case e.trouble != nil && e.trouble.tooLong:
 		e.until = now.Add(tooLongAge)
 	case e.trouble != nil:
 	case e.status.Final:
-		e.until, l.trail = now.AddDate(100, 0, 0), nil
+		e.trail, e.until = nil, now.AddDate(100, 0, 0)
 	default:
 		e.until = now.Add(e.status.Next)
-	}
-	if e.trail = l.trail; e.trail != nil {
-		maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.enough })
 	}
 	return memo.Answer[entry]{Value: e, Until: e.until, Known: l.seen}
 }
@@ -168,15 +166,9 @@ type trouble struct {
 	behind  bool         // its endpoints stand still
 }
 
-// newTrouble is the trouble with a chain, nil if err is nil.
+// newTrouble is the trouble with a chain. err is of rpc.Client.Ask.
 func newTrouble(network chain.ID, err error) *trouble {
-	if err == nil {
-		return nil
-	}
-	var f *rpc.Failure
-	if !errors.As(err, &f) {
-		f = &rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Second}
-	}
+	f, _ := errors.AsType[*rpc.Failure](err)
 	return &trouble{network: network, failure: f}
 }
 

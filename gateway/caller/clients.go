@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
@@ -48,7 +49,7 @@ type Clients struct {
 // faults.
 func NewClients(file string, log *slog.Logger) (*Clients, error) {
 	c := &Clients{}
-	c.watch = &jsonfile.Watch[*clientSet]{Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log}
+	c.watch = &jsonfile.Watch[*clientSet]{Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log, Now: time.Now}
 	set := newClientSet()
 	if file != "" {
 		var err error

@@ -10,10 +10,14 @@
 package caller
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,7 +68,7 @@ type Identity struct {
 }
 
 // MaxText bounds the text of every identity.
-const MaxText = maxOrigin
+const MaxText = 255
 
 // Identity returns the most specific identity of the caller.
 func (c Caller) Identity() Identity {
@@ -76,27 +80,18 @@ func (c Caller) Identity() Identity {
 	case c.Origin != "":
 		return Identity{Origin, c.Origin}
 	}
-	agent := c.Agent
-	if agent == "" {
-		agent = "-"
-	}
-	var buf [maxProduct + 64]byte
-	text := append(append(buf[:0], agent...), ' ')
-	return Identity{Agent, string(appendNetwork(text, c.Addr))}
-}
-
-// appendNetwork writes the network of an address. A client is likely to stay in
-// one network.
-func appendNetwork(b []byte, addr netip.Addr) []byte {
-	bits := 48
-	if addr.Is4() {
+	bits := 48 // a client is likely to stay in one network
+	if c.Addr.Is4() {
 		bits = 24
 	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil || !prefix.IsValid() {
-		return append(b, '-')
+	var buf [maxProduct + 64]byte
+	text := append(append(buf[:0], cmp.Or(c.Agent, "-")...), ' ')
+	if network, err := c.Addr.Prefix(bits); err == nil && network.IsValid() {
+		text = network.AppendTo(text)
+	} else {
+		text = append(text, '-')
 	}
-	return prefix.AppendTo(b)
+	return Identity{Agent, string(text)}
 }
 
 // String names the identity on one line.
@@ -116,15 +111,12 @@ func (id Identity) Position(salt string) float64 {
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 
-const (
-	maxOrigin  = 255
-	maxProduct = 32
-)
+const maxProduct = 32
 
 // canonicalOrigin returns scheme://host[:port] in lower case, without the default
 // port, and "" for text without a valid host, such as "null" or "file://".
 func canonicalOrigin(text string) string {
-	if len(text) > maxOrigin {
+	if len(text) > MaxText {
 		return ""
 	}
 	scheme, host, ok := strings.Cut(strings.ToLower(text), "://")
@@ -173,4 +165,98 @@ func product(agent string) string {
 		end++
 	}
 	return strings.ToLower(agent[:end])
+}
+
+// Config is read from the environment.
+type Config struct {
+	TrustedProxies []string `env:"TRUSTED_PROXIES"` // addresses and CIDRs whose X-Forwarded-For is trusted
+	ClientsFile    string   `env:"CLIENTS_FILE"`    // the known clients; empty: none are known
+}
+
+// Validate reports every problem, naming the variable.
+func (c Config) Validate() error {
+	_, err := c.Proxies()
+	return err
+}
+
+// Proxies are the networks whose X-Forwarded-For is trusted.
+type Proxies []netip.Prefix
+
+// Proxies reads the trusted networks. The error joins all problems.
+func (c Config) Proxies() (Proxies, error) {
+	var proxies Proxies
+	var problems []error
+	for _, text := range c.TrustedProxies {
+		network, err := parseProxy(text)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("TRUSTED_PROXIES: %w", err))
+		}
+		proxies = append(proxies, network)
+	}
+	return proxies, errors.Join(problems...)
+}
+
+// parseProxy reads a CIDR or a single address. An IPv4-mapped IPv6 address
+// becomes IPv4, because peers are compared in that form.
+func parseProxy(s string) (netip.Prefix, error) {
+	s = strings.TrimSpace(s)
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		addr, err := netip.ParseAddr(s)
+		if err != nil || addr.Zone() != "" {
+			return netip.Prefix{}, fmt.Errorf("%q is not an IP address or a CIDR; want something like 10.0.0.5 or 2001:db8::/32", s)
+		}
+		p = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	if p.Bits() == 0 {
+		return netip.Prefix{}, fmt.Errorf("%q trusts the whole internet, so any client could claim any address; name only your proxies", s)
+	}
+	return p.Masked(), nil
+}
+
+// Address is the client's address. It is the zero Addr only if the peer has no
+// address.
+//
+// If the peer is a trusted proxy, the last address in X-Forwarded-For is the hop
+// before it. Address goes back from hop to hop until one is not a trusted proxy:
+// that is the client. If X-Forwarded-For ends or cannot be read before, the last
+// hop so far is the client.
+func (p Proxies) Address(r *http.Request) netip.Addr {
+	hop, ok := parseHop(r.RemoteAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	trusted := func(network netip.Prefix) bool { return network.Contains(hop) }
+	headers := r.Header["X-Forwarded-For"]
+	for i := len(headers) - 1; i >= 0; i-- {
+		for rest := headers[i]; rest != "" && slices.ContainsFunc(p, trusted); {
+			cut := strings.LastIndexByte(rest, ',')
+			text := strings.TrimSpace(rest[cut+1:])
+			rest = rest[:max(cut, 0)]
+			if text == "" {
+				continue
+			}
+			before, ok := parseHop(text)
+			if !ok {
+				return hop
+			}
+			hop = before
+		}
+	}
+	return hop
+}
+
+// parseHop reads an address with or without a port. Peers have a port, and some
+// load balancers write one.
+func parseHop(s string) (netip.Addr, bool) {
+	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			return ap.Addr().Unmap().WithZone(""), true
+		}
+	}
+	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
+	return ip.Unmap().WithZone(""), err == nil
 }

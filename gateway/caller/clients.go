@@ -1,18 +1,28 @@
 package caller
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Client is a client that the operator knows. It never holds a key or the hash of
@@ -48,7 +58,7 @@ type Clients struct {
 // faults.
 func NewClients(file string, log *slog.Logger) (*Clients, error) {
 	c := &Clients{}
-	c.watch = &jsonfile.Watch[*clientSet]{Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log}
+	c.watch = &jsonfile.Watch[*clientSet]{Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log, Now: time.Now}
 	set := newClientSet()
 	if file != "" {
 		var err error
@@ -64,10 +74,7 @@ func NewClients(file string, log *slog.Logger) (*Clients, error) {
 // Run polls every few seconds until the context ends.
 func (c *Clients) Run(ctx context.Context) { c.watch.Run(ctx) }
 
-// Poll reads the file if it has changed.
-func (c *Clients) Poll() { c.watch.Poll(false) }
-
-// Reload is Poll on demand: it logs the result even if nothing has changed.
+// Reload reads the file if it has changed, and logs the result even if it has not.
 func (c *Clients) Reload() { c.watch.Poll(true) }
 
 // Refused reports whether the clients of an earlier file are known, because the file
@@ -83,12 +90,8 @@ func (c *Clients) use(set *clientSet) error {
 
 // changes lists by name what differs from the clients before.
 func (s *clientSet) changes(before *clientSet) (added, removed, changed []string) {
-	old := make(map[string]*entry, len(before.entries))
-	for _, e := range before.entries {
-		old[e.Name] = e
-	}
 	for _, e := range s.entries {
-		switch was := old[e.Name]; {
+		switch was := before.names[e.Name]; {
 		case was == nil:
 			added = append(added, e.Name)
 		case !reflect.DeepEqual(was, e):
@@ -112,24 +115,58 @@ func shortened(names []string) []string {
 	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
 }
 
-// none is the set of a nil Clients.
-var none = newClientSet()
-
 func (c *Clients) set() *clientSet {
 	if c == nil {
-		return none
+		return &clientSet{}
 	}
 	return c.current.Load()
 }
 
-// Recognise sets which known client a caller is, if any. It returns false if the
-// request has an API key that is not known, or not given properly.
+// Recognise sets which known client a caller is, if any, and by which key. It returns
+// false if the request has an API key that is not known, or not given properly; the
+// caller may then still be known by another trait.
 func (c *Clients) Recognise(who *Caller, h http.Header) bool { return c.set().recognise(who, h) }
+
+func (s *clientSet) recognise(c *Caller, h http.Header) bool {
+	sent, given := h[keyHeader]
+	given = given && len(s.keys) > 0
+	if given && len(sent) == 1 && len(sent[0]) == keyLength {
+		hash := hashOf(sent[0])
+		same := func(known keyHash) bool { return subtle.ConstantTimeCompare(hash[:], known[:]) == 1 }
+		if known := s.keys[hash.id()]; known != nil && slices.ContainsFunc(known.hashes, same) {
+			c.Known, c.Key = &known.Client, hash.id()
+			return true
+		}
+	}
+	if known := s.match(c); known != nil {
+		c.Known = &known.Client
+	}
+	return !given
+}
+
+// match finds a client by what anyone can claim.
+func (s *clientSet) match(c *Caller) *entry {
+	if len(s.patterns) == 0 {
+		return nil
+	}
+	for _, p := range [...]Pattern{{kind: Integrator, integrator: c.Integrator}, {kind: Origin, text: c.Origin}} {
+		if known := s.patterns[p]; known != nil {
+			return known
+		}
+	}
+	for _, bits := range s.bits {
+		network, _ := c.Addr.Prefix(bits) // not valid if the address is shorter, or there is none
+		if known := s.patterns[Pattern{network: network}]; known != nil {
+			return known
+		}
+	}
+	return s.patterns[Pattern{kind: Agent, text: c.Agent}]
+}
 
 // Find returns the client with a name.
 func (c *Clients) Find(name string) (Client, bool) {
 	if known := c.set().names[name]; known != nil {
-		return *known, true
+		return known.Client, true
 	}
 	return Client{}, false
 }
@@ -153,89 +190,184 @@ type entry struct {
 // clientSet finds clients. It is never changed once built, and each look-up takes
 // about the same time however many clients there are.
 type clientSet struct {
-	entries      []*entry // in the order of the file
-	names        map[string]*Client
-	keys         map[KeyID]knownKey
-	patterns     map[Pattern]*Client
-	bits4, bits6 []int // the lengths of the networks, longest first
-}
-
-type knownKey struct {
-	hash   keyHash
-	client *Client
+	entries  []*entry // in the order of the file
+	names    map[string]*entry
+	keys     map[KeyID]*entry
+	patterns map[Pattern]*entry
+	bits     []int // the lengths of the networks, longest first
 }
 
 func newClientSet() *clientSet {
-	return &clientSet{names: map[string]*Client{}, keys: map[KeyID]knownKey{}, patterns: map[Pattern]*Client{}}
+	return &clientSet{names: map[string]*entry{}, keys: map[KeyID]*entry{}, patterns: map[Pattern]*entry{}}
 }
 
 // addPattern lets a pattern find a client.
-func (s *clientSet) addPattern(p Pattern, c *Client) {
-	s.patterns[p] = c
-	if !p.IsNetwork() {
-		return
-	}
-	lengths := &s.bits6
-	if p.network.Addr().Is4() {
-		lengths = &s.bits4
-	}
-	longestFirst := func(a, b int) int { return cmp.Compare(b, a) }
-	if i, found := slices.BinarySearchFunc(*lengths, p.network.Bits(), longestFirst); !found {
-		*lengths = slices.Insert(*lengths, i, p.network.Bits())
+func (s *clientSet) addPattern(p Pattern, e *entry) {
+	s.patterns[p] = e
+	bits := p.network.Bits()
+	if i, found := slices.BinarySearchFunc(s.bits, bits, func(a, b int) int { return b - a }); !found && p.IsNetwork() {
+		s.bits = slices.Insert(s.bits, i, bits)
 	}
 }
 
-// recognise sets the client that a caller is, and by which key. It returns false
-// for a key that is not known, or not given properly; the caller may then still be
-// known by another trait.
-func (s *clientSet) recognise(c *Caller, h http.Header) bool {
-	sent, given := h[keyHeader]
-	if !given || len(s.keys) == 0 {
-		c.Known = s.match(c)
-		return true
-	}
-	if len(sent) == 1 && len(sent[0]) == keyLength {
-		hash := hashOf(sent[0])
-		known := s.keys[hash.id()] // none: its hash is all zeros
-		if subtle.ConstantTimeCompare(hash[:], known.hash[:]) == 1 && known.client != nil {
-			c.Known, c.Key = known.client, hash.id()
-			return true
-		}
-	}
-	c.Known = s.match(c)
-	return false
+// maxFile is enough for ten thousand clients with some keys and patterns each.
+const maxFile = 8 << 20
+
+// clientFile is a client as an operator writes it.
+type clientFile struct {
+	Name      string    `json:"name"`
+	Contact   string    `json:"contact"`
+	Notes     string    `json:"notes"`
+	Match     []Pattern `json:"match"`
+	Keys      []keyHash `json:"keys"`
+	PerMinute *int      `json:"perMinute"`
 }
 
-// match finds a client by what anyone can claim.
-func (s *clientSet) match(c *Caller) *Client {
-	if len(s.patterns) == 0 {
-		return nil
+// parseClients reads a clients file. The error lists the faults, one per line. It
+// never repeats a key or the hash of one.
+func parseClients(data []byte) (*clientSet, error) {
+	var file struct {
+		Clients []clientFile `json:"clients"`
 	}
-	if c.Integrator != (integrator.ID{}) {
-		if known := s.patterns[Pattern{integrator: c.Integrator}]; known != nil {
-			return known
-		}
+	p := clientParser{jsonfile.Decode(data, &file), newClientSet()}
+	switch n := len(file.Clients); {
+	case file.Clients == nil && p.Err() == nil:
+		p.Add("clients", `missing; write {"clients": []} if you know none`)
+	case n > maxClients:
+		p.Add("clients", "there are %s, and at most %s are allowed", words.Number(n), words.Number(maxClients))
+		return nil, p.Err()
 	}
-	if c.Origin != "" {
-		if known := s.patterns[Pattern{origin: c.Origin}]; known != nil {
-			return known
-		}
+	for i, raw := range file.Clients {
+		p.client(fmt.Sprintf("clients[%d]", i), raw)
 	}
-	lengths := s.bits6
-	if c.Addr.Is4() {
-		lengths = s.bits4
-	}
-	for _, bits := range lengths {
-		network, err := c.Addr.Prefix(bits)
-		if err != nil { // there is no address
-			break
-		}
-		if known := s.patterns[Pattern{network: network}]; known != nil {
-			return known
-		}
-	}
-	if c.Agent == "" {
-		return nil
-	}
-	return s.patterns[Pattern{agent: c.Agent}]
+	return p.set, p.Err()
 }
+
+type clientParser struct {
+	*jsonfile.Problems
+	set *clientSet
+}
+
+// check reports an error, or that another client has the same already.
+func (p clientParser) check(at string, err error, other *entry) (ok bool) {
+	switch {
+	case err != nil:
+		p.Add(at, "%w", err)
+	case other != nil:
+		p.Add(at, "the client %s has the same", quoted(other.Name))
+	}
+	return err == nil && other == nil
+}
+
+func (p clientParser) client(at string, raw clientFile) {
+	e := &entry{Client: Client{Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: raw.Match, Keys: len(raw.Keys)}, hashes: raw.Keys}
+	if e.Match == nil {
+		e.Match = []Pattern{}
+	}
+	p.check(at+".name", CheckName(raw.Name), p.set.names[raw.Name])
+	p.check(at+".contact", checkText(raw.Contact, maxContact), nil)
+	p.check(at+".notes", checkText(raw.Notes, maxNotes), nil)
+	if n := raw.PerMinute; n != nil {
+		if e.PerMinute = *n; *n < 1 || *n > MaxPerMinute {
+			p.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
+		}
+	}
+	for i, pattern := range raw.Match {
+		if p.check(fmt.Sprintf("%s.match[%d]", at, i), checkMatch(pattern), p.set.patterns[pattern]) {
+			p.set.addPattern(pattern, e)
+		}
+	}
+	for i, hash := range raw.Keys {
+		if p.check(fmt.Sprintf("%s.keys[%d]", at, i), nil, p.set.keys[hash.id()]) {
+			p.set.keys[hash.id()] = e
+		}
+	}
+	p.set.entries = append(p.set.entries, e)
+	p.set.names[e.Name] = e
+}
+
+// checkMatch says why a pattern does not tell a client apart from others.
+func checkMatch(p Pattern) error {
+	switch {
+	case p == Pattern{}:
+		return errors.New("missing")
+	case p.kind == Known:
+		return fmt.Errorf("%s names a client of this file: say how to recognise it", quoted(p.String()))
+	case p.IsNetwork() && p.network.Bits() == 0:
+		return fmt.Errorf("%s is every address", quoted(p.String()))
+	}
+	return nil
+}
+
+// CheckName says what is wrong with the name of a client. A name is printable
+// ASCII, as every identity is.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("missing")
+	case isKey(name):
+		return fmt.Errorf("a name must not begin with %s, as a key does", keyPrefix)
+	case len(name) > maxName, strings.Trim(name, " ") != name,
+		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("%s is not a name of 1 to %d printable ASCII characters without a space at either end", quoted(name), maxName)
+	}
+	return nil
+}
+
+// checkText says what is wrong with a text that people read.
+func checkText(text string, most int) error {
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("must be one line of at most %d printable characters", most)
+	}
+	return nil
+}
+
+const (
+	keyHeader  = "Api-Key" // API-Key, as net/http stores it
+	keyPrefix  = "qg_"
+	keyLength  = len(keyPrefix) + 43 // 32 bytes in base64url
+	hashPrefix = "sha256:"
+)
+
+// NewKey makes an API key, and the hash that a clients file keeps of it.
+func NewKey() (key, hash string) {
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails
+	key = keyPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+	sum := hashOf(key)
+	return key, hashPrefix + hex.EncodeToString(sum[:])
+}
+
+// keyHash is what is known of a key. A key is 32 random bytes, so that nobody can
+// find it from its hash.
+type keyHash [sha256.Size]byte
+
+func hashOf(key string) keyHash { return sha256.Sum256([]byte(key)) }
+
+// KeyID tells the keys of a file apart: 52 bits of the hash, and one that is always
+// set. Zero means no key.
+type KeyID uint64
+
+const keyIDBits = 52
+
+func (h *keyHash) id() KeyID {
+	return 1<<keyIDBits | KeyID(binary.BigEndian.Uint64(h[:])>>(64-keyIDBits))
+}
+
+// UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
+func (h *keyHash) UnmarshalText(text []byte) error {
+	if isKey(string(text)) {
+		return errors.New("this is a key, which must not be in a file: make a new one with `gateway key new` and write its sha256: line here")
+	}
+	digits, ok := bytes.CutPrefix(text, []byte(hashPrefix))
+	if ok && hex.DecodedLen(len(digits)) == len(h) {
+		if _, err := hex.Decode(h[:], digits); err == nil {
+			return nil
+		}
+	}
+	*h = keyHash{}
+	return errors.New("not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
+}
+
+// isKey reports whether a text looks like a key, which is then shown to nobody.
+func isKey(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), keyPrefix) }

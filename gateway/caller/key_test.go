@@ -17,10 +17,13 @@ func TestTheWholeHashIsCompared(t *testing.T) {
 		known keyHash
 		want  bool
 	}{{hash, true}, {alike, false}} {
-		set.keys[hash.id()] = knownKey{tt.known, &Client{Name: "Acme"}}
+		set.keys[hash.id()] = &entry{Client{Name: "Acme"}, []keyHash{tt.known}}
 		c := Caller{}
 		if got := set.recognise(&c, http.Header{keyHeader: {key}}); got != tt.want || (c.Known != nil) != tt.want {
 			t.Errorf("got %v and %+v, want %v", got, c, tt.want)
 		}
 	}
 }
+
+// Poll reads the file if it has changed, as Run does every few seconds.
+func (c *Clients) Poll() { c.watch.Poll(false) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -13,62 +14,53 @@ import (
 // ID, a network in CIDR form, "origin:" and a web origin, "agent:" and the first
 // product of a User-Agent, or "client:" and the name of a known client.
 type Pattern struct {
+	kind       Kind // empty for a network
 	integrator integrator.ID
-	origin     string
 	network    netip.Prefix
-	agent      string
-	client     string
+	text       string // an origin, an agent, or the name of a client
 }
-
-const (
-	originPrefix = "origin:"
-	agentPrefix  = "agent:"
-	clientPrefix = "client:"
-)
 
 // ParsePattern reads a pattern. The error says how to write one.
 func ParsePattern(text string) (Pattern, error) {
 	if isKey(text) {
 		return Pattern{}, errors.New("this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
 	}
-	if origin, ok := strings.CutPrefix(text, originPrefix); ok {
-		canonical := canonicalOrigin(origin)
-		if canonical == "" {
+	kind, rest, marked := strings.Cut(text, ":")
+	p := Pattern{kind: Kind(kind)}
+	switch {
+	case marked && p.kind == Origin:
+		if p.text = canonicalOrigin(rest); p.text == "" {
 			return Pattern{}, fmt.Errorf("%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
 		}
-		return Pattern{origin: canonical}, nil
-	}
-	if agent, ok := strings.CutPrefix(text, agentPrefix); ok {
-		agent = strings.ToLower(agent)
-		if agent == "" || product(agent) != agent {
+		return p, nil
+	case marked && p.kind == Agent:
+		if p.text = strings.ToLower(rest); p.text == "" || product(p.text) != p.text {
 			return Pattern{}, fmt.Errorf("%s is not a kind of software: write the beginning of its User-Agent up to the version, like agent:okhttp, at most %d characters", quoted(text), maxProduct)
 		}
-		return Pattern{agent: agent}, nil
-	}
-	if client, ok := strings.CutPrefix(text, clientPrefix); ok {
-		if err := CheckName(client); err != nil {
+		return p, nil
+	case marked && p.kind == Known:
+		if err := CheckName(rest); err != nil {
 			return Pattern{}, fmt.Errorf("the name of the client: %w", err)
 		}
-		return Pattern{client: client}, nil
-	}
-	if strings.HasPrefix(text, "0x") {
+		p.text = rest
+		return p, nil
+	case strings.HasPrefix(text, "0x"):
 		id, err := integrator.ParseID(text)
 		if err != nil {
 			return Pattern{}, fmt.Errorf("%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case or with a valid checksum) or its 32-byte form", quoted(text))
 		}
-		return Pattern{integrator: id}, nil
+		return Pattern{kind: Integrator, integrator: id}, nil
 	}
 	network, err := netip.ParsePrefix(text)
-	if err != nil {
-		if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
-			return Pattern{}, fmt.Errorf("%s is an address, not a network: write %s/%d", quoted(text), addr, addr.BitLen())
-		}
+	addr, notAddr := netip.ParseAddr(text)
+	switch {
+	case notAddr == nil && addr.Zone() == "":
+		return Pattern{}, fmt.Errorf("%s is an address, not a network: write %s/%d", quoted(text), addr, addr.BitLen())
+	case err != nil:
 		return Pattern{}, fmt.Errorf("%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin (origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)", quoted(text))
-	}
-	if network.Addr().Is4In6() {
+	case network.Addr().Is4In6():
 		return Pattern{}, fmt.Errorf("%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
-	}
-	if network != network.Masked() {
+	case network != network.Masked():
 		return Pattern{}, fmt.Errorf("%s has bits beyond its prefix: write %s if that network is meant", quoted(text), network.Masked())
 	}
 	return Pattern{network: network}, nil
@@ -86,18 +78,21 @@ func quoted(text string) string {
 // Matches reports whether the pattern matches the caller. The caller's identity
 // does not matter: an integrator's call from a matching network matches.
 func (p Pattern) Matches(c Caller) bool {
-	switch {
-	case p.integrator != integrator.ID{}:
+	switch p.kind {
+	case Integrator:
 		return p.integrator == c.Integrator
-	case p.origin != "":
-		return p.origin == c.Origin
-	case p.agent != "":
-		return p.agent == c.Agent
-	case p.client != "":
-		return c.Known != nil && p.client == c.Known.Name
+	case Origin:
+		return p.text == c.Origin
+	case Agent:
+		return p.text == c.Agent
+	case Known:
+		return c.Known != nil && p.text == c.Known.Name
 	}
 	return p.network.Contains(c.Addr)
 }
+
+// kinds begin with the least specific one.
+var kinds = []Kind{Agent, Origin, Integrator, Known}
 
 // MatchesRecorded reports whether the pattern matches a client that was recorded
 // under a name, which is the text of its identity. A name says who a client is by
@@ -106,20 +101,14 @@ func (p Pattern) Matches(c Caller) bool {
 func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
 	kind, text, _ := strings.Cut(name, " ")
 	switch {
-	case p.client != "":
-		return Kind(kind) == Known && text == p.client
-	case p.network.IsValid() || Kind(kind) == Known:
+	case p.IsNetwork() || slices.Index(kinds, Kind(kind)) > slices.Index(kinds, p.kind):
 		return otherwise
-	case p.integrator != integrator.ID{}:
-		return Kind(kind) == Integrator && text == p.integrator.String()
-	case Kind(kind) == Integrator:
-		return otherwise
-	case p.origin != "":
-		return Kind(kind) == Origin && text == p.origin
-	case Kind(kind) == Origin:
-		return otherwise
+	case p.kind == Agent:
+		return strings.HasPrefix(text, p.text+" ")
+	case p.kind == Integrator:
+		return name == string(p.kind)+" "+p.integrator.String()
 	}
-	return strings.HasPrefix(text, p.agent+" ")
+	return name == string(p.kind)+" "+p.text
 }
 
 // IsNetwork reports whether the pattern matches by address. Then it says nothing
@@ -128,21 +117,22 @@ func (p Pattern) IsNetwork() bool { return p.network.IsValid() }
 
 // Client is the name of the known client that the pattern matches, empty for a
 // pattern of another kind.
-func (p Pattern) Client() string { return p.client }
+func (p Pattern) Client() string {
+	if p.kind != Known {
+		return ""
+	}
+	return p.text
+}
 
 // String is the pattern in its canonical form, which ParsePattern reads back.
 func (p Pattern) String() string {
-	switch {
-	case p.integrator != integrator.ID{}:
+	switch p.kind {
+	case "":
+		return p.network.String()
+	case Integrator:
 		return p.integrator.String()
-	case p.origin != "":
-		return originPrefix + p.origin
-	case p.agent != "":
-		return agentPrefix + p.agent
-	case p.client != "":
-		return clientPrefix + p.client
 	}
-	return p.network.String()
+	return string(p.kind) + ":" + p.text
 }
 
 // MarshalText is String.

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	brownoutHeader = "API-Brownout"
-	rehearseHeader = "API-Rehearse"
+	brownoutHeader    = "API-Brownout"
+	rehearseHeader    = "API-Rehearse"
+	canonicalRehearse = "Api-Rehearse" // as net/http stores it
 )
 
 // ResponseHeaders lists the headers that Admit may set, for CORS: a web page can
@@ -70,9 +71,6 @@ func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
 // refused in every stage, and does not count as use of the version.
 func Rehearsing(r *http.Request) bool { return len(r.Header[canonicalRehearse]) > 0 }
 
-// canonicalRehearse is how net/http stores the header.
-var canonicalRehearse = http.CanonicalHeaderKey(rehearseHeader)
-
 // rehearsalLength is how long a rehearsed brownout claims to last if the plan
 // has no window left.
 const rehearsalLength = 15 * time.Minute
@@ -105,28 +103,23 @@ type version struct {
 	gate     *GateReading // nil without a gate
 }
 
-func newVersion(name string, s *Schedule) *version {
-	v := &version{name: name, schedule: s, headers: http.Header{}}
-	if s == nil {
-		return v
-	}
-	v.headers.Set("Deprecation", fmt.Sprintf("@%d", s.Deprecated.Unix()))
-	sunset := ""
-	if !s.Sunset.IsZero() {
-		v.headers.Set("Sunset", s.Sunset.Format(http.TimeFormat))
-		sunset = `<` + s.Docs + `>; rel="sunset", `
-	}
-	v.headers.Set("Link", `<`+s.Docs+`>; rel="deprecation", `+sunset+`<`+s.Successor+`>; rel="successor-version"`)
-	return v
-}
-
 // versionsOf are all versions that are served, under a plan and with readings of
 // its gates.
 func versionsOf(p *Plan, readings map[string]*GateReading) (all []*version) {
 	for _, name := range p.served {
-		v := newVersion(name, p.Versions[name])
-		v.gate = readings[name]
+		v := &version{name, p.Versions[name], http.Header{}, readings[name]}
 		all = append(all, v)
+		s := v.schedule
+		if s == nil {
+			continue
+		}
+		v.headers.Set("Deprecation", fmt.Sprintf("@%d", s.Deprecated.Unix()))
+		sunset := ""
+		if !s.Sunset.IsZero() {
+			v.headers.Set("Sunset", s.Sunset.Format(http.TimeFormat))
+			sunset = `<` + s.Docs + `>; rel="sunset", `
+		}
+		v.headers.Set("Link", `<`+s.Docs+`>; rel="deprecation", `+sunset+`<`+s.Successor+`>; rel="successor-version"`)
 	}
 	return all
 }

@@ -56,17 +56,14 @@ func (k *Keeper) Document() Document {
 
 // Snapshot is the description for an operator.
 type Snapshot struct {
-	File     string    `json:"file"`
-	Hash     string    `json:"hash,omitempty"` // of the plan in force
-	LoadedAt time.Time `json:"loadedAt"`
-	Plan     *Plan     `json:"plan"`
-	Versions []Status  `json:"versions"`
-	Next     []Change  `json:"next"`              // the first few, in order
-	Refused  *Refusal  `json:"refused,omitempty"` // why the file's plan is not in force; nil if it is
+	File     string            `json:"file"`
+	Hash     string            `json:"hash,omitempty"` // of the plan in force
+	LoadedAt time.Time         `json:"loadedAt"`
+	Plan     *Plan             `json:"plan"`
+	Versions []Status          `json:"versions"`
+	Next     []Change          `json:"next"`              // the first few, in order
+	Refused  *jsonfile.Refusal `json:"refused,omitempty"` // why the file's plan is not in force; nil if it is
 }
-
-// Refusal is why the file's plan is not in force.
-type Refusal = jsonfile.Refusal
 
 // Status is one version. A gate is read in every stage. Before the sunset it
 // tells what would happen if the sunset were now.
@@ -227,21 +224,13 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	}
 	if s.Gate != nil {
 		from := s.Sunset.Add(-time.Duration(s.Gate.Days) * day)
-		if covered := s.covered(from); covered*2 > s.Sunset.Sub(from) {
+		var covered time.Duration
+		for _, b := range s.Brownouts {
+			covered += max(0, min(b.To.Sub(b.From), b.To.Sub(from)))
+		}
+		if covered*2 > s.Sunset.Sub(from) {
 			warn("brownouts take up %s of the %s that the gate looks at: a client that gives up during them looks like one that has moved", words.Span(covered), words.Span(s.Sunset.Sub(from)))
 		}
 	}
 	return warnings
-}
-
-// covered is how much of the time from then to the sunset brownouts take up.
-func (s *Schedule) covered(from time.Time) (sum time.Duration) {
-	for _, b := range s.Brownouts {
-		begin := b.From
-		if begin.Before(from) {
-			begin = from
-		}
-		sum += max(0, b.To.Sub(begin))
-	}
-	return sum
 }

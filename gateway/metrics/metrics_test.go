@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -63,7 +64,7 @@ func sources(t testing.TB) Sources {
 		},
 		Lifecycle: func() lifecycle.Snapshot {
 			return lifecycle.Snapshot{
-				Refused: &lifecycle.Refusal{},
+				Refused: &jsonfile.Refusal{},
 				Hash:    "9f86d081884c",
 				Plan:    &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Sunset: noon.Add(-36 * time.Hour)}}},
 				Versions: []lifecycle.Status{

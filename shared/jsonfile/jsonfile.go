@@ -9,14 +9,20 @@ package jsonfile
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"syscall"
+	"time"
+	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -62,15 +68,12 @@ func read(path string, size int64) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is a device or a socket, not a file", path)
 	}
-	var data bytes.Buffer
-	data.Grow(int(min(info.Size(), size)) + bytes.MinRead)
-	if _, err := data.ReadFrom(io.LimitReader(f, size+1)); err != nil {
-		return nil, err
-	}
-	if int64(data.Len()) > size {
+	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), size)+bytes.MinRead))
+	n, err := data.ReadFrom(io.LimitReader(f, size+1))
+	if err == nil && n > size {
 		return nil, fmt.Errorf("%s is larger than %s bytes", path, words.Number(size))
 	}
-	return data.Bytes(), nil
+	return data.Bytes(), err
 }
 
 // Decode fills into, a pointer to a struct, from one JSON value, and returns the
@@ -79,27 +82,16 @@ func read(path string, size int64) ([]byte, error) {
 // that is read, and its values are strings, numbers, booleans, texts that decode
 // themselves, and structs, maps and slices of these.
 func Decode(data []byte, into any) *Problems {
-	walk := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data)), reached: start}
-	err := json.Unmarshal(data, new(json.RawMessage))
-	if err != nil {
-		err = notJSON(data, err)
-	} else {
-		err = walk.value("", reflect.ValueOf(into))
-	}
-	if err != nil {
-		walk.problems.Add("", "%w", err)
-	}
-	return &walk.problems
-}
-
-func notJSON(data []byte, err error) error {
+	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data)), reached: place{0, 1, 1}}
+	w.dec.UseNumber()
 	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return fmt.Errorf("not valid JSON: %w", err)
+	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		w.reached.advance(data, int(syntax.Offset)-1) // Offset counts the character at fault too
+		w.problems.Add("", "not valid JSON: %s%w", w.reached, err)
+	} else if err := w.value("", reflect.ValueOf(into)); err != nil {
+		w.problems.Add("", "%w", err)
 	}
-	at := start
-	at.advance(data, int(syntax.Offset)-1) // Offset counts the character at fault too
-	return fmt.Errorf("not valid JSON: %s: %w", at, err)
+	return &w.problems
 }
 
 // Problems are what is wrong with a file: the first of each place, and only so many
@@ -113,28 +105,23 @@ type Problems struct {
 // Add notes a problem at a place, such as "rows[2].id". A place that has one
 // already, such as a value of the wrong type, gets no second. An empty place is the
 // whole file.
-func (p *Problems) Add(place, format string, args ...any) { p.add(nil, place, format, args...) }
+func (p *Problems) Add(place, format string, args ...any) { p.add("", place, format, args...) }
 
-func (p *Problems) add(line *place, at, format string, args ...any) {
-	if at != "" && p.places[at] {
+func (p *Problems) add(line any, at, format string, args ...any) {
+	switch {
+	case p.places[at]:
 		return
-	}
-	if p.full() {
+	case len(p.all) == maxProblems:
 		p.more = true
 		return
+	case p.places == nil:
+		p.places = map[string]bool{}
 	}
-	err := fmt.Errorf(format, args...)
 	if at != "" {
-		if p.places == nil {
-			p.places = map[string]bool{}
-		}
 		p.places[at] = true
-		err = fmt.Errorf("%s: %w", at, err)
+		at += ": "
 	}
-	if line != nil {
-		err = fmt.Errorf("%s: %w", line, err)
-	}
-	p.all = append(p.all, err)
+	p.all = append(p.all, fmt.Errorf("%s%s%w", line, at, fmt.Errorf(format, args...)))
 }
 
 // Has reports whether a place has a problem.
@@ -148,4 +135,189 @@ func (p *Problems) Err() error {
 	return errors.Join(p.all...)
 }
 
-func (p *Problems) full() bool { return len(p.all) == maxProblems }
+// walker fills a value from the tokens of a file. Unlike encoding/json it goes on
+// after a problem, and knows where it is.
+type walker struct {
+	data     []byte
+	dec      *json.Decoder
+	reached  place
+	depth    int
+	values   int
+	problems Problems
+}
+
+// next reads a token and moves reached to where it begins. The file is known to be
+// valid JSON, so that there is one.
+func (w *walker) next() json.Token {
+	rest := w.data[w.dec.InputOffset():]
+	w.reached.advance(w.data, len(w.data)-len(bytes.TrimLeft(rest, " \t\r\n,:")))
+	token, _ := w.dec.Token()
+	return token
+}
+
+// problem notes what is wrong with the token that was read last.
+func (w *walker) problem(path, format string, args ...any) {
+	w.problems.add(w.reached, path, format, args...)
+}
+
+// value reads a value into v. A v that is not valid stands for one that no field
+// takes, which is only counted. An error ends the walk.
+func (w *walker) value(path string, v reflect.Value) error {
+	token := w.next()
+	w.depth++
+	defer func() { w.depth-- }()
+	w.values++
+	switch {
+	case w.depth > maxDepth:
+		return fmt.Errorf("%snested too deeply", w.reached)
+	case w.values > maxValues:
+		return fmt.Errorf("%smore than %s values", w.reached, words.Number(maxValues))
+	case len(w.problems.all) == maxProblems:
+		return errors.New("there are too many problems to go on") // ends the list with "and more"
+	}
+	for token != nil && v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		v = v.Elem()
+	}
+	switch token {
+	case json.Delim('{'):
+		return w.object(path, w.takes(path, "object", v))
+	case json.Delim('['):
+		return w.array(path, w.takes(path, "array", v))
+	}
+	w.scalar(path, token, v)
+	return nil
+}
+
+// takes returns v if it takes an object or an array. Otherwise it notes the problem,
+// and what is inside goes nowhere.
+func (w *walker) takes(path, what string, v reflect.Value) reflect.Value {
+	if v.IsValid() && wanted(v) != what {
+		w.problem(path, "got %s, want %s", what, wanted(v))
+		return reflect.Value{}
+	}
+	return v
+}
+
+// rfc3339 is stricter than time.Time, which accepts "1:02:03" and a decimal comma.
+var rfc3339 = regexp.MustCompile(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"$`)
+
+func (w *walker) scalar(path string, token json.Token, v reflect.Value) {
+	if !v.IsValid() {
+		return
+	}
+	if text, ok := token.(string); ok && v.Type() == reflect.TypeFor[string]() {
+		v.SetString(text)
+		return
+	}
+	text := w.data[w.reached.offset:w.dec.InputOffset()]
+	err := json.Unmarshal(text, v.Addr().Interface())
+	isTime := v.Type() == reflect.TypeFor[time.Time]() && token != nil
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil && (!isTime || rfc3339.Match(text)):
+		return
+	case errors.As(err, &wrong):
+		w.problem(path, "got %.60s, want %s", wrong.Value, wanted(v))
+	case isTime:
+		w.problem(path, "%.40s is not a time in RFC 3339; write it like 2027-03-01T00:00:00Z", text)
+	default:
+		w.problem(path, "%w", err)
+	}
+	v.SetZero()
+}
+
+// wanted says what values like v look like in JSON.
+func wanted(v reflect.Value) string {
+	switch kind := v.Kind(); {
+	case v.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return "string"
+	case kind == reflect.Struct || kind == reflect.Map:
+		return "object"
+	case kind == reflect.Slice:
+		return "array"
+	case v.CanUint():
+		return fmt.Sprintf("whole number from 0 to %d", uint64(math.MaxUint64)>>(64-v.Type().Bits()))
+	case v.CanInt():
+		return "whole number"
+	case v.CanFloat():
+		return "number"
+	default:
+		return kind.String()
+	}
+}
+
+func (w *walker) object(path string, v reflect.Value) error {
+	if v.Kind() == reflect.Map {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	seen := map[string]bool{}
+	for w.dec.More() {
+		key := w.next().(string)
+		at := strings.TrimPrefix(path+"."+key, ".")
+		if seen[key] {
+			w.problem(at, "given twice")
+		}
+		seen[key] = true
+		var member reflect.Value
+		switch v.Kind() {
+		case reflect.Map:
+			member = reflect.New(v.Type().Elem()).Elem()
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
+					member = v.Field(i)
+				}
+			}
+			if !member.IsValid() {
+				w.problem(at, "unknown field")
+			}
+		}
+		if err := w.value(at, member); err != nil {
+			return err
+		}
+		if v.Kind() == reflect.Map {
+			v.SetMapIndex(reflect.ValueOf(key), member)
+		}
+	}
+	w.next() // the end
+	return nil
+}
+
+func (w *walker) array(path string, v reflect.Value) error {
+	if v.IsValid() {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	}
+	for i := 0; w.dec.More(); i++ {
+		var elem reflect.Value
+		if v.IsValid() {
+			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+			elem = v.Index(i)
+		}
+		if err := w.value(fmt.Sprintf("%s[%d]", path, i), elem); err != nil {
+			return err
+		}
+	}
+	w.next() // the end
+	return nil
+}
+
+// place is a position in a file as editors show it: a column is a character.
+type place struct{ offset, line, column int }
+
+// advance moves forward to the byte at offset to.
+func (p *place) advance(data []byte, to int) {
+	for ; p.offset < to; p.offset++ {
+		switch c := data[p.offset]; {
+		case c == '\n':
+			p.line, p.column = p.line+1, 1
+		case utf8.RuneStart(c):
+			p.column++
+		}
+	}
+}
+
+// String begins a message.
+func (p place) String() string { return fmt.Sprintf("line %d, column %d: ", p.line, p.column) }

@@ -27,7 +27,7 @@ type Watch[T any] struct {
 	Parse func([]byte) (T, error)
 	Use   func(T) error // takes a changed value into use, or says why not
 	Log   *slog.Logger
-	Now   func() time.Time // time.Now if nil
+	Now   func() time.Time
 
 	mu      sync.Mutex        // one look at a time
 	seen    [sha256.Size]byte // the text at the last look, or the error
@@ -99,11 +99,7 @@ func (w *Watch[T]) refuse(err error) {
 	}
 	faults := strings.Split(err.Error(), "\n")
 	w.Log.Error(what+"; the last good one stays in use", "file", w.Path, "faults", faults)
-	now := time.Now
-	if w.Now != nil {
-		now = w.Now
-	}
-	w.refused.Store(&Refusal{now().UTC(), faults})
+	w.refused.Store(&Refusal{w.Now().UTC(), faults})
 }
 
 // Refused is why the file is not what is in use. It is nil if it is.

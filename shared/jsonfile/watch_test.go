@@ -92,7 +92,7 @@ func TestWatchKeepsTheLastGoodFile(t *testing.T) {
 			var log journal.Journal
 			name := ""
 			w := &jsonfile.Watch[file]{
-				Path: path, Size: jsonfile.MaxSize, What: "test file", Parse: parseFile, Log: slog.New(slog.NewJSONHandler(&log, nil)),
+				Path: path, Size: jsonfile.MaxSize, What: "test file", Parse: parseFile, Now: time.Now, Log: slog.New(slog.NewJSONHandler(&log, nil)),
 				Use: func(f file) error {
 					if f.Name == "never" {
 						return errors.New("not this name")

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -65,16 +65,8 @@ var functions = []function{
 }
 
 func parseFunction(selector, declaration string) function {
-	name, params, _ := strings.Cut(strings.TrimSuffix(declaration, ")"), "(")
-	f := function{selector: selector}
-	types := []string{}
-	for param := range strings.SplitSeq(params, ", ") {
-		kind, name, _ := strings.Cut(param, " ")
-		types = append(types, kind)
-		f.params = append(f.params, Argument{Name: name, Type: Type(kind)})
-	}
-	f.text = name + "(" + strings.Join(types, ",") + ")"
-	return f
+	e := parseEvent(declaration)
+	return function{selector, e.signature, e.data.params}
 }
 
 // Decode reads a call. It accepts only canonical encoding, of which there is one
@@ -89,7 +81,7 @@ func Decode(data []byte) (Call, error) {
 }
 
 func (f *function) decode(data []byte) (Call, error) {
-	call := Call{f.text, append([]Argument(nil), f.params...)}
+	call := Call{f.text, slices.Clone(f.params)}
 	head := len(f.params) * word
 	if len(data) < head {
 		return Call{}, fmt.Errorf("%s: the calldata is too short", f.text)
@@ -168,11 +160,4 @@ func smallUint(slot []byte) (n int, ok bool) {
 	return n, isZero(slot[:word-3]) && n < most
 }
 
-func isZero(b []byte) bool {
-	for _, v := range b {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

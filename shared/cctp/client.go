@@ -9,8 +9,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/remote"
 )
@@ -24,6 +29,14 @@ const (
 	// minutes. It may ask for more, within reason.
 	shortestHold = 5 * time.Minute
 	longestHold  = time.Hour
+
+	// The service blocks a caller above 35 requests a second, fees included. Messages
+	// are asked for at most every messagePause. Who would have to wait for longer than
+	// messageWait is refused.
+	messagePause = 100 * time.Millisecond
+	messageWait  = 2 * time.Second
+	messageLimit = 256 << 10 // bytes of an answer
+	mostMessages = 64        // of a transaction; later ones are not read
 )
 
 // failure is why a look-up gave no rate. Its text is fit for a public health
@@ -97,8 +110,11 @@ var errNotFound = &failure{reason: "status 404"}
 // get asks the service for an address, in requestTimeout and so many bytes at
 // most. Every error is a *failure.
 func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte, error) {
-	if err := c.block(); err != nil {
-		return nil, err
+	c.mu.Lock()
+	blocked, refusal := c.blocked, c.refusal
+	c.mu.Unlock()
+	if time.Now().Before(blocked) {
+		return nil, refusal
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -133,16 +149,6 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 	return body, nil
 }
 
-// block is why no request may be made now, or nil.
-func (c *client) block() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Now().Before(c.blocked) {
-		return c.refusal
-	}
-	return nil
-}
-
 // stayAway sees to it that no request is made for so long, or for longer if
 // another of those under way was told so, and gives the reason.
 func (c *client) stayAway(hold time.Duration) error {
@@ -174,19 +180,20 @@ func unanswered(err error) *failure {
 // the fee for that.
 func decode(body []byte) (Rate, error) {
 	var rows []struct {
-		FinalityThreshold scalar `json:"finalityThreshold"`
-		MinimumFee        scalar `json:"minimumFee"`
+		FinalityThreshold json.RawMessage `json:"finalityThreshold"`
+		MinimumFee        json.RawMessage `json:"minimumFee"`
 	}
 	if err := json.Unmarshal(body, &rows); err != nil {
 		return Rate{}, &failure{reason: "the answer is not the expected JSON", cause: err}
 	}
+	text := func(number []byte) string { return strings.Trim(string(number), `"`) } // a string may hold one
 	var found bool
 	var fee Rate
 	for _, row := range rows {
-		if row.FinalityThreshold != "1000" && row.FinalityThreshold != "2000" {
+		if threshold := text(row.FinalityThreshold); threshold != "1000" && threshold != "2000" {
 			continue
 		}
-		rate, err := ParseRate(string(row.MinimumFee))
+		rate, err := ParseRate(text(row.MinimumFee))
 		if err != nil {
 			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err)}
 		}
@@ -198,14 +205,106 @@ func decode(body []byte) (Rate, error) {
 	return fee, nil
 }
 
-// scalar is the text of a JSON number, or of a string that may hold one.
-// Anything else is kept as it stands and is no number.
-type scalar string
+// Attestation is how far the issuer is with a burn.
+type Attestation string
 
-func (s *scalar) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		return json.Unmarshal(data, (*string)(s))
+const (
+	Unseen   Attestation = "unseen"   // the issuer has not seen the transaction yet
+	Waiting  Attestation = "pending"  // it waits for confirmations, or for the reason it gives
+	Complete Attestation = "complete" // it has signed; the message can be delivered
+	Unknown  Attestation = "unknown"  // the issuer could not be asked, or its answer makes no sense
+)
+
+// Message is one burn of a transaction, as the issuer sees it.
+type Message struct {
+	State Attestation // Waiting or Complete
+	// Delay is the issuer's word for why it waits, such as insufficient_fee;
+	// empty if it gives none.
+	Delay string
+	// Message is what the issuer has signed. It may be empty while it waits.
+	Message []byte
+}
+
+// delay is what a word of the issuer's may look like, to be repeated to clients.
+var delay = regexp.MustCompile(`^[a-z][a-z_]{0,63}$`)
+
+// Configured tells whether the issuer can be asked.
+func (f *Fees) Configured() bool { return f.client != nil }
+
+// Messages asks the issuer for the burns of a transaction on the chain of a
+// domain, in the order of their logs. There are none, and no error, while it has
+// not seen the transaction. The text of an error is fit for a client.
+func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
+	if f.client == nil {
+		return nil, &failure{reason: "no address of the issuer's service is configured"}
 	}
-	*s = scalar(data)
-	return nil
+	if err := f.client.await(ctx); err != nil {
+		return nil, err
+	}
+	address := f.client.base.JoinPath(fmt.Sprintf("v2/messages/%d", domain))
+	address.RawQuery = url.Values{"transactionHash": {tx.Hex()}}.Encode()
+	body, err := f.client.get(ctx, address, messageLimit)
+	if errors.Is(err, errNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeMessages(body)
+}
+
+// await waits for the turn of a request for messages.
+func (c *client) await(ctx context.Context) error {
+	c.mu.Lock()
+	now := time.Now()
+	wait := max(0, c.next.Sub(now))
+	if wait <= messageWait {
+		c.next = now.Add(wait + messagePause)
+	}
+	c.mu.Unlock()
+	if wait > messageWait {
+		return &failure{reason: "too many requests wait for the issuer's service"}
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return unanswered(ctx.Err())
+	}
+}
+
+// decodeMessages reads an answer. A message counts as complete only if it is
+// there together with an attestation.
+func decodeMessages(body []byte) ([]Message, error) {
+	var answer struct {
+		Messages []struct {
+			Message     string `json:"message"`
+			Attestation string `json:"attestation"`
+			Status      string `json:"status"`
+			DelayReason string `json:"delayReason"`
+		} `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Messages == nil {
+		return nil, &failure{reason: "the answer is not the expected JSON", cause: err}
+	}
+	answer.Messages = answer.Messages[:min(len(answer.Messages), mostMessages)]
+	messages := make([]Message, len(answer.Messages))
+	for i, m := range answer.Messages {
+		message, err := hexutil.Decode(m.Message)
+		if err != nil && !errors.Is(err, hexutil.ErrEmptyString) {
+			return nil, &failure{reason: "a message in the answer is not hexadecimal", cause: err}
+		}
+		signature, err := hexutil.Decode(m.Attestation)
+		signed := err == nil && len(signature) > 0 && len(message) > 0
+		messages[i] = Message{State: Waiting, Message: message}
+		switch {
+		case m.Status == "complete" && !signed:
+			return nil, &failure{reason: "a message in the answer is complete without being signed"}
+		case m.Status == "complete":
+			messages[i].State = Complete
+		case delay.MatchString(m.DelayReason):
+			messages[i].Delay = m.DelayReason
+		}
+	}
+	return messages, nil
 }

@@ -23,20 +23,51 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
+// Config says where the issuer's fee service is.
+type Config struct {
+	// FeeURL is the base address of the fee service. Without one, the
+	// built-in table is all there is.
+	FeeURL string `env:"ISSUER_FEE_URL" setting:"secret"`
+}
+
+// Validate names the variable at fault. The address itself is not repeated:
+// it may hold a credential.
+func (c Config) Validate() error {
+	_, err := c.base()
+	return err
+}
+
+// base is the parsed address, nil where there is none.
+func (c Config) base() (*url.URL, error) {
+	if c.FeeURL == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(c.FeeURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, errors.New("ISSUER_FEE_URL: must be an absolute http or https address without query or fragment, such as https://iris-api.circle.com; leave it empty to use the built-in table")
+	}
+	return u, nil
+}
+
 const (
 	renewal  = time.Minute     // between two look-ups of a source
 	patience = 5 * time.Second // how long Warm waits
+	fresh    = 5 * time.Minute // younger than this, a rate is live
+	keep     = 24 * time.Hour  // younger than this, the last good rate counts alone
 )
 
 // Fees gives the rates of all sources of one settlement chain. It is safe for
@@ -66,15 +97,14 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 			continue
 		}
 		network, _ := chain.FindNetwork(pair.Src)
-		builtIn, err := FromMilliBPS(network.CCTP.FastFeeMilliBPS)
-		if err != nil {
-			return nil, fmt.Errorf("built-in fee of chain %s %w", pair.Src, err)
+		s := &source{
+			chain: pair.Src, domain: network.CCTP.Domain, builtIn: FromMilliBPS(network.CCTP.FastFeeMilliBPS),
+			tried: make(chan struct{}), logged: Live,
 		}
-		s := newSource(pair.Src, network.CCTP.Domain, builtIn)
-		f.sources = append(f.sources, s)
+		s.known.Store(&result{})
 		f.byChain[s.chain] = s
 	}
-	slices.SortFunc(f.sources, func(a, b *source) int { return cmp.Compare(a.chain, b.chain) })
+	f.sources = slices.SortedFunc(maps.Values(f.byChain), func(a, b *source) int { return cmp.Compare(a.chain, b.chain) })
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if base != nil {
 		f.client = newClient(base, to.Domain, transport)
@@ -131,6 +161,69 @@ func (f *Fees) State() []State {
 		states[i] = s.state(now)
 	}
 	return states
+}
+
+// Origin is where a rate is from.
+type Origin string
+
+const (
+	Live     Origin = "live"      // the fee service, less than five minutes ago
+	LastGood Origin = "last good" // the fee service, earlier
+	BuiltIn  Origin = "built-in"  // the table
+)
+
+// State is what a source serves.
+type State struct {
+	Source chain.ID
+	Rate   Rate
+	Origin Origin
+	Age    time.Duration // since the service gave the rate; 0 if it did not
+	// Err is why the last look-up gave no rate, in words fit for a public
+	// page. It is nil if it did, and where there was none.
+	Err error
+}
+
+// source is one source chain.
+type source struct {
+	chain   chain.ID
+	domain  uint32
+	builtIn Rate
+
+	tried  chan struct{}          // closed after the first look-up
+	known  atomic.Pointer[result] // replaced by each look-up, never changed
+	logged Origin                 // what the log last said; used by the look-ups alone
+}
+
+// result is what the look-ups of a source have come to.
+type result struct {
+	good   Rate
+	goodAt time.Time // zero: never
+	err    error     // of the last look-up
+}
+
+// learn takes what a look-up gave: a rate, or else an error.
+func (s *source) learn(rate Rate, err error, now time.Time) {
+	next := result{good: rate, goodAt: now}
+	if err != nil {
+		next = *s.known.Load()
+		next.err = err
+	}
+	s.known.Store(&next)
+}
+
+// state chooses the rate that protects the user most.
+func (s *source) state(now time.Time) State {
+	known := s.known.Load()
+	state := State{Source: s.chain, Rate: s.builtIn, Origin: BuiltIn, Err: known.err}
+	age := now.Sub(known.goodAt)
+	if known.goodAt.IsZero() || age >= keep && s.builtIn.nano > known.good.nano {
+		return state
+	}
+	state.Rate, state.Origin, state.Age = known.good, LastGood, age
+	if age < fresh {
+		state.Origin = Live
+	}
+	return state
 }
 
 // keepUp looks a source up now, and again and again until Close.

@@ -36,20 +36,9 @@ var (
 	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 )
 
-var (
-	errLong     = fmt.Errorf("is longer than %d characters", longest)
-	errSyntax   = errors.New("is not a decimal number such as 1.3")
-	errNegative = errors.New("is negative")
-	errHigh     = fmt.Errorf("is above %d basis points", absurdBPS)
-)
-
-// FromMilliBPS is the rate of that many thousandths of a basis point.
-func FromMilliBPS(milli uint32) (Rate, error) {
-	r := Rate{uint64(milli) * (nanoPerBPS / 1000)}
-	if r.nano > highest.nano {
-		return Rate{}, errHigh
-	}
-	return r, nil
+// FromMilliBPS is the rate of that many thousandths of a basis point, or the highest.
+func FromMilliBPS(milli uint32) Rate {
+	return Rate{min(uint64(milli)*(nanoPerBPS/1000), highest.nano)}
 }
 
 // ParseRate reads basis points, written as JSON writes a number; an exponent
@@ -59,23 +48,18 @@ func FromMilliBPS(milli uint32) (Rate, error) {
 func ParseRate(text string) (Rate, error) {
 	switch {
 	case len(text) > longest:
-		return Rate{}, errLong
+		return Rate{}, fmt.Errorf("is longer than %d characters", longest)
 	case !decimal.MatchString(text):
-		return Rate{}, errSyntax
+		return Rate{}, errors.New("is not a decimal number such as 1.3")
 	case text[0] == '-':
-		return Rate{}, errNegative
+		return Rate{}, errors.New("is negative")
 	}
-	exact, ok := new(big.Rat).SetString(text)
-	if !ok {
-		return Rate{}, errSyntax
-	}
+	exact, _ := new(big.Rat).SetString(text)
 	exact.Mul(exact, big.NewRat(nanoPerBPS, 1))
-	nano, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		nano.Add(nano, big.NewInt(1))
-	}
-	if !nano.IsUint64() || nano.Uint64() > highest.nano {
-		return Rate{}, errHigh
+	up := new(big.Int).Sub(exact.Denom(), big.NewInt(1))
+	nano := up.Div(up.Add(up, exact.Num()), exact.Denom())
+	if nano.Cmp(new(big.Int).SetUint64(highest.nano)) > 0 {
+		return Rate{}, fmt.Errorf("is above %d basis points", absurdBPS)
 	}
 	return Rate{nano.Uint64()}, nil
 }
@@ -90,10 +74,7 @@ func (r Rate) Percent() string { return decimalText(r.nano, 11) }
 func decimalText(n uint64, places int) string {
 	digits := fmt.Sprintf("%0*d", places+1, n)
 	point := len(digits) - places
-	if fraction := strings.TrimRight(digits[point:], "0"); fraction != "" {
-		return digits[:point] + "." + fraction
-	}
-	return digits[:point]
+	return strings.TrimRight(strings.TrimRight(digits[:point]+"."+digits[point:], "0"), ".")
 }
 
 // Estimate is the issuer's fee on amount, rounded up. It is exact for every

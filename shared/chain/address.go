@@ -3,6 +3,7 @@ package chain
 import (
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto/keccak"
@@ -35,7 +36,8 @@ func ParseAddress(text string) (common.Address, error) {
 	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
 		return common.Address{}, errShape
 	}
-	if mixedCase(text[2:]) && !checksummed(text[2:]) {
+	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
+	if mixed && !checksummed(text[2:]) {
 		return common.Address{}, ErrChecksum
 	}
 	return a, nil
@@ -46,19 +48,6 @@ var (
 	// ErrChecksum is the error of an address that is mistyped.
 	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or send it all in lower case")
 )
-
-func mixedCase(digits string) bool {
-	var lower, upper bool
-	for i := range len(digits) {
-		switch c := digits[i]; {
-		case 'a' <= c && c <= 'f':
-			lower = true
-		case 'A' <= c && c <= 'F':
-			upper = true
-		}
-	}
-	return lower && upper
-}
 
 // checksummed reports whether the letters have the case of EIP-55: upper case
 // exactly where the hash of the lower-case digits has a nibble of 8 or more.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -50,6 +51,22 @@ func (id ID) Name() string {
 	return network.Name
 }
 
+// BlockTime is about how long a block takes: those of two networks are slow, and
+// those of all others take two seconds at most.
+func (id ID) BlockTime() time.Duration {
+	switch id.Network() {
+	case 1:
+		return 12 * time.Second
+	case Hub:
+		return 10 * time.Second
+	}
+	return 2 * time.Second
+}
+
+// UsualGap is how old the latest block of a network is at most, unless the node that
+// tells of it stands still.
+func (id ID) UsualGap() time.Duration { return max(20*id.BlockTime(), 2*time.Minute) }
+
 // String is the decimal form, as it appears in requests.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
@@ -62,42 +79,39 @@ func ParseID(text string) (ID, error) {
 		return 0, fault.New(fault.UnsupportedChain, "Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
 	}
 	hint := ""
-	if id, ok := otherNotation(text); ok {
+	if id := otherNotation(text); id != 0 {
 		hint = "; write " + id.String()
 	}
 	return 0, fault.New(fault.UnsupportedChain, "A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, supportedIDs)
 }
 
 // otherNotation finds the chain that is meant by an ID in hexadecimal (0x171) or
-// as CAIP-2 writes it (eip155:369), or by the name of a network.
-func otherNotation(text string) (ID, bool) {
+// as CAIP-2 writes it (eip155:369), or by the name of a network. It is 0 for none.
+func otherNotation(text string) ID {
 	if digits, ok := strings.CutPrefix(text, "eip155:"); ok {
-		id, known := idByText[digits]
-		return id, known
+		return idByText[digits]
 	}
 	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
-		id, known := idByText[strconv.FormatUint(n, 10)]
-		return id, known
+		return idByText[strconv.FormatUint(n, 10)]
 	}
 	for i := range networks {
 		if strings.EqualFold(networks[i].Name, text) {
-			return networks[i].ID, true
+			return networks[i].ID
 		}
 	}
-	return 0, false
+	return 0
 }
 
 // IDs lists every routing ID: the public chains and the privacy pools, in order.
 func IDs() []ID { return slices.Clone(allIDs) }
 
 var (
-	allIDs       []ID
+	allIDs       = []ID{PrivacyEthereum, PrivacyBNB}
 	idByText     = make(map[string]ID, len(networks)+2)
 	supportedIDs string
 )
 
 func init() {
-	allIDs = []ID{PrivacyEthereum, PrivacyBNB}
 	for _, n := range networks {
 		allIDs = append(allIDs, n.ID)
 	}

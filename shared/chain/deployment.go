@@ -46,12 +46,6 @@ type Settlement struct {
 	Receiver Address // the only contract that can deliver and receive a burn
 }
 
-// sourceKey is a token on a routing ID. It has one target contract.
-type sourceKey struct {
-	id     ID
-	symbol string
-}
-
 // Router is one row of the router listing: the contract that must receive the
 // source transaction for a token on a routing ID.
 type Router struct {
@@ -77,9 +71,7 @@ func Reference() *Deployment {
 
 // Target is the contract that receives the source transaction of p: a pool, or
 // the issuer's messenger.
-func (d *Deployment) Target(p *Pair) Address {
-	return d.targets[sourceKey{p.Src, p.SrcToken.Symbol}]
-}
+func (d *Deployment) Target(p *Pair) Address { return d.targets[p.source()] }
 
 // Changes says in what a deployment differs from the one before, in words. It is
 // empty only if nothing differs.
@@ -133,14 +125,81 @@ func (d *Deployment) Owns(a common.Address) bool { return d.contracts[a] }
 func (d *Deployment) Routers() []Router {
 	rows := make([]Router, 0, len(d.targets))
 	for src, target := range d.targets {
-		for _, t := range tokensOf[src.id] {
-			if t.Symbol == src.symbol {
-				rows = append(rows, Router{src.id, *t, target})
-			}
-		}
+		rows = append(rows, Router{src.id, *tokenOf(src.id, src.symbol), target})
 	}
 	slices.SortFunc(rows, func(a, b Router) int {
 		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
 	})
 	return rows
+}
+
+// Tracked tells whether the pools settle swaps as docs/pool.md says, so that
+// anyone can find the settlement of a swap on chain.
+func (d *Deployment) Tracked() bool { return d.tracked }
+
+// Confirmations is how many blocks make a transaction on a network final. The
+// block of the transaction is the first.
+func (d *Deployment) Confirmations(network ID) uint64 {
+	return cmp.Or(d.confirmations[network], defaultConfirmations)
+}
+
+// routerKey is a contract on a network.
+type routerKey struct {
+	network ID
+	address common.Address
+}
+
+// FindRouter finds the contract at an address of a network that takes source
+// transactions, or took them before it was retired. Where a privacy pool shares
+// its router with its network, the row of the network counts.
+func (d *Deployment) FindRouter(network ID, address common.Address) (Router, bool) {
+	r, ok := d.byAddress[routerKey{network, address}]
+	return r, ok
+}
+
+// Payout is where a swap is paid out.
+type Payout struct {
+	Network ID // of the pools
+	Pools   []common.Address
+	Token   common.Address // that they pay with
+	// Onward is set where the destination has no pool: the pool of the
+	// settlement chain burns the money there, and the issuer mints it.
+	Onward bool
+}
+
+// Payout finds the pools that can pay a token on dst: the one in use, then the
+// retired ones. It is false if no pair has that destination.
+func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
+	paid := tokenAt(dst, token)
+	if paid == nil {
+		return Payout{}, false
+	}
+	payer := sourceKey{dst, paid.Symbol}
+	p := Payout{Network: d.FeeChain(dst), Token: token}
+	if p.Network != dst.Network() {
+		p.Onward, payer.id = true, p.Network
+		if t := tokenOf(payer.id, payer.symbol); t != nil {
+			p.Token = t.Address.Address
+		}
+	}
+	current, ok := d.targets[payer]
+	if !ok {
+		return Payout{}, false
+	}
+	p.Pools = []common.Address{current.Address}
+	for _, r := range d.retired {
+		if r.ChainID == payer.id && r.Token.Symbol == payer.symbol {
+			p.Pools = append(p.Pools, r.Router.Address)
+		}
+	}
+	return p, true
+}
+
+// UsualSeconds is how long a swap from a router usually takes, 0 if the deployment
+// does not say.
+func (d *Deployment) UsualSeconds(from Router, dst ID, token common.Address) uint32 {
+	if t := tokenAt(dst, token); t != nil {
+		return d.seconds[pairKey{from.ChainID, dst, from.Token.Symbol, t.Symbol}]
+	}
+	return 0
 }

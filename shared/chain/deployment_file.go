@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -48,6 +49,14 @@ type poolRow struct {
 	Router  string `json:"router"`
 }
 
+// Confirmations that a deployment demands of a network it does not name, and the
+// most it can demand.
+const (
+	defaultConfirmations = 12
+	mostConfirmations    = 10_000
+	mostContact          = 200
+)
+
 // ReadDeployment reads an operator's file.
 func ReadDeployment(path string) (*Deployment, error) {
 	return jsonfile.Load(path, jsonfile.MaxSize, ParseDeployment)
@@ -64,6 +73,10 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 			registries: make(map[ID]Address),
 			contracts:  make(map[common.Address]bool),
 			seconds:    make(map[pairKey]uint32),
+			Explorers:  make(map[ID]string),
+			byAddress:  make(map[routerKey]Router),
+
+			confirmations: make(map[ID]uint64),
 		},
 	}
 	if file.Name == "" {
@@ -111,7 +124,7 @@ func (b *builder) pools(rows []poolRow) {
 		src := sourceKey{row.ChainID, row.Token}
 		router := b.address(at+".router", row.Router)
 		switch _, repeated := b.targets[src]; {
-		case sourceRoute(src) != Direct:
+		case !slices.ContainsFunc(allPairs, func(p *Pair) bool { return p.source() == src && p.Route == Direct }):
 			b.problem("%s: no supported pair needs a pool for this token on this chain", at)
 		case repeated:
 			b.problem("%s: repeats an earlier row", at)
@@ -129,8 +142,8 @@ func (b *builder) messengers(rows map[string]string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		at := fmt.Sprintf("messengers[%q]", key)
-		id, ok := idByText[key]
-		if !ok || !slices.Contains(onCCTP, id) {
+		id := idByText[key]
+		if !slices.Contains(onCCTP, id) {
 			b.problem("%s: not a CCTP source chain", at)
 			continue
 		}
@@ -141,8 +154,8 @@ func (b *builder) messengers(rows map[string]string) {
 func (b *builder) registryRows(rows map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		at := fmt.Sprintf("registries[%q]", key)
-		id, ok := idByText[key]
-		if !ok || !slices.Contains(PoolChains, id) {
+		id := idByText[key]
+		if !slices.Contains(PoolChains, id) {
 			b.problem("%s: not a pool chain; those are %v", at, PoolChains)
 			continue
 		}
@@ -165,10 +178,8 @@ func (b *builder) retired(rows []poolRow) {
 				b.problem("%s: the same router is the current one of %s on %s", at, src.symbol, src.id)
 			}
 		}
-		for _, t := range tokensOf[row.ChainID] {
-			if t.Symbol == row.Token {
-				b.Deployment.retired = append(b.Deployment.retired, Router{row.ChainID, *t, router})
-			}
+		if t := tokenOf(row.ChainID, row.Token); t != nil {
+			b.Deployment.retired = append(b.Deployment.retired, Router{row.ChainID, *t, router})
 		}
 	}
 }
@@ -223,10 +234,35 @@ func (b *builder) explorers(rows map[string]string) {
 			b.problem("explorers[%q]: %q is not an https address of a public chain, without a slash at its end", key, rows[key])
 			continue
 		}
-		if b.Explorers == nil {
-			b.Explorers = make(map[ID]string)
-		}
 		b.Explorers[id] = rows[key]
+	}
+}
+
+// tracking reads whether the pools let anyone follow a swap, and how many
+// confirmations make a transaction final.
+func (b *builder) tracking(mode, contact string, confirmations map[string]uint64) {
+	b.Contact = contact
+	if len(contact) > mostContact || strings.ContainsFunc(contact, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		b.problem("contact: write one line of at most %d letters, such as an address of mail or of a page", mostContact)
+	}
+	switch mode {
+	case "", "none":
+	case "reference":
+		b.tracked = true
+	default:
+		b.problem("tracking: %q is unknown; write reference if the pools settle as docs/pool.md says, and none otherwise", mode)
+	}
+	for _, key := range slices.Sorted(maps.Keys(confirmations)) {
+		id, ok := idByText[key]
+		n := confirmations[key]
+		switch {
+		case !ok || id.Private():
+			b.problem("confirmations[%q]: not a supported network", key)
+		case n == 0 || n > mostConfirmations:
+			b.problem("confirmations[%q]: %d is not between 1 and %d", key, n, mostConfirmations)
+		default:
+			b.confirmations[id] = n
+		}
 	}
 }
 
@@ -234,7 +270,7 @@ func (b *builder) explorers(rows map[string]string) {
 func (b *builder) coverage() {
 	reported := map[sourceKey]bool{}
 	for _, p := range allPairs {
-		src := sourceKey{p.Src, p.SrcToken.Symbol}
+		src := p.source()
 		if _, ok := b.targets[src]; !ok && !reported[src] {
 			reported[src] = true
 			b.problem("pools: no row for %s on chain %s, which supported pairs need", src.symbol, src.id)
@@ -257,6 +293,16 @@ func (b *builder) warnOfSharedRouters() {
 	slices.Sort(b.Warnings)
 }
 
+// index prepares FindRouter.
+func (b *builder) index() {
+	for _, r := range slices.Concat(b.Routers(), b.Deployment.retired) {
+		key := routerKey{r.ChainID.Network(), r.Router.Address}
+		if _, known := b.byAddress[key]; !known { // networks come before privacy pools
+			b.byAddress[key] = r
+		}
+	}
+}
+
 // address reads an address from the file, where only EIP-55 text is accepted.
 func (b *builder) address(at, text string) Address {
 	a, err := ParseAddress(text)
@@ -272,14 +318,4 @@ func (b *builder) address(at, text string) Address {
 	}
 	b.contracts[a] = true
 	return NewAddress(a)
-}
-
-// sourceRoute is the route of the pairs that start at src, 0 if there are none.
-func sourceRoute(src sourceKey) Route {
-	for _, p := range allPairs {
-		if p.Src == src.id && p.SrcToken.Symbol == src.symbol {
-			return p.Route
-		}
-	}
-	return 0
 }

@@ -1,5 +1,14 @@
 package chain
 
+import (
+	"errors"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
 // Route is how the source transaction of a pair travels.
 type Route uint8
 
@@ -75,6 +84,14 @@ type Pair struct {
 	Route              Route
 }
 
+// sourceKey is a token on a routing ID. It has one target contract.
+type sourceKey struct {
+	id     ID
+	symbol string
+}
+
+func (p *Pair) source() sourceKey { return sourceKey{p.Src, p.SrcToken.Symbol} }
+
 type pairKey struct {
 	src, dst           ID
 	srcToken, dstToken string
@@ -102,10 +119,8 @@ func init() {
 
 // addToken finds a token by its symbol and adds it to tokensOf.
 func addToken(id ID, symbol string) *Token {
-	for _, t := range tokensOf[id] {
-		if t.Symbol == symbol {
-			return t
-		}
+	if t := tokenOf(id, symbol); t != nil {
+		return t
 	}
 	network, _ := FindNetwork(id)
 	for _, t := range network.Tokens {
@@ -117,20 +132,121 @@ func addToken(id ID, symbol string) *Token {
 	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
 }
 
-// Tokens lists the tokens that can be swapped from or to id.
-func Tokens(id ID) []Token {
-	tokens := make([]Token, len(tokensOf[id]))
-	for i, t := range tokensOf[id] {
-		tokens[i] = *t
+// tokenOf finds a token by its symbol, nil for none.
+func tokenOf(id ID, symbol string) *Token {
+	for _, t := range tokensOf[id] {
+		if t.Symbol == symbol {
+			return t
+		}
 	}
-	return tokens
+	return nil
 }
 
-// Pairs lists every supported pair in the order of the table.
-func Pairs() []Pair {
-	pairs := make([]Pair, len(allPairs))
-	for i, p := range allPairs {
-		pairs[i] = *p
+// tokenAt finds a token by its address, nil for none.
+func tokenAt(id ID, address common.Address) *Token {
+	for _, t := range tokensOf[id] {
+		if t.Address.Address == address {
+			return t
+		}
 	}
-	return pairs
+	return nil
+}
+
+// Tokens lists the tokens that can be swapped from or to id.
+func Tokens(id ID) []Token { return values(tokensOf[id]) }
+
+// Pairs lists every supported pair in the order of the table.
+func Pairs() []Pair { return values(allPairs) }
+
+func values[T any](pointers []*T) []T {
+	all := make([]T, len(pointers))
+	for i, p := range pointers {
+		all[i] = *p
+	}
+	return all
+}
+
+// FindToken finds a token that can be swapped from or to id. The name is a
+// symbol in any case, or an address.
+func FindToken(id ID, name string) (Token, error) {
+	t, err := findToken(id, name)
+	if err != nil {
+		return Token{}, err
+	}
+	return *t, nil
+}
+
+func findToken(id ID, name string) (*Token, error) {
+	if strings.HasPrefix(name, "0x") {
+		address, err := ParseAddress(name)
+		if errors.Is(err, ErrChecksum) {
+			return nil, fault.New(fault.InvalidParameter, "The token %v", err)
+		} else if err != nil {
+			return nil, fault.New(fault.UnsupportedToken, "The token %v", err)
+		}
+		if address == (common.Address{}) {
+			address = Native.Address
+		}
+		if t := tokenAt(id, address); t != nil {
+			return t, nil
+		}
+		return nil, notListed(id, "The token with that address")
+	}
+	for _, t := range tokensOf[id] {
+		if strings.EqualFold(t.Symbol, name) {
+			return t, nil
+		}
+	}
+	for _, symbol := range []string{USDC, USDT, DAI, USD1, ETH, WETH} {
+		if strings.EqualFold(symbol, name) {
+			return nil, notListed(id, symbol)
+		}
+	}
+	return nil, notListed(id, "That token")
+}
+
+func notListed(id ID, subject string) error {
+	symbols := make([]string, len(tokensOf[id]))
+	for i, t := range tokensOf[id] {
+		symbols[i] = t.Symbol
+	}
+	return fault.New(fault.UnsupportedToken, "%s is not supported on chain %s; supported there: %s", subject, id, strings.Join(symbols, ", "))
+}
+
+// FindPair finds both tokens of a swap and checks that they are a supported pair.
+func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
+	from, err := findToken(src, srcToken)
+	if err != nil {
+		return nil, fault.About(fault.SourceToken, err)
+	}
+	to, err := findToken(dst, dstToken)
+	if err != nil {
+		return nil, fault.About(fault.DestinationToken, err)
+	}
+	pair, ok := pairByKey[pairKey{src, dst, from.Symbol, to.Symbol}]
+	if !ok {
+		return nil, unsupported(src, from.Symbol, dst, to.Symbol)
+	}
+	return pair, nil
+}
+
+// unsupported says that two ends are not a pair, and where the source token can
+// go instead.
+func unsupported(src ID, from string, dst ID, to string) error {
+	var why string
+	var alternatives []fault.Alternative
+	for _, p := range allPairs {
+		if p.source() == (sourceKey{src, from}) {
+			alternatives = append(alternatives, fault.Alternative{Chain: p.Dst.String(), Token: p.DstToken.Symbol})
+		}
+	}
+	switch {
+	case alternatives == nil:
+		why = "; " + from + " on chain " + src.String() + " can be received but not sent"
+	case src.Network() == dst.Network() && src.Private() == dst.Private():
+		why = "; both are on the same chain, and this service moves tokens from one chain to another"
+	}
+	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
+	e.Role, e.Alternatives = fault.DestinationChain, alternatives
+	return e
 }

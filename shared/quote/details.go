@@ -84,8 +84,9 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		d.Registry = e.Deployment.Registry(q.Fee.ChainID)
 	}
 	q.Details = d
-	if q.Pair.Src.Private() {
-		d.leaveToWallet()
+	if q.Pair.Src.Private() { // the money comes out of the privacy pool, in a transaction that only the wallet can make
+		d.Unchecked = "The swap is paid for from the privacy pool, so what this account has does not matter"
+		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, which cannot be tried without the wallet"
 		return nil
 	}
 	if req.From != nil {
@@ -96,17 +97,6 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		d.Simulation, d.Unsimulated = e.simulate(ctx, q, *req.From)
 	}
 	return nil
-}
-
-// leaveToWallet says why nothing is checked for unshielding: the money comes out
-// of the privacy pool, in a transaction that only the wallet can make.
-func (d *Details) leaveToWallet() {
-	if d.Request.From != nil {
-		d.Unchecked = "The swap is paid for from the privacy pool, so what this account has does not matter"
-	}
-	if d.Request.Simulate {
-		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, which cannot be tried without the wallet"
-	}
 }
 
 // arrival works out what is left once RAILGUN has taken its part.

@@ -58,8 +58,7 @@ type fees struct {
 
 func (f *fees) Of(source chain.ID) cctp.State {
 	f.asked = append(f.asked, source)
-	rate, _ := cctp.FromMilliBPS(1300)
-	return cctp.State{Source: source, Rate: rate, Origin: cctp.BuiltIn}
+	return cctp.State{Source: source, Rate: cctp.FromMilliBPS(1300), Origin: cctp.BuiltIn}
 }
 
 // TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator

@@ -129,13 +129,12 @@ var (
 	// firstAccount ends the addresses that chains use for precompiled contracts.
 	firstAccount = common.BytesToAddress([]byte{1, 0, 0})
 	dead         = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
-	tokens       = nameTokens()
 )
 
-// nameTokens says which token an address is, of any chain: an address that is
-// copied by mistake is often that of the token, and a chain may have the contracts
-// of the one it was forked from.
-func nameTokens() map[common.Address]string {
+// tokens says which token an address is, of any chain: an address that is copied by
+// mistake is often that of the token, and a chain may have the contracts of the one
+// it was forked from.
+var tokens = func() map[common.Address]string {
 	names := make(map[common.Address]string)
 	for _, id := range chain.IDs() {
 		for _, t := range chain.Tokens(id) {
@@ -145,7 +144,7 @@ func nameTokens() map[common.Address]string {
 		}
 	}
 	return names
-}
+}()
 
 // encode gives the bytes that name the recipient in calldata, and their type.
 // For a private recipient that is a fresh note, different every time; for an

@@ -51,11 +51,7 @@ func seal(to Address, s *secrets) (Note, error) {
 	if err != nil {
 		return Note{}, err
 	}
-	sender, err := aes.NewCipher(s.shieldPrivate[:])
-	if err != nil {
-		return Note{}, fmt.Errorf("railgun: sender's cipher: %w", err)
-	}
-
+	sender, _ := aes.NewCipher(s.shieldPrivate[:]) // any 32 bytes are a key
 	public := new(edwards25519.Point).ScalarBaseMult(scalar)
 	n := Note{NPK: to.NPK(s.random), ShieldKey: [32]byte(public.Bytes())}
 	var sealed [32]byte // encrypted random, tag
@@ -129,10 +125,7 @@ const recipientSize = 5 * 32
 // privateScalar is the ed25519 scalar of a private key.
 func privateScalar(key [32]byte) *edwards25519.Scalar {
 	digest := sha512.Sum512(key[:])
-	scalar, err := new(edwards25519.Scalar).SetBytesWithClamping(digest[:32])
-	if err != nil {
-		panic("railgun: 32 bytes are no scalar: " + err.Error())
-	}
+	scalar, _ := new(edwards25519.Scalar).SetBytesWithClamping(digest[:32]) // 32 bytes cannot fail
 	return scalar
 }
 
@@ -140,13 +133,53 @@ func privateScalar(key [32]byte) *edwards25519.Scalar {
 // public point. Both sides get the same.
 func sharedCipher(scalar *edwards25519.Scalar, public *edwards25519.Point) (cipher.AEAD, error) {
 	key := sha256.Sum256(new(edwards25519.Point).ScalarMult(scalar, public).Bytes())
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, fmt.Errorf("railgun: shared cipher: %w", err)
-	}
+	block, _ := aes.NewCipher(key[:]) // any 32 bytes are a key
 	aead, err := cipher.NewGCMWithNonceSize(block, 16)
 	if err != nil {
 		return nil, fmt.Errorf("railgun: shared cipher: %w", err)
 	}
 	return aead, nil
+}
+
+// The receiver's side, for tools and tests.
+
+// ParseNote reads a note that Recipient has encoded.
+func ParseNote(recipient []byte) (Note, error) {
+	if len(recipient) != recipientSize {
+		return Note{}, fmt.Errorf("railgun: note has %d bytes, must have %d", len(recipient), recipientSize)
+	}
+	word := func(i int) [32]byte { return [32]byte(recipient[32*i:]) }
+	return Note{
+		NPK:             word(0),
+		EncryptedBundle: [3][32]byte{word(1), word(2), word(3)},
+		ShieldKey:       word(4),
+	}, nil
+}
+
+// Open decrypts a note with the receiver's viewing private key and returns its
+// random. The note can be spent only if its NPK equals Address.NPK(random). The
+// caller must check that, because Open does not know the address.
+func Open(viewingKey [32]byte, n Note) (random [16]byte, err error) {
+	point, err := new(edwards25519.Point).SetBytes(n.ShieldKey[:])
+	if err != nil {
+		return random, errors.New("railgun: shield key is not a point of the curve")
+	}
+	aead, err := sharedCipher(privateScalar(viewingKey), point)
+	if err != nil {
+		return random, err
+	}
+	random, err = n.open(aead)
+	if err != nil {
+		return random, errors.New("railgun: note is not for this viewing key")
+	}
+	return random, nil
+}
+
+func (n Note) open(aead cipher.AEAD) (random [16]byte, err error) {
+	iv, tag := n.EncryptedBundle[0][:16], n.EncryptedBundle[0][16:]
+	var sealed [32]byte
+	copy(sealed[:], n.EncryptedBundle[1][:16])
+	copy(sealed[16:], tag)
+	_, err = aead.Open(random[:0], iv, sealed[:], nil)
+	return random, err
 }

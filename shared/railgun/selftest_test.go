@@ -8,8 +8,8 @@ import (
 )
 
 func TestSelfTest(t *testing.T) {
-	if err := SelfTest(); err != nil {
-		t.Error(err)
+	if err := SelfTest(); err != nil || len(knownAnswers) != 4 {
+		t.Errorf("got %v with %d known answers, want 4", err, len(knownAnswers))
 	}
 }
 

@@ -49,20 +49,14 @@ func (b *Body) Send(w http.ResponseWriter) error {
 }
 
 // Open starts a field that is an object. Close ends it.
-func (b *Body) Open(name string) {
-	b.name(name)
-	b.json = append(b.json, '{')
-}
+func (b *Body) Open(name string) { b.name(name, "{") }
 
 // Close ends the object last opened.
 func (b *Body) Close() { b.json = append(b.json, '}') }
 
 // OpenArray starts a field that is an array, and its first object. CloseArray
 // ends both.
-func (b *Body) OpenArray(name string) {
-	b.name(name)
-	b.json = append(b.json, '[', '{')
-}
+func (b *Body) OpenArray(name string) { b.name(name, "[{") }
 
 // Next ends an object of the array last opened and starts another.
 func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
@@ -71,20 +65,15 @@ func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
-	b.name(name)
-	b.quoted(value)
+	b.name(name, `"`)
+	b.json = append(append(b.json, value...), '"')
 }
 
-func (b *Body) Texts(name string, values ...string) {
-	b.name(name)
-	b.json = append(b.json, '[')
-	for i, value := range values {
-		if i > 0 {
-			b.json = append(b.json, ',')
-		}
-		b.quoted(value)
-	}
-	b.json = append(b.json, ']')
+// Texts adds an array of two.
+func (b *Body) Texts(name, first, second string) {
+	b.name(name, `["`)
+	b.json = append(append(b.json, first...), `","`...)
+	b.json = append(append(b.json, second...), `"]`...)
 }
 
 // Foreign adds text that somebody else has written.
@@ -94,36 +83,29 @@ func (b *Body) Foreign(name, value string) {
 }
 
 // Literal adds a value that is JSON already.
-func (b *Body) Literal(name, value string) {
-	b.name(name)
-	b.json = append(b.json, value...)
-}
+func (b *Body) Literal(name, value string) { b.name(name, value) }
 
 // Time adds a time of day in UTC, to the second.
 func (b *Body) Time(name string, t time.Time) {
-	b.name(name)
-	b.json = append(b.json, '"')
-	b.json = t.UTC().AppendFormat(b.json, time.RFC3339)
-	b.json = append(b.json, '"')
+	b.name(name, `"`)
+	b.json = append(t.UTC().AppendFormat(b.json, time.RFC3339), '"')
 }
 
 func (b *Body) Number(name string, n uint64) {
-	b.name(name)
+	b.name(name, "")
 	b.json = strconv.AppendUint(b.json, n, 10)
 }
 
 // Percentage adds a rate in percent, as a number.
 func (b *Body) Percentage(name string, rate fee.BPS) {
-	b.name(name)
+	b.name(name, "")
 	b.json = rate.AppendPercent(b.json)
 }
 
 // Amount adds an amount as a decimal string.
 func (b *Body) Amount(name string, amount *uint256.Int) {
-	b.name(name)
-	b.json = append(b.json, '"')
-	b.json = appendDecimal(b.json, amount)
-	b.json = append(b.json, '"')
+	b.name(name, `"`)
+	b.json = append(appendDecimal(b.json, amount), '"')
 }
 
 // appendDecimal writes a number 18 digits at a time, without an allocation.
@@ -171,9 +153,8 @@ func (b *Body) Call(name string, q *quote.Quote) {
 
 // Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
 func (b *Body) Quantity(name string, n *uint256.Int) {
-	b.name(name)
-	b.json = appendHex(append(b.json, '"'), n)
-	b.json = append(b.json, '"')
+	b.name(name, `"`)
+	b.json = append(appendHex(b.json, n), '"')
 }
 
 // Route adds the kind of route.
@@ -192,26 +173,20 @@ func (b *Body) token(name string, t *chain.Token) {
 	b.Close()
 }
 
-func (b *Body) name(name string) {
+// name starts a field, and its value.
+func (b *Body) name(name, value string) {
 	json := b.json
 	if json[len(json)-1] != '{' {
 		json = append(json, ',')
 	}
 	json = append(json, '"')
 	json = append(json, name...)
-	b.json = append(json, '"', ':')
-}
-
-func (b *Body) quoted(text string) {
-	json := append(b.json, '"')
-	json = append(json, text...)
-	b.json = append(json, '"')
+	json = append(json, `":`...)
+	b.json = append(json, value...)
 }
 
 // Hex adds bytes as 0x and lower-case digits.
 func (b *Body) Hex(name string, data []byte) {
-	b.name(name)
-	b.json = append(b.json, `"0x`...)
-	b.json = hex.AppendEncode(b.json, data)
-	b.json = append(b.json, '"')
+	b.name(name, `"0x`)
+	b.json = append(hex.AppendEncode(b.json, data), '"')
 }

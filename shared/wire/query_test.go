@@ -51,7 +51,7 @@ func TestQuery(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			q := ParseQuery(tt.query)
 			var a, b int
-			err := cmp.Or(q.require([]string{"a"}), Read(&q, "a", number, &a), Read(&q, "b", number, &b))
+			err := cmp.Or(q.Require("a"), Read(&q, "a", number, &a), Read(&q, "b", number, &b))
 			if a != tt.a || b != tt.b {
 				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
 			}

@@ -3,10 +3,14 @@ package v3
 import (
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"slices"
 
+	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -53,10 +57,6 @@ type pairBody struct {
 	Seconds     uint32      `json:"seconds,omitempty"`
 }
 
-func listPairs(d *chain.Deployment, tracking bool) web.Handler {
-	return web.JSONDocument(mapPairs(d, tracking), wire.ListingAge)
-}
-
 func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 	body := pairsBody{
 		Deployment: d.Name, Settlement: wire.MapSettlement(d), Tracking: tracking, Client: oldestClient, Contact: d.Contact,
@@ -85,4 +85,62 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 		})
 	}
 	return body
+}
+
+// Health is what the health check reports on.
+type Health struct {
+	Registries func() []integrator.Health
+	IssuerFees func() []cctp.State
+	Draining   func() bool     // whether the service is about to end; nil for never
+	Problems   func() []string // what the service found wrong with its deployment, in sentences for everyone
+}
+
+func (h handler) healthcheck(w http.ResponseWriter, _ *http.Request) error {
+	registries, fees := h.health.Registries(), h.health.IssuerFees()
+	body := healthBody{
+		Status:     "ok",
+		Deployment: h.deployment.Name,
+		Settlement: wire.MapSettlement(h.deployment),
+		Registries: make([]registryBody, len(registries)),
+		IssuerFees: make([]issuerFee, len(fees)),
+		Untracked:  h.tracker.Missing(),
+		Problems:   h.health.Problems(),
+	}
+	for i, r := range registries {
+		body.Registries[i] = registryBody{r.Network, r.State}
+	}
+	for i, f := range fees {
+		body.IssuerFees[i] = issuerFee{f.Source, json.Number(f.Rate.String()), f.Origin, int64(f.Age.Seconds()), ""}
+		if f.Err != nil {
+			body.IssuerFees[i].Problem = f.Err.Error()
+		}
+	}
+	if h.health.Draining != nil && h.health.Draining() {
+		body.Status = "draining"
+		return web.JSON(w, http.StatusServiceUnavailable, body)
+	}
+	return web.JSON(w, http.StatusOK, body)
+}
+
+type healthBody struct {
+	Status     string          `json:"status"`
+	Deployment string          `json:"deployment"`
+	Settlement wire.Settlement `json:"settlement"`
+	Registries []registryBody  `json:"registries"`
+	IssuerFees []issuerFee     `json:"issuerFees"`
+	Untracked  []chain.ID      `json:"untracked,omitempty"` // chains on which swaps cannot be followed, for want of an endpoint
+	Problems   []string        `json:"problems,omitempty"`
+}
+
+type registryBody struct {
+	ChainID chain.ID  `json:"chainId"`
+	RPC     rpc.State `json:"rpc"`
+}
+
+type issuerFee struct {
+	ChainID    chain.ID    `json:"chainId"`
+	BPS        json.Number `json:"bps"`
+	Origin     cctp.Origin `json:"origin"`
+	AgeSeconds int64       `json:"ageSeconds"`
+	Problem    string      `json:"problem,omitempty"`
 }

@@ -1,13 +1,21 @@
 package usage
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"hash/maphash"
 	"maps"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/dchest/siphash"
+
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -25,9 +33,6 @@ const (
 )
 
 var outcomeNames = [outcomes]string{"served", "brownout", "retired", "rehearsed", "failed"}
-
-// evidence is what gates count: use of the version.
-func (o outcome) evidence() bool { return o == served || o == brownout }
 
 // outcomeOf is false for an answer that is not counted. What counts is a quote and
 // an error of a route that quotes. Of an old version, every route counts that its
@@ -57,8 +62,8 @@ const (
 // totals counts all calls of the current hour without a lock. Those of other hours,
 // which are few, wait in a map.
 type totals struct {
-	hour  atomic.Int64 // the current one
-	calls [maxVersions][outcomes]struct{ all, unnamed atomic.Int64 }
+	hour  atomic.Int64                           // the current one
+	calls [maxVersions][outcomes][2]atomic.Int64 // as in totalCalls
 
 	mu      sync.Mutex
 	waiting map[total]totalCalls
@@ -72,25 +77,25 @@ type total struct {
 	outcome outcome
 }
 
-type totalCalls struct{ all, unnamed int64 }
+// totalCalls are all calls, and those without a client of their own.
+type totalCalls [2]int64
 
-// add counts a call or, if unnamed, that it has no client of its own.
-func (t *totals) add(at int64, version uint8, o outcome, unnamed bool) {
-	began := at - at%hour
-	calls := totalCalls{all: 1 - boolInt(unnamed), unnamed: boolInt(unnamed)}
-	if t.hour.Load() != began && !t.turn(total{began, version, o}, calls) {
-		return
-	}
-	if c := &t.calls[version][o]; unnamed {
-		c.unnamed.Add(1)
-	} else {
-		c.all.Add(1)
+const (
+	ofAll = iota
+	unnamed
+)
+
+// add counts a call, or that it is unnamed.
+func (t *totals) add(at int64, version uint8, o outcome, what int) {
+	key := total{at - at%hour, version, o}
+	if t.hour.Load() == key.began || t.turn(key, what) {
+		t.calls[version][o][what].Add(1)
 	}
 }
 
 // turn makes a later hour the current one. A call of an earlier one has to wait, and
 // turn returns false.
-func (t *totals) turn(key total, calls totalCalls) bool {
+func (t *totals) turn(key total, what int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was := t.hour.Load()
@@ -98,26 +103,28 @@ func (t *totals) turn(key total, calls totalCalls) bool {
 		t.collect(was)
 		t.hour.Store(key.began)
 	} else if key.began < was {
-		t.wait(key, calls)
+		t.wait(key, what, 1)
 	}
 	return key.began >= was
 }
 
-func (t *totals) wait(key total, calls totalCalls) {
+func (t *totals) wait(key total, what int, n int64) {
 	if t.waiting == nil {
 		t.waiting = map[total]totalCalls{}
 	}
-	c := t.waiting[key]
-	t.waiting[key] = totalCalls{c.all + calls.all, c.unnamed + calls.unnamed}
+	calls := t.waiting[key]
+	calls[what] += n
+	t.waiting[key] = calls
 }
 
 // collect moves the counts of the current hour into the map.
 func (t *totals) collect(began int64) {
 	for v := range t.calls {
 		for o := range t.calls[v] {
-			c := &t.calls[v][o]
-			if calls := (totalCalls{c.all.Swap(0), c.unnamed.Swap(0)}); calls != (totalCalls{}) {
-				t.wait(total{began, uint8(v), outcome(o)}, calls)
+			for what := range t.calls[v][o] {
+				if n := t.calls[v][o][what].Swap(0); n > 0 {
+					t.wait(total{began, uint8(v), outcome(o)}, what, n)
+				}
 			}
 		}
 	}
@@ -148,24 +155,17 @@ const (
 	dayMask  = 1<<dayBits - 1
 )
 
-func slotOf(hash uint64, day int64) uint64 { return hash&^dayMask | uint64(day%dayMask+1) }
-
 // find returns the day on which a client was first seen, modulo dayMask.
 func (s *seenSet) find(hash uint64) (day int64, seen bool) {
-	slots := s.slots.Load()
-	if slots == nil {
-		return 0, false
-	}
-	return findSlot(*slots, hash)
+	slot := slotFor(*s.slots.Load(), hash).Load()
+	return int64(slot&dayMask) - 1, slot != 0
 }
 
-func findSlot(slots []atomic.Uint64, hash uint64) (day int64, seen bool) {
+// slotFor is the slot of a hash, or the empty one that it would take.
+func slotFor(slots []atomic.Uint64, hash uint64) *atomic.Uint64 {
 	for i := hash >> dayBits % uint64(len(slots)); ; i = (i + 1) % uint64(len(slots)) {
-		switch slot := slots[i].Load(); {
-		case slot == 0:
-			return 0, false
-		case slot&^dayMask == hash&^dayMask:
-			return int64(slot&dayMask) - 1, true
+		if slot := slots[i].Load(); slot == 0 || slot&^dayMask == hash&^dayMask {
+			return &slots[i]
 		}
 	}
 }
@@ -174,35 +174,22 @@ func findSlot(slots []atomic.Uint64, hash uint64) (day int64, seen bool) {
 func (s *seenSet) add(hash uint64, day int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slots := s.slots.Load()
-	if slots == nil {
-		first := make([]atomic.Uint64, 1024)
-		slots = &first
-		s.slots.Store(slots)
-	}
-	if _, seen := findSlot(*slots, hash); seen || s.used >= seenMost {
+	slots := *s.slots.Load()
+	if slotFor(slots, hash).Load() != 0 || s.used >= seenMost {
 		return
 	}
-	if s.used*2 >= len(*slots) {
-		larger := make([]atomic.Uint64, 2*len(*slots))
-		for i := range *slots {
-			if slot := (*slots)[i].Load(); slot != 0 {
-				putSlot(larger, slot)
+	if s.used*2 >= len(slots) {
+		larger := make([]atomic.Uint64, 2*len(slots))
+		for i := range slots {
+			if slot := slots[i].Load(); slot != 0 {
+				slotFor(larger, slot).Store(slot)
 			}
 		}
-		slots = &larger
-		s.slots.Store(slots)
+		slots = larger
+		s.slots.Store(&larger)
 	}
-	putSlot(*slots, slotOf(hash, day))
+	slotFor(slots, hash).Store(hash&^dayMask | uint64(day%dayMask+1))
 	s.used++
-}
-
-func putSlot(slots []atomic.Uint64, slot uint64) {
-	i := slot >> dayBits % uint64(len(slots))
-	for slots[i].Load() != 0 {
-		i = (i + 1) % uint64(len(slots))
-	}
-	slots[i].Store(slot)
 }
 
 // Bounds of the buffer.
@@ -251,7 +238,7 @@ type entry struct {
 	calls           [outcomes]int64
 	hours           int64 // a bit for each hour with evidence
 	proven, claimed int64
-	first, last     int64
+	first, last     int64 // first is 0 without calls
 	lastOf          [outcomes]int64
 	exempt          bool // at the last call
 	findings        []FindingCount
@@ -259,17 +246,12 @@ type entry struct {
 
 const unknownPosition = -1
 
-func (e *entry) empty() bool { return e.first == 0 }
-
 // count adds a call.
 func (e *entry) count(at int64, o outcome, ev *event.Event) {
-	if e.empty() {
-		e.first = at
-	}
-	e.first, e.last = min(e.first, at), max(e.last, at)
+	e.first, e.last = min(cmp.Or(e.first, at), at), max(e.last, at)
 	e.lastOf[o] = max(e.lastOf[o], at)
 	e.calls[o]++
-	if o.evidence() {
+	if o == served || o == brownout { // evidence
 		e.hours |= 1 << (at % day / hour)
 	}
 	if ev.Caller.Proven() {
@@ -280,6 +262,9 @@ func (e *entry) count(at int64, o outcome, ev *event.Event) {
 	e.exempt = ev.Exempt
 	if agent := ev.Caller.Agent; agent != "" && agent != e.software && printable(agent, maxClientText) {
 		e.software = strings.Clone(agent)
+	}
+	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
+		e.find(ev.Finding)
 	}
 }
 
@@ -329,6 +314,8 @@ type network struct {
 
 func newBuffer(perShard int) *buffer {
 	b := &buffer{seed: maphash.MakeSeed(), most: perShard}
+	slots := make([]atomic.Uint64, 1024)
+	b.seen.slots.Store(&slots)
 	for i := range b.shards {
 		b.shards[i].entries = map[key]*entry{}
 		b.networks[i].networks = map[int64]network{}
@@ -390,15 +377,8 @@ func (b *buffer) again(k key, at int64, o outcome, e *event.Event) bool {
 		s.count[found.class]++
 		b.remember(found, at)
 	}
-	b.record(found, at, o, e)
+	found.count(at, o, e)
 	return true
-}
-
-func (b *buffer) record(one *entry, at int64, o outcome, e *event.Event) {
-	one.count(at, o, e)
-	if o == served && e.Finding.Outcome != "" && one.position != unknownPosition {
-		one.find(e.Finding)
-	}
 }
 
 // remember has a client be recognised from now on, by its use of an old version.
@@ -422,30 +402,23 @@ func (b *buffer) add(one *entry, at int64, o outcome, e *event.Event) bool {
 	s.entries[made.key] = &made
 	s.count[made.class]++
 	b.remember(&made, at)
-	b.record(&made, at, o, e)
+	made.count(at, o, e)
 	return true
 }
 
 func (s *shard) room(c class, most int) bool {
 	taken := s.count[usual] + s.count[fresh] + s.count[minor]
-	switch c {
-	case knownClient:
-		return true
-	case fresh:
-		return taken < most && s.count[fresh] < (most+1)/2
-	case minor:
-		return taken < most && s.count[minor] < (most+7)/8
-	}
-	return taken < most
+	share := [classes]int{usual: most, fresh: (most + 1) / 2, minor: (most + 7) / 8}[c]
+	return c == knownClient || taken < most && s.count[c] < share
 }
 
 func (b *buffer) networkShard(hash int64) *networkShard {
 	return &b.networks[maphash.Comparable(b.seed, hash)%shards]
 }
 
-// enter counts one more entry of a network, of a client that may be new. It returns
-// false if the network has enough.
-func (s *networkShard) enter(hash, day int64, new bool) bool {
+// change changes what is known of a network on a day. It returns false if there are
+// too many networks, or the change is not made.
+func (s *networkShard) change(hash, day int64, do func(*network) bool) bool {
 	s.Lock()
 	defer s.Unlock()
 	if s.day != day { // networks without entries begin anew
@@ -459,15 +432,21 @@ func (s *networkShard) enter(hash, day int64, new bool) bool {
 	if n.day != day {
 		n.day, n.added = day, 0
 	}
-	if n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork {
-		return false
+	made := do(&n)
+	if made {
+		s.networks[hash] = n
 	}
-	n.entries++
-	if new {
-		n.added++
-	}
-	s.networks[hash] = n
-	return true
+	return made
+}
+
+// enter counts one more entry of a network, of a client that may be new. It returns
+// false if the network has enough.
+func (s *networkShard) enter(hash, day int64, new bool) bool {
+	return s.change(hash, day, func(n *network) bool {
+		enough := n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork
+		n.entries, n.added = n.entries+1, n.added+int(boolInt(new))
+		return !enough
+	})
 }
 
 // leave gives the place of an entry back to its network.
@@ -486,40 +465,29 @@ func (b *buffer) leave(one *entry) {
 
 // set corrects how many clients a network has added, by what all instances wrote.
 func (b *buffer) set(hash, day int64, added int) {
-	s := b.networkShard(hash)
-	s.Lock()
-	defer s.Unlock()
-	n, known := s.networks[hash]
-	if known || len(s.networks) < networksPerShard {
-		if n.day != day {
-			n.day, n.added = day, 0
-		}
+	b.networkShard(hash).change(hash, day, func(n *network) bool {
 		n.added = max(n.added, added)
-		s.networks[hash] = n
-	}
+		return true
+	})
 }
 
 // take returns the counts since the last take.
 func (b *buffer) take(now int64) (rows []entry) {
 	for i := range b.shards {
-		rows = b.takeShard(&b.shards[i], rows, now)
-	}
-	return rows
-}
-
-func (b *buffer) takeShard(s *shard, rows []entry, now int64) []entry {
-	s.Lock()
-	defer s.Unlock()
-	crowded := 2*len(s.entries) >= b.most
-	for k, e := range s.entries {
-		if !e.empty() {
-			rows = append(rows, *e)
-			e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]int64{}, 0, 0, 0, 0, nil
-		} else if crowded || e.last < now-now%hour {
-			delete(s.entries, k)
-			s.count[e.class]--
-			b.leave(e)
+		s := &b.shards[i]
+		s.Lock()
+		crowded := 2*len(s.entries) >= b.most
+		for k, e := range s.entries {
+			if e.first != 0 {
+				rows = append(rows, *e)
+				e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]int64{}, 0, 0, 0, 0, nil
+			} else if crowded || e.last < now-now%hour {
+				delete(s.entries, k)
+				s.count[e.class]--
+				b.leave(e)
+			}
 		}
+		s.Unlock()
 	}
 	return rows
 }
@@ -527,4 +495,72 @@ func (b *buffer) takeShard(s *shard, rows []entry, now int64) []entry {
 // printable keeps out text that a database may refuse.
 func printable(s string, most int) bool {
 	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
+}
+
+// hashKey is the secret key for hashing addresses. It must stay secret: anyone who
+// has it can find the address of a hash by trying all addresses.
+type hashKey [16]byte
+
+// keyFrom makes a key from a secret of any length.
+func keyFrom(secret string) (k hashKey) {
+	sum := sha256.Sum256([]byte("quotegate usage key\x00" + secret))
+	copy(k[:], sum[:])
+	return k
+}
+
+// name is one line: "origin https://wallet.example", "agent curl #5f1c…". The
+// address prefix of an agent is hashed. "-" means that there is none.
+func (k hashKey) name(id caller.Identity) string {
+	if id.Kind != caller.Agent {
+		return id.String()
+	}
+	product, network, _ := strings.Cut(id.Text, " ")
+	if network == "" || network == "-" {
+		return string(id.Kind) + " " + product + " -"
+	}
+	var buf [128]byte
+	b := append(append(buf[:0], id.Kind...), ' ')
+	b = append(append(b, product...), ' ')
+	return string(appendHash(b, k.hash(network)))
+}
+
+// network is the hash of the network of an address, as in the name of an agent, or
+// 0 without an address.
+func (k hashKey) network(addr netip.Addr) int64 {
+	_, network, _ := strings.Cut(caller.Caller{Addr: addr}.Identity().Text, " ")
+	if network == "" || network == "-" {
+		return 0
+	}
+	return int64(k.hash(network))
+}
+
+// networkName is the name under which further clients of a network count.
+func networkName(hash int64) string { return string(appendHash([]byte("network "), uint64(hash))) }
+
+func (k hashKey) hash(network string) uint64 {
+	var buf [64]byte
+	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), append(append(buf[:0], "network\x00"...), network...))
+}
+
+func appendHash(b []byte, hash uint64) []byte {
+	var digest [8]byte
+	binary.BigEndian.PutUint64(digest[:], hash)
+	return hex.AppendEncode(append(b, '#'), digest[:])
+}
+
+// Kinds of names, as the database keeps them.
+const (
+	otherKind   int64 = iota
+	knownKind         // of a client known to the operator
+	addressKind       // made from software and a network: a client that moves has several
+)
+
+func kindOf(name string) int64 {
+	switch kind, _, _ := strings.Cut(name, " "); kind {
+	case string(caller.Known):
+		return knownKind
+	case string(caller.Agent), "network":
+		return addressKind
+	}
+	return otherKind
 }

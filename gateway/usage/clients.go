@@ -3,7 +3,6 @@ package usage
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -191,37 +190,29 @@ func (q Query) sql(current string) (from, where string, args []any) {
 	if q.Client != "" {
 		where = "c.last_seen > 0" // any call
 	}
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		where += " and " + strings.ReplaceAll(condition, "?", "$"+strconv.Itoa(len(args)))
-	}
-	if q.Version != "" {
-		add("c.version = ?", q.Version)
-	}
-	if q.Old != "" {
-		add("c.version <> ?", current)
-	}
-	if q.Finding != "" {
-		add("c.worst = ?", max(0, slices.Index(gravity, q.Finding)))
-	}
-	if q.Known != "" {
-		add("(c.kind = 1) = (? = 'yes')", q.Known)
-	}
 	if q.Software != "" || q.Client != "" || q.Kind != "" || q.Sort == "name" || q.hits != nil {
 		from += " join usage_names as n on n.id = c.client"
 	}
-	if q.Software != "" {
-		add("n.software = ?", q.Software)
-	}
-	if q.Client != "" {
-		add("n.name = ?", q.Client)
-	}
-	if q.Kind != "" {
-		add("n.name like ?", q.Kind+" %")
-	}
 	if q.Moved != "" {
 		from += " left join usage_clients as m on m.client = c.client and m.version <> c.version and m.version = '" + strings.ReplaceAll(current, "'", "''") + "'"
-		add("(coalesce(m.last_served, 0) > c.last_seen) = (? = 'yes')", q.Moved)
+	}
+	for _, c := range []struct {
+		given, condition string
+		arg              any
+	}{
+		{q.Version, "c.version = ", q.Version},
+		{q.Old, "c.version <> ", current},
+		{string(q.Finding), "c.worst = ", max(0, slices.Index(gravity, q.Finding))},
+		{q.Known, "case when c.kind = 1 then 'yes' else 'no' end = ", q.Known},
+		{q.Software, "n.software = ", q.Software},
+		{q.Client, "n.name = ", q.Client},
+		{q.Kind, "n.name like ", q.Kind + " %"},
+		{q.Moved, "case when coalesce(m.last_served, 0) > c.last_seen then 'yes' else 'no' end = ", q.Moved},
+	} {
+		if c.given != "" {
+			args = append(args, c.arg)
+			where += " and " + c.condition + "$" + strconv.Itoa(len(args))
+		}
 	}
 	return from, where, args
 }
@@ -232,24 +223,22 @@ type clientKey struct {
 	client  int64
 }
 
-// page puts one page of the matching clients into a report.
-func (r *Reader) page(ctx context.Context, q Query, at time.Time, report *Report) error {
+// page is a report with one page of the matching clients, and nothing else.
+func (r *Reader) page(ctx context.Context, q Query, at time.Time) (Report, error) {
 	key := q.Values().Encode()
 	r.mu.Lock()
 	kept, ok := r.pages[key]
 	r.mu.Unlock()
-	if !ok || q.hits != nil {
-		if err := r.readPage(ctx, q, at, &kept); err != nil {
-			return err
-		}
-		r.mu.Lock()
-		if len(r.pages) < maxPages && q.hits == nil {
-			r.pages[key] = kept
-		}
-		r.mu.Unlock()
+	if ok && q.hits == nil {
+		return kept, nil
 	}
-	report.Clients, report.Matching, report.Distinct, report.Sum, report.Page, report.Pages = kept.Clients, kept.Matching, kept.Distinct, kept.Sum, kept.Page, kept.Pages
-	return nil
+	err := r.readPage(ctx, q, at, &kept)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && len(r.pages) < maxPages && q.hits == nil {
+		r.pages[key] = kept
+	}
+	return kept, err
 }
 
 // maxPages is how many pages are kept until counts are written.
@@ -276,43 +265,39 @@ func (r *Reader) find(ctx context.Context, q Query, per, page int, report *Repor
 	report.Matching, report.Distinct, report.Sum = 0, 0, Sum{}
 	from, where, args := q.sql(r.current)
 	order := " order by " + orders[q.Sort] + ", c.client, c.version"
+	var k clientKey
 	if q.hits == nil {
-		err = r.db.query(ctx, func(rows *sql.Rows) error {
-			return rows.Scan(&report.Matching, &report.Distinct, &report.Sum.Calls7, &report.Sum.Calls30, &report.Sum.Calls90)
-		}, "select count(*), count(distinct c.client), cast(coalesce(sum(c.calls7), 0) as bigint), cast(coalesce(sum(c.calls30), 0) as bigint), cast(coalesce(sum(c.calls90), 0) as bigint) from "+from+" where "+where, args...)
-		if err != nil {
-			return nil, err
+		err = r.db.pages.QueryRowContext(ctx, "select count(*), count(distinct c.client), "+sums+" from "+from+" where "+where, args...).
+			Scan(&report.Matching, &report.Distinct, &report.Sum.Calls7, &report.Sum.Calls30, &report.Sum.Calls90)
+		if err == nil {
+			err = each(ctx, r.db.pages, fmt.Sprintf("select c.version, c.client from %s where %s%s limit %d offset %d", from, where, order, per, (page-1)*per), args,
+				[]any{&k.version, &k.client}, func() { keys = append(keys, k) })
 		}
-		return keys, r.db.query(ctx, func(rows *sql.Rows) error {
-			var k clientKey
-			err := rows.Scan(&k.version, &k.client)
-			keys = append(keys, k)
-			return err
-		}, fmt.Sprintf("select c.version, c.client from %s where %s%s limit %d offset %d", from, where, order, per, (page-1)*per), args...)
+		return keys, err
 	}
 	distinct := map[int64]struct{}{}
-	return keys, r.db.query(ctx, func(rows *sql.Rows) error {
-		var k clientKey
-		var name string
-		var position float64
-		var exempt int64
-		var sum Sum
-		if err := rows.Scan(&k.version, &k.client, &name, &position, &exempt, &sum.Calls7, &sum.Calls30, &sum.Calls90); err != nil {
-			return err
-		}
-		if !q.hits(lifecycle.Recorded(name, position, exempt == 1)) {
-			return nil
-		}
-		if report.Matching >= (page-1)*per && len(keys) < per {
-			keys = append(keys, k)
-		}
-		report.Matching++
-		distinct[k.client] = struct{}{}
-		report.Distinct = len(distinct)
-		report.Sum = Sum{report.Sum.Calls7 + sum.Calls7, report.Sum.Calls30 + sum.Calls30, report.Sum.Calls90 + sum.Calls90}
-		return nil
-	}, "select c.version, c.client, n.name, c.position, c.exempt, c.calls7, c.calls30, c.calls90 from "+from+" where "+where+order, args...)
+	var name string
+	var position float64
+	var exempt bool
+	var sum Sum
+	err = each(ctx, r.db.pages, "select c.version, c.client, n.name, c.position, c.exempt = 1, c.calls7, c.calls30, c.calls90 from "+from+" where "+where+order, args,
+		[]any{&k.version, &k.client, &name, &position, &exempt, &sum.Calls7, &sum.Calls30, &sum.Calls90}, func() {
+			if !q.hits(lifecycle.Recorded(name, position, exempt)) {
+				return
+			}
+			if report.Matching >= (page-1)*per && len(keys) < per {
+				keys = append(keys, k)
+			}
+			report.Matching++
+			distinct[k.client] = struct{}{}
+			report.Distinct = len(distinct)
+			report.Sum = Sum{report.Sum.Calls7 + sum.Calls7, report.Sum.Calls30 + sum.Calls30, report.Sum.Calls90 + sum.Calls90}
+		})
+	return keys, err
 }
+
+// sums adds up the calls of clients.
+const sums = "cast(coalesce(sum(c.calls7), 0) as bigint), cast(coalesce(sum(c.calls30), 0) as bigint), cast(coalesce(sum(c.calls90), 0) as bigint)"
 
 // load reads what a report says about some clients, in the given order.
 func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Client, error) {
@@ -331,36 +316,35 @@ func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Cl
 	}
 	for version, ids := range lists {
 		these := list(ids)
-		err := r.db.query(ctx, func(rows *sql.Rows) error {
-			var id, first, last, last410, rehearsed, exempt, found, moved, kind int64
-			c := Client{Version: version, Days: []DayCount{}, Findings: []FindingCount{}}
-			err := rows.Scan(&id, &c.Client, &c.Software, &first, &last, &last410, &rehearsed, &c.Position, &exempt, &c.Proven, &c.Claimed, &kind, &c.Calls7, &c.Calls30, &c.Calls90, &found, &moved)
-			c.FirstSeen, c.LastSeen, c.Last410, c.Rehearsed, c.Found = unix(first), unix(last), unix(last410), unix(rehearsed), unix(found*day)
-			c.Exempt, c.Known, c.Address = exempt == 1, kind == knownKind, kind == addressKind
-			if moved > last && version != r.current {
-				c.Moved = unix(moved)
-			}
-			if c.Known {
-				c.Contact, _ = r.contacts(c.Name())
-			}
-			*place[clientKey{version, id}] = c
-			return err
-		}, `select c.client, n.name, n.software, c.first_seen, c.last_seen, c.last_410, c.last_rehearsal, c.position, c.exempt, c.proven, c.claimed, c.kind,
+		var id, first, last, last410, rehearsed, found, moved, kind int64
+		var row Client
+		err := each(ctx, r.db.pages, `select c.client, n.name, n.software, c.first_seen, c.last_seen, c.last_410, c.last_rehearsal, c.position, c.exempt = 1, c.proven, c.claimed, c.kind,
 			c.calls7, c.calls30, c.calls90, c.found, coalesce(m.last_served, 0)
 			from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1
-			where c.version = $2 and c.client in (`+these+")", r.current, version)
+			where c.version = $2 and c.client in (`+these+")", []any{r.current, version},
+			[]any{&id, &row.Client, &row.Software, &first, &last, &last410, &rehearsed, &row.Position, &row.Exempt, &row.Proven, &row.Claimed, &kind,
+				&row.Calls7, &row.Calls30, &row.Calls90, &found, &moved}, func() {
+				c := row
+				c.Version, c.Days, c.Findings = version, []DayCount{}, []FindingCount{}
+				c.FirstSeen, c.LastSeen, c.Last410, c.Rehearsed, c.Found = unix(first), unix(last), unix(last410), unix(rehearsed), unix(found*day)
+				c.Known, c.Address = kind == knownKind, kind == addressKind
+				if moved > last && version != r.current {
+					c.Moved = unix(moved)
+				}
+				if c.Known {
+					c.Contact, _ = r.contacts(c.Name())
+				}
+				*place[clientKey{version, id}] = c
+			})
 		if err != nil {
 			return nil, err
 		}
-		err = r.db.query(ctx, func(rows *sql.Rows) error {
-			var id int64
-			var f FindingCount
-			err := rows.Scan(&id, &f.Outcome, &f.Code, &f.Param, &f.Calls)
+		var f FindingCount
+		err = each(ctx, r.db.pages, `select f.client, f.finding, f.code, f.param, f.calls from usage_findings as f join usage_clients as c on c.version = f.version and c.client = f.client and c.found = f.day
+			where f.version = $1 and f.client in (`+these+")", []any{version}, []any{&id, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
 			c := place[clientKey{version, id}]
 			c.Findings = append(c.Findings, f)
-			return err
-		}, `select f.client, f.finding, f.code, f.param, f.calls from usage_findings as f join usage_clients as c on c.version = f.version and c.client = f.client and c.found = f.day
-			where f.version = $1 and f.client in (`+these+")", version)
+		})
 		if err == nil {
 			err = r.loadDays(ctx, version, ids, at, place)
 		}
@@ -394,25 +378,22 @@ func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at t
 	if first, last := slices.Min(ids), slices.Max(ids); last-first < 4*int64(len(ids)) {
 		which = fmt.Sprintf("u.client >= %d and u.client <= %d", first, last)
 	}
-	return r.db.query(ctx, func(rows *sql.Rows) error {
-		var id int64
-		var text string
-		if err := rows.Scan(&id, &text); err != nil {
-			return err
-		}
-		c := place[clientKey{version, id}]
-		for one := range strings.SplitSeq(text, " ") {
-			on, calls, _ := strings.Cut(one, ":")
-			at, _ := strconv.ParseInt(on, 10, 64)
-			n, _ := strconv.ParseUint(calls, 10, 64)
-			if c != nil {
-				c.Days = append(c.Days, DayCount{Day(at * day), n})
-			}
-		}
-		return nil
-	}, `with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
+	var id int64
+	var text string
+	return each(ctx, r.db.pages, `with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
 		select u.client, string_agg(cast(u.day as text) || ':' || cast(u.served + u.brownout + u.retired as text), ' ') from days cross join usage_days as u
-		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 group by u.client`, today-reportDays+1, today, version)
+		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 group by u.client`,
+		[]any{today - reportDays + 1, today, version}, []any{&id, &text}, func() {
+			c := place[clientKey{version, id}]
+			for one := range strings.SplitSeq(text, " ") {
+				on, calls, _ := strings.Cut(one, ":")
+				at, _ := strconv.ParseInt(on, 10, 64)
+				n, _ := strconv.ParseUint(calls, 10, 64)
+				if c != nil {
+					c.Days = append(c.Days, DayCount{Day(at * day), n})
+				}
+			}
+		})
 }
 
 // Traffic is the calls of clients that have something in common.
@@ -432,16 +413,16 @@ func (r *Reader) Traffic(ctx context.Context, q Query, by string) ([]Traffic, er
 	if column == "" {
 		return nil, fmt.Errorf("%.40q is neither software nor client", by)
 	}
+	if err := r.flush(ctx); err != nil {
+		return nil, err
+	}
 	all := []Traffic{}
 	q.Sort = "name" // which joins the names
 	from, where, args := q.sql(r.current)
-	return all, r.db.query(ctx, func(rows *sql.Rows) error {
-		var t Traffic
-		err := rows.Scan(&t.Name, &t.Clients, &t.Calls7, &t.Calls30, &t.Calls90)
-		all = append(all, t)
-		return err
-	}, fmt.Sprintf(`select %s, count(*), cast(sum(c.calls7) as bigint), cast(sum(c.calls30) as bigint), cast(sum(c.calls90) as bigint)
-		from %s where %s group by %[1]s order by 4 desc, 2 desc, 1 limit %[4]d`, column, from, where, maxTraffic), args...)
+	var t Traffic
+	err := each(ctx, r.db.pages, fmt.Sprintf("select %s, count(*), %s from %s where %s group by %[1]s order by 4 desc, 2 desc, 1 limit %[5]d", column, sums, from, where, maxTraffic),
+		args, []any{&t.Name, &t.Clients, &t.Calls7, &t.Calls30, &t.Calls90}, func() { all = append(all, t) })
+	return all, err
 }
 
 // WriteCSV writes the clients that match a query, one a line, with a column for each
@@ -449,7 +430,7 @@ func (r *Reader) Traffic(ctx context.Context, q Query, by string) ([]Traffic, er
 // few at a time are in memory. An error before the first line leaves out untouched.
 func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	const chunk = 200
-	at, err := r.db.now(ctx, r.now())
+	at, err := r.upToDate(ctx)
 	if err != nil {
 		return err
 	}
@@ -464,26 +445,23 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 		return err
 	}
 	from, where, args := q.sql(r.current)
-	name := "''"
+	column := "''"
 	if q.hits != nil {
-		name = "n.name"
+		column = "n.name"
 	}
+	var name string
+	var position float64
+	var exempt bool
 	for _, version := range r.versions {
 		for last := int64(0); ; {
 			var keys []clientKey
 			read := 0
-			err := r.db.query(ctx, func(rows *sql.Rows) error {
-				k := clientKey{version: version}
-				var text string
-				var position float64
-				var exempt int64
-				err := rows.Scan(&k.client, &text, &position, &exempt)
-				if last, read = k.client, read+1; q.hits == nil || q.hits(lifecycle.Recorded(text, position, exempt == 1)) {
-					keys = append(keys, k)
+			err := each(ctx, r.db.pages, fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s and c.version = $%d and c.client > $%d order by c.client limit %d",
+				column, from, where, len(args)+1, len(args)+2, chunk), append(slices.Clone(args), version, last), []any{&last, &name, &position, &exempt}, func() {
+				if read++; q.hits == nil || q.hits(lifecycle.Recorded(name, position, exempt)) {
+					keys = append(keys, clientKey{version, last})
 				}
-				return err
-			}, fmt.Sprintf("select c.client, %s, c.position, c.exempt from %s where %s and c.version = $%d and c.client > $%d order by c.client limit %d",
-				name, from, where, len(args)+1, len(args)+2, chunk), append(slices.Clone(args), version, last)...)
+			})
 			if err != nil {
 				return err
 			}

@@ -26,7 +26,7 @@ func TestClients(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		at := &clock{t: noon.Add(-60 * 24 * time.Hour)}
 		r := begin(t, cfg, at)
-		r.reader.contacts = func(name string) (Contact, bool) { return Contact{Contact: name + "@example.org"}, true }
+		r.contacts = func(name string) (Contact, bool) { return Contact{Contact: name + "@example.org"}, true }
 		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
 		shop := r.Name(c.Identity())
 		r.Observe(&event.Event{Time: at.now(), Version: "v1", Caller: c, Client: shop, Pair: pair, Exempt: true, Finding: omits})
@@ -115,12 +115,12 @@ func TestQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := ParseQuery(values, r.reader.versions)
+		q, err := ParseQuery(values, r.versions)
 		if err != nil {
 			t.Errorf("%s: %v", test.query, err)
 			continue
 		}
-		if again, err := ParseQuery(q.Values(), r.reader.versions); err != nil || !reflect.DeepEqual(again, q) {
+		if again, err := ParseQuery(q.Values(), r.versions); err != nil || !reflect.DeepEqual(again, q) {
 			t.Errorf("%s: got %+v, %v from its own values, want %+v", test.query, again, err, q)
 		}
 		report, err := r.Report(t.Context(), q)
@@ -142,7 +142,7 @@ func TestQuery(t *testing.T) {
 		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
 	} {
 		values, _ := url.ParseQuery(query)
-		if _, err := ParseQuery(values, r.reader.versions); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseQuery(values, r.versions); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", query, err, want)
 		}
 	}

@@ -27,7 +27,8 @@ const (
 
 // Evidence adds up the calls of the last days that were served or that a brownout
 // refused. Days are whole clock hours counted back from now, by the database's
-// clock, so that the span begins up to an hour earlier than asked.
+// clock, so that the span begins up to an hour earlier than asked. Evidence is
+// incomplete while counts cannot be written.
 func (r *Reader) Evidence(version string, days int) lifecycle.Evidence {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
@@ -38,15 +39,10 @@ func (r *Reader) Evidence(version string, days int) lifecycle.Evidence {
 	return found
 }
 
-// Evidence is incomplete while counts cannot be written.
-func (r *Recorder) Evidence(version string, days int) lifecycle.Evidence {
-	if f := r.failing.Load(); f != nil {
-		return lifecycle.Evidence{Missing: fmt.Sprintf("the counts cannot be read: the database is away since %s: %v", words.Stamp(f.since), f.err)}
-	}
-	return r.reader.Evidence(version, days)
-}
-
 func (r *Reader) evidence(ctx context.Context, version string, days int) (e lifecycle.Evidence, err error) {
+	if err := r.away(); err != nil {
+		return e, err
+	}
 	at, err := r.db.now(ctx, r.now())
 	if err != nil {
 		return e, err
@@ -69,12 +65,6 @@ func (r *Reader) evidence(ctx context.Context, version string, days int) (e life
 	return e, err
 }
 
-// waitingKey is a question about clients that wait.
-type waitingKey struct {
-	version string
-	days    int64
-}
-
 type waitingClients struct {
 	at    time.Time
 	names []string
@@ -84,7 +74,7 @@ type waitingClients struct {
 // waiting finds the clients of the last 90 days that have not moved and did not call
 // since a time. It takes long with many clients, so the answer is remembered.
 func (r *Reader) waiting(ctx context.Context, version string, at time.Time, since int64) ([]string, int, error) {
-	key := waitingKey{version, (at.Unix() - since) / day}
+	key := fmt.Sprint(version, " ", (at.Unix()-since)/day)
 	r.mu.Lock()
 	kept, ok := r.waits[key]
 	r.mu.Unlock()
@@ -92,15 +82,12 @@ func (r *Reader) waiting(ctx context.Context, version string, at time.Time, sinc
 		return kept.names, kept.count, nil
 	}
 	kept = waitingClients{at: at}
-	err := rowsOf(ctx, r.db.DB, `select n.name, count(*) over () from usage_clients as c join usage_names as n on n.id = c.client
+	var name string
+	err := each(ctx, r.db, `select n.name, count(*) over () from usage_clients as c join usage_names as n on n.id = c.client
 		left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
 		where c.version = $2 and c.last_call < $3 and c.last_call >= $4 and coalesce(m.last_served, 0) <= c.last_call
-		order by c.kind <> 1, c.calls90 desc, c.client limit $5`, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name, &kept.count)
-		kept.names = append(kept.names, name)
-		return err
-	}, r.current, version, since, at.Unix()-reportDays*day, maxWaiting)
+		order by c.kind <> 1, c.calls90 desc, c.client limit $5`, []any{r.current, version, since, at.Unix() - reportDays*day, maxWaiting}, []any{&name, &kept.count},
+		func() { kept.names = append(kept.names, name) })
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,38 +104,32 @@ func (r *Reader) missing(ctx context.Context, version string, at time.Time, from
 	if err != nil {
 		return "", err
 	}
-	err = rowsOf(ctx, r.db.DB, "select instance, host, written from usage_instances where stopped = 0 and instance <> $1 and written < $2 - $3 * every order by written",
-		func(rows *sql.Rows) error {
-			var instance, host string
-			var written int64
-			err := rows.Scan(&instance, &host, &written)
+	var instance, host string
+	var written int64
+	err = each(ctx, r.db, "select instance, host, written from usage_instances where stopped = 0 and instance <> $1 and written < $2 - $3 * every order by written",
+		[]any{r.instance, at.Unix(), missedWrite}, []any{&instance, &host, &written}, func() {
 			reasons = append(reasons, fmt.Sprintf("%s has not been heard of since %s", instanceName(instance, host), stamp(written)))
-			return err
-		}, r.instance, at.Unix(), missedWrite)
+		})
 	if err != nil {
 		return "", err
 	}
-	unnamed, err := r.unnamed(ctx, version, from)
-	if err != nil {
+	if err := r.unnamed(ctx, version, from, "", &reasons); err != nil {
 		return "", err
-	}
-	if unnamed > 0 {
-		reasons = append(reasons, unnamedNote(unnamed))
 	}
 	gaps, err := r.gaps(ctx, from)
 	return strings.Join(append(reasons, gaps...), "; "), err
 }
 
-// unnamed is how many calls of a version, which are evidence, count under no client
+// unnamed notes how many calls of a version, which are evidence, count under no client
 // of their own.
-func (r *Reader) unnamed(ctx context.Context, version string, from int64) (n int64, err error) {
-	err = r.db.QueryRowContext(ctx, `select cast(coalesce(sum(unnamed), 0) as bigint) from usage_totals
+func (r *Reader) unnamed(ctx context.Context, version string, from int64, prefix string, notes *[]string) error {
+	var n int64
+	err := r.db.QueryRowContext(ctx, `select cast(coalesce(sum(unnamed), 0) as bigint) from usage_totals
 		where ($1 = '' or version = $1) and outcome in ('served', 'brownout') and began >= $2`, version, from).Scan(&n)
-	return n, err
-}
-
-func unnamedNote(n int64) string {
-	return words.Count(n, "call has no client of its own", "calls have no client of their own") + ", because there were more clients than are counted apart"
+	if n > 0 {
+		*notes = append(*notes, prefix+words.Count(n, "call has no client of its own", "calls have no client of their own")+", because there were more clients than are counted apart")
+	}
+	return err
 }
 
 // uncovered says in which hours nothing was recorded: the service was not up, or its
@@ -171,13 +152,11 @@ func (r *Reader) uncovered(ctx context.Context, from, to int64) (reasons []strin
 			reasons = append(reasons, fmt.Sprintf("no counts from %s to %s", words.Moment(time.Unix(expected, 0)), words.Moment(time.Unix(until, 0))))
 		}
 	}
-	err = rowsOf(ctx, r.db.DB, "select began from usage_hours where began >= $1 and began < $2 order by began", func(rows *sql.Rows) error {
-		var began int64
-		err := rows.Scan(&began)
+	var began int64
+	err = each(ctx, r.db, "select began from usage_hours where began >= $1 and began < $2 order by began", []any{expected, to}, []any{&began}, func() {
 		hole(began)
 		expected = began + hour
-		return err
-	}, expected, to)
+	})
 	hole(to - to%hour)
 	if holes > maxGaps {
 		reasons = append(reasons, fmt.Sprintf("no counts in %s after that", words.Count(holes-maxGaps, "span", "spans")))
@@ -200,11 +179,6 @@ func (r *Reader) Released(version string, sunset time.Time) (time.Time, error) {
 	return time.Unix(at, 0).UTC(), nil
 }
 
-// Released asks the database.
-func (r *Recorder) Released(version string, sunset time.Time) (time.Time, error) {
-	return r.reader.Released(version, sunset)
-}
-
 // Release records that the gate of a version lets a sunset pass. It refuses if a
 // clock may be wrong: ours is not the database's, or that of another instance is not.
 func (r *Recorder) Release(version string, sunset time.Time) error {
@@ -220,7 +194,7 @@ func (r *Recorder) Release(version string, sunset time.Time) error {
 	if at.Before(sunset) {
 		return fmt.Errorf("by the database's clock the sunset comes in %s", words.Span(sunset.Sub(at)))
 	}
-	instances, err := r.reader.instances(ctx, at)
+	instances, err := r.instances(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -229,7 +203,7 @@ func (r *Recorder) Release(version string, sunset time.Time) error {
 		if i.ahead.Abs() > maxSkew {
 			return fmt.Errorf("the clock of %s is %s the database's", i.Name, aheadOrBehind(i.ahead))
 		}
-		heard = heard || i.instance == r.reader.instance
+		heard = heard || i.instance == r.instance
 	}
 	if !heard { // a file has no clock: what was written last is its time
 		return errors.New("the clock has gone on since the last counts were written, and may be wrong")
@@ -254,19 +228,18 @@ type Instance struct {
 // is left out.
 func (r *Reader) instances(ctx context.Context, at time.Time) (all []Instance, err error) {
 	all = []Instance{}
-	err = rowsOf(ctx, r.db.DB, "select instance, host, plan, written, ahead from usage_instances where stopped = 0 and written >= $1 - 12 * every and (plan <> $2 or instance = $3) order by host, instance",
-		func(rows *sql.Rows) error {
-			var i Instance
-			var host string
-			var written, ahead int64
-			err := rows.Scan(&i.instance, &host, &i.Plan, &written, &ahead)
+	var i Instance
+	var host string
+	var written, ahead int64
+	err = each(ctx, r.db, `select instance, host, plan, written, ahead from usage_instances
+		where stopped = 0 and written >= $1 - 12 * every and (plan <> $2 or instance = $3) order by host, instance`,
+		[]any{at.Unix(), notYet, r.instance}, []any{&i.instance, &host, &i.Plan, &written, &ahead}, func() {
 			i.Name, i.Written, i.ahead = instanceName(i.instance, host), time.Unix(written, 0).UTC(), time.Duration(ahead)*time.Second
 			if i.starting = i.Plan == notYet; i.starting {
 				i.Plan = ""
 			}
 			all = append(all, i)
-			return err
-		}, at.Unix(), notYet, r.instance)
+		})
 	return all, err
 }
 
@@ -306,17 +279,7 @@ type stats struct {
 	counts    map[string][len(windows)]Count // by version
 	unserved  map[string]map[string]uint64   // calls of a week, by version and outcome
 	bytes     int64
-}
-
-// plans is how many different plans the running instances follow.
-func (s *stats) plans() int {
-	plans := map[string]bool{}
-	for _, i := range s.instances {
-		if !i.starting {
-			plans[i.Plan] = true
-		}
-	}
-	return len(plans)
+	plans     int // different ones that the instances follow
 }
 
 // readStats reads the stats from the database, or takes the counts from the last
@@ -342,12 +305,8 @@ func (r *Reader) readStats(ctx context.Context, at time.Time, last *stats) (*sta
 		return nil, err
 	}
 	day := windowStart(at, windows[1].span)
-	unnamed, err := r.unnamed(ctx, "", day)
-	if err != nil {
+	if err := r.unnamed(ctx, "", day, "of the last day, ", &s.notes); err != nil {
 		return nil, err
-	}
-	if unnamed > 0 {
-		s.notes = append(s.notes, "of the last day, "+unnamedNote(unnamed))
 	}
 	if ahead := time.Unix(newest, 0).Sub(at); ahead > maxSkew {
 		s.notes = append(s.notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong", stamp(newest), words.Span(ahead)))
@@ -355,7 +314,7 @@ func (r *Reader) readStats(ctx context.Context, at time.Time, last *stats) (*sta
 	if s.bytes > r.db.most/10*8 {
 		s.notes = append(s.notes, fmt.Sprintf("the database takes %s MB; from %s MB on counts are given up", words.Number(s.bytes>>20), words.Number(r.db.most>>20)))
 	}
-	s.notes = append(s.notes, r.disagreements(s.instances)...)
+	r.compare(s)
 	gaps, err := r.gaps(ctx, day)
 	s.notes = append(s.notes, gaps...)
 	return s, err
@@ -363,26 +322,24 @@ func (r *Reader) readStats(ctx context.Context, at time.Time, last *stats) (*sta
 
 func (r *Reader) readCounts(ctx context.Context, at time.Time, s *stats) error {
 	hour, day, week := windowStart(at, windows[0].span), windowStart(at, windows[1].span), windowStart(at, windows[2].span)
-	err := rowsOf(ctx, r.db.DB, `select version, outcome, cast(sum(case when began >= $1 then calls else 0 end) as bigint),
+	var version, what string
+	var calls [len(windows)]uint64
+	err := each(ctx, r.db, `select version, outcome, cast(sum(case when began >= $1 then calls else 0 end) as bigint),
 		cast(sum(case when began >= $2 then calls else 0 end) as bigint), cast(sum(calls) as bigint)
-		from usage_totals where began >= $3 and began <= $4 group by version, outcome`, func(rows *sql.Rows) error {
-		var version, what string
-		var calls [len(windows)]uint64
-		err := rows.Scan(&version, &what, &calls[0], &calls[1], &calls[2])
+		from usage_totals where began >= $3 and began <= $4 group by version, outcome`, []any{hour, day, week, at.Unix()}, []any{&version, &what, &calls[0], &calls[1], &calls[2]}, func() {
 		if what == outcomeNames[served] {
 			counts := s.counts[version]
 			for i := range counts {
 				counts[i].Calls = calls[i]
 			}
 			s.counts[version] = counts
-			return err
+			return
 		}
 		if s.unserved[version] == nil {
 			s.unserved[version] = map[string]uint64{}
 		}
 		s.unserved[version][what] = calls[2]
-		return err
-	}, hour, day, week, at.Unix())
+	})
 	for _, version := range r.versions {
 		if err != nil {
 			return err
@@ -396,41 +353,38 @@ func (r *Reader) readCounts(ctx context.Context, at time.Time, s *stats) error {
 	return err
 }
 
-// disagreements says which instances follow different plans, have other clocks, or
-// write to a file that is for one process.
-func (r *Reader) disagreements(instances []Instance) (notes []string) {
+// compare notes which instances follow different plans, have other clocks, or write to
+// a file that is for one process.
+func (r *Reader) compare(s *stats) {
 	var follows []string
 	plans, others := map[string]bool{}, 0
-	for _, i := range instances {
+	for _, i := range s.instances {
 		if !i.starting {
 			plans[i.Plan] = true
 			follows = append(follows, i.Name+" follows "+cmp.Or(i.Plan, "no plan"))
 		}
 		if i.ahead.Abs() > maxSkew {
-			notes = append(notes, fmt.Sprintf("the clock of %s is %s the database's: there, stages change at another time", i.Name, aheadOrBehind(i.ahead)))
+			s.notes = append(s.notes, fmt.Sprintf("the clock of %s is %s the database's: there, stages change at another time", i.Name, aheadOrBehind(i.ahead)))
 		}
 		if i.instance != r.instance && !r.started.IsZero() && i.Written.After(r.started) {
 			others++
 		}
 	}
-	if len(plans) > 1 {
-		notes = append(notes, "instances follow different plans, so that a client is refused by one and served by another: "+strings.Join(follows, ", "))
+	if s.plans = len(plans); s.plans > 1 {
+		s.notes = append(s.notes, "instances follow different plans, so that a client is refused by one and served by another: "+strings.Join(follows, ", "))
 	}
 	if others > 0 && !r.db.shared {
-		notes = append(notes, "another process writes to the same SQLite file: give each its own, or use PostgreSQL")
+		s.notes = append(s.notes, "another process writes to the same SQLite file: give each its own, or use PostgreSQL")
 	}
-	return notes
 }
 
 // gaps describes the gaps that end after a time, the latest first.
 func (r *Reader) gaps(ctx context.Context, after int64) (notes []string, err error) {
-	err = rowsOf(ctx, r.db.DB, "select began, ended, reason from usage_gaps where ended >= $1 order by ended desc, began desc", func(rows *sql.Rows) error {
-		var began, ended int64
-		var reason string
-		err := rows.Scan(&began, &ended, &reason)
+	var began, ended int64
+	var reason string
+	err = each(ctx, r.db, "select began, ended, reason from usage_gaps where ended >= $1 order by ended desc, began desc", []any{after}, []any{&began, &ended, &reason}, func() {
 		notes = append(notes, fmt.Sprintf("calls between %s and %s are missing: %s", stamp(began), stamp(ended), reason))
-		return err
-	}, after)
+	})
 	if len(notes) > maxGaps {
 		notes = append(notes[:maxGaps], fmt.Sprintf("calls are missing in %s before", words.Count(len(notes)-maxGaps, "gap", "gaps")))
 	}

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
+	"math/big"
 	"math/bits"
 	"slices"
 	"strings"
@@ -60,70 +60,46 @@ const (
 	simulatedWeeks = 4
 	week           = 7 * day
 	maxNames       = 1000
-	maxWindows     = 64 // that are predicted at a time
 )
 
 // Simulate predicts the effect of a plan from the calls of the last four weeks that
 // were served or refused by a brownout. A client's place in the order of a share is
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
-	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
-	defer cancel()
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return Simulation{}, ctx.Err()
-	}
-	at, err := r.db.now(ctx, r.now())
 	s := Simulation{At: r.now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}, order: r.versions}
-	if err != nil {
-		return s, err
-	}
-	now := at.Unix()
-	from := now - now%hour - simulatedWeeks*week
-	missing, err := r.missing(ctx, "", at, from)
-	if err != nil {
-		return s, err
-	}
-	if missing != "" {
-		s.Notes = append(s.Notes, "the counts of four weeks are incomplete: "+missing)
-	}
-	recorded, err := r.recordedHours(ctx, now-2*simulatedWeeks*week)
-	if err != nil {
-		return s, err
-	}
-	for _, version := range r.versions {
-		schedule := plan.Versions[version]
-		if schedule == nil {
-			continue
+	err := r.inTurn(ctx, func(ctx context.Context, at time.Time) error {
+		now := at.Unix()
+		from := now - now%hour - simulatedWeeks*week
+		missing, err := r.missing(ctx, "", at, from)
+		if err != nil {
+			return err
 		}
-		for begin := 0; begin == 0 || begin < len(schedule.Brownouts); begin += maxWindows {
-			p := prediction{Reader: r, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
-			p.windows = schedule.Brownouts[begin:min(begin+maxWindows, len(schedule.Brownouts))]
-			if err := p.add(ctx, &s, begin == 0); err != nil {
-				return s, err
+		if missing != "" {
+			s.Notes = append(s.Notes, "the counts of four weeks are incomplete: "+missing)
+		}
+		recorded, err := r.recordedHours(ctx, now-2*simulatedWeeks*week)
+		for _, version := range r.versions {
+			if schedule := plan.Versions[version]; schedule != nil && err == nil {
+				p := prediction{Reader: r, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
+				err = p.add(ctx, &s)
 			}
 		}
-	}
-	return s, nil
+		return err
+	})
+	return s, err
 }
 
-// add adds what is predicted to a simulation, with the sunset if it is the first part
-// of a version.
-func (p *prediction) add(ctx context.Context, s *Simulation, first bool) error {
+// add adds what is predicted to a simulation.
+func (p *prediction) add(ctx context.Context, s *Simulation) error {
 	if err := p.readMembers(ctx); err != nil {
 		return err
 	}
-	for i := range p.windows {
+	for i := range p.schedule.Brownouts {
 		hit, err := p.window(ctx, i)
 		if err != nil {
 			return err
 		}
 		s.Windows = append(s.Windows, hit)
-	}
-	if !first {
-		return nil
 	}
 	s.Notes = append(s.Notes, p.notes()...)
 	if p.schedule.Sunset.IsZero() {
@@ -137,17 +113,14 @@ func (p *prediction) add(ctx context.Context, s *Simulation, first bool) error {
 // recordedHours are the hours since a time of which there are counts.
 func (r *Reader) recordedHours(ctx context.Context, from int64) (map[int64]bool, error) {
 	hours := map[int64]bool{}
-	return hours, r.db.query(ctx, func(rows *sql.Rows) error {
-		var began int64
-		err := rows.Scan(&began)
-		hours[began] = true
-		return err
-	}, "select began from usage_hours where began >= $1", from)
+	var began int64
+	err := each(ctx, r.db.pages, "select began from usage_hours where began >= $1", []any{from}, []any{&began}, func() { hours[began] = true })
+	return hours, err
 }
 
 // member is a client of a version.
 type member struct {
-	hits           uint64 // a bit for each window that refuses it
+	hits           big.Int // a bit for each window that refuses it
 	kind           int64
 	calls30        float64
 	recent         bool // it called within four weeks
@@ -155,12 +128,13 @@ type member struct {
 	nowhere        bool // its place in the order is not known
 }
 
-// prediction is what is needed to predict some windows of one version.
+func (m member) hit(window int) bool { return m.hits.Bit(window) != 0 }
+
+// prediction is what is needed to predict the windows of one version.
 type prediction struct {
 	*Reader
 	version  string
 	schedule *lifecycle.Schedule
-	windows  []lifecycle.Brownout
 	recorded map[int64]bool
 	from, to int64 // four weeks
 	members  map[int64]member
@@ -169,27 +143,25 @@ type prediction struct {
 // readMembers reads the clients of 90 days.
 func (p *prediction) readMembers(ctx context.Context) error {
 	p.members = map[int64]member{}
-	return p.db.query(ctx, func(rows *sql.Rows) error {
-		var id, exempt, lastCall, movedTo, seenThere int64
-		var name string
-		var position float64
-		var m member
-		if err := rows.Scan(&id, &name, &position, &exempt, &m.kind, &m.calls30, &lastCall, &movedTo, &seenThere); err != nil {
-			return err
-		}
-		who := lifecycle.Recorded(name, position, exempt == 1)
-		for i, b := range p.windows {
-			if p.schedule.Hits(b, who) {
-				m.hits |= 1 << i
-			}
-		}
-		m.recent, m.moved, m.nowhere = lastCall >= p.from, movedTo > lastCall, position == unknownPosition
-		m.failing = !m.moved && seenThere > lastCall
-		p.members[id] = m
-		return nil
-	}, `select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
+	var id, exempt, lastCall, movedTo, seenThere int64
+	var name string
+	var position float64
+	var m member
+	return each(ctx, p.db.pages, `select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
 		from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
-		where c.version = $2 and c.last_call >= $3`, p.current, p.version, p.to-reportDays*day)
+		where c.version = $2 and c.last_call >= $3`, []any{p.current, p.version, p.to - reportDays*day},
+		[]any{&id, &name, &position, &exempt, &m.kind, &m.calls30, &lastCall, &movedTo, &seenThere}, func() {
+			m.hits = big.Int{}
+			who := lifecycle.Recorded(name, position, exempt == 1)
+			for i, b := range p.schedule.Brownouts {
+				if p.schedule.Hits(b, who) {
+					m.hits.SetBit(&m.hits, i, 1)
+				}
+			}
+			m.recent, m.moved, m.nowhere = lastCall >= p.from, movedTo > lastCall, position == unknownPosition
+			m.failing = !m.moved && seenThere > lastCall
+			p.members[id] = m
+		})
 }
 
 // notes says what cannot be told exactly.
@@ -225,12 +197,10 @@ func AddressNote(addresses, all int) string {
 // hours of the same weekdays, up to four weeks back, as far as all of these hours
 // were recorded.
 func (p *prediction) window(ctx context.Context, i int) (Hit, error) {
-	b := p.windows[i]
+	b := p.schedule.Brownouts[i]
 	hit := Hit{Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{}, Past: b.To.Unix() <= p.to}
 	for _, m := range p.members {
-		if m.recent && m.hits&(1<<i) != 0 {
-			hit.AtMost++
-		}
+		hit.AtMost += int(boolInt(m.recent && m.hit(i)))
 	}
 	from, to := b.From.Unix(), b.To.Unix()
 	calls := map[int64]float64{}
@@ -247,7 +217,7 @@ func (p *prediction) window(ctx context.Context, i int) (Hit, error) {
 			continue
 		}
 		hit.Weeks++
-		err := p.uses(ctx, "served + brownout", from-w*week, to-w*week, calls, func(id int64) bool { return p.members[id].hits&(1<<i) != 0 })
+		err := p.uses(ctx, "served + brownout", from-w*week, to-w*week, calls, func(id int64) bool { return p.members[id].hit(i) })
 		if err != nil {
 			return hit, err
 		}
@@ -295,16 +265,13 @@ func (p *prediction) uses(ctx context.Context, what string, from, to int64, call
 	if from/day == (to-1)/day {
 		mask = 1<<((to-1)%day/hour+1) - 1<<(from%day/hour)
 	}
-	return p.db.query(ctx, func(rows *sql.Rows) error {
-		var on, client, hours, n int64
-		if err := rows.Scan(&on, &client, &hours, &n); err != nil {
-			return err
-		}
-		if part := within(on*day, uint32(hours), from, to); part > 0 && of(client) {
-			calls[client] += part * float64(n)
-		}
-		return nil
-	}, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0", from/day, (to-1)/day, p.version, mask)
+	var on, client, hours, n int64
+	return each(ctx, p.db.pages, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0",
+		[]any{from / day, (to - 1) / day, p.version, mask}, []any{&on, &client, &hours, &n}, func() {
+			if part := within(on*day, uint32(hours), from, to); part > 0 && of(client) {
+				calls[client] += part * float64(n)
+			}
+		})
 }
 
 // within is the part of a day's calls that were made between two times.
@@ -337,28 +304,20 @@ func (p *prediction) fill(ctx context.Context, hit Hit, calls map[int64]float64,
 	clients, average := len(ids), uint64(sum/times+0.999)
 	hit.Clients, hit.Calls = &clients, &average
 	slices.SortFunc(ids, func(a, b int64) int {
-		return cmp.Or(boolCompare(p.members[a].kind == knownKind, p.members[b].kind == knownKind), cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(boolInt(p.members[b].kind == knownKind), boolInt(p.members[a].kind == knownKind)), cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
 	})
 	ids = ids[:min(maxNames, len(ids))]
 	if len(ids) == 0 || err != nil {
 		return hit, err
 	}
-	place := make(map[int64]*HitClient, len(ids))
 	hit.Names = make([]HitClient, len(ids))
-	for i, id := range ids {
-		place[id] = &hit.Names[i]
-	}
-	return hit, p.db.query(ctx, func(rows *sql.Rows) error {
-		var id int64
-		var name string
-		err := rows.Scan(&id, &name)
-		*place[id] = HitClient{name, p.members[id].moved, p.members[id].failing}
-		return err
-	}, "select id, name from usage_names where id in ("+list(ids)+")")
+	var id int64
+	var name string
+	err = each(ctx, p.db.pages, "select id, name from usage_names where id in ("+list(ids)+")", nil, []any{&id, &name}, func() {
+		hit.Names[slices.Index(ids, id)] = HitClient{name, p.members[id].moved, p.members[id].failing}
+	})
+	return hit, err
 }
-
-// boolCompare puts true before false.
-func boolCompare(a, b bool) int { return cmp.Compare(boolInt(b), boolInt(a)) }
 
 // Print writes a simulation as text.
 func (s *Simulation) Print(w io.Writer) error {
@@ -373,24 +332,16 @@ func (s *Simulation) Print(w io.Writer) error {
 		fmt.Fprintf(out, "%s from %s to %s, %g %% of clients\n", hit.Version, hit.From.Format(time.RFC3339), hit.To.Format(time.RFC3339), hit.Share*100)
 		hit.print(out)
 	}
-	for _, hit := range s.Sunsets() {
-		fmt.Fprintf(out, "%s from its sunset on, %s\n", hit.Version, hit.From.Format(time.RFC3339))
-		hit.print(out)
+	for _, version := range s.order {
+		if hit, ok := s.Sunset[version]; ok {
+			fmt.Fprintf(out, "%s from its sunset on, %s\n", hit.Version, hit.From.Format(time.RFC3339))
+			hit.print(out)
+		}
 	}
 	if len(s.Windows)+len(s.Sunset) == 0 {
 		fmt.Fprintln(out, "The plan has no window and no sunset: nobody would be refused.")
 	}
 	return out.Flush()
-}
-
-// Sunsets lists the sunsets in the order of the versions.
-func (s *Simulation) Sunsets() (hits []Hit) {
-	for _, version := range s.order {
-		if hit, ok := s.Sunset[version]; ok {
-			hits = append(hits, hit)
-		}
-	}
-	return hits
 }
 
 // Sentence says whom the window or sunset refuses.

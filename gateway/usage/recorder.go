@@ -37,17 +37,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -76,17 +76,13 @@ type Options struct {
 
 // Recorder counts calls. It is safe for concurrent use.
 type Recorder struct {
-	reader  *Reader
-	db      *store
+	*Reader
 	log     *slog.Logger
-	now     func() time.Time
-	started time.Time
 	buffer  *buffer
 	totals  totals
 	old     atomic.Uint64 // a bit for each version that is not the current one, or is in the plan
 	hashKey atomic.Pointer[hashKey]
 	stats   atomic.Pointer[stats]
-	failing atomic.Pointer[outage] // nil while the database answers
 	plan    atomic.Pointer[string] // the hash of the plan that this instance follows
 	offset  atomic.Int64           // what to add to our time for the database's, in seconds
 	every   atomic.Int64           // nanoseconds between writes, as announced
@@ -109,12 +105,6 @@ type Recorder struct {
 	once sync.Once
 }
 
-// outage is a time in which the database accepts no counts.
-type outage struct {
-	since time.Time
-	err   error
-}
-
 // notYet is what a plan is until an instance follows one.
 const notYet = "?"
 
@@ -134,13 +124,11 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 	}
 	db.clock = o.database
 	r := &Recorder{
-		reader: newReader(db, o), db: db, log: cmp.Or(o.Log, slog.Default()), buffer: newBuffer(shardEntries), timeout: writeTimeout,
+		Reader: newReader(db, o), log: cmp.Or(o.Log, slog.Default()), buffer: newBuffer(shardEntries), timeout: writeTimeout,
 		writing: make(chan struct{}, 1), hours: map[int64]struct{}{}, ids: map[uint64]clientID{}, done: make(chan struct{}),
 	}
-	r.now = r.reader.now
 	r.every.Store(int64(writeInterval))
-	r.started = r.now()
-	r.reader.instance, r.reader.started = rand.Text(), r.started
+	r.instance, r.started, r.flush = rand.Text(), r.now(), r.flushSoon
 	r.Follow(notYet, nil)
 	r.host, _ = os.Hostname() // without one, the instance has no name
 	k := keyFrom(rand.Text())
@@ -167,7 +155,7 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 
 // Observe counts an answered request, if the response was a quote or an error.
 func (r *Recorder) Observe(e *event.Event) {
-	version := slices.Index(r.reader.versions, e.Version)
+	version := slices.Index(r.versions, e.Version)
 	if version < 0 {
 		return
 	}
@@ -177,7 +165,7 @@ func (r *Recorder) Observe(e *event.Event) {
 		return
 	}
 	at := max(e.Time.Unix()+r.offset.Load(), 1)
-	r.totals.add(at, uint8(version), what, false)
+	r.totals.add(at, uint8(version), what, ofAll)
 	hash := r.buffer.hash(e.Client)
 	if !old && e.Caller.Known == nil {
 		if _, seen := r.buffer.seen.find(hash); !seen {
@@ -185,7 +173,7 @@ func (r *Recorder) Observe(e *event.Event) {
 		}
 	}
 	if !r.buffer.observe(hash, uint8(version), at, what, e, r.hashKey.Load()) {
-		r.totals.add(at, uint8(version), what, true)
+		r.totals.add(at, uint8(version), what, unnamed)
 	}
 }
 
@@ -193,8 +181,8 @@ func (r *Recorder) Observe(e *event.Event) {
 // then on they are old ones. It tells the other instances.
 func (r *Recorder) Follow(hash string, planned []string) {
 	old := uint64(0)
-	for i, version := range r.reader.versions {
-		if version != r.reader.current || slices.Contains(planned, version) {
+	for i, version := range r.versions {
+		if version != r.current || slices.Contains(planned, version) {
 			old |= 1 << i
 		}
 	}
@@ -221,7 +209,7 @@ type Total struct {
 // Totals returns every version in every window, as of the last write.
 func (r *Recorder) Totals() []Total {
 	var all []Total
-	for _, version := range r.reader.versions {
+	for _, version := range r.versions {
 		for i, count := range r.stats.Load().counts[version] {
 			all = append(all, Total{version, windows[i].name, count})
 		}
@@ -240,7 +228,7 @@ func (r *Recorder) Notes() []string {
 
 // Plans is how many different plans the running instances that share the database
 // follow, as of the last write.
-func (r *Recorder) Plans() int { return max(1, r.stats.Load().plans()) }
+func (r *Recorder) Plans() int { return max(1, r.stats.Load().plans) }
 
 // Size is how many bytes the database takes, as of the last write, and the number
 // from which on counts are given up.
@@ -249,9 +237,9 @@ func (r *Recorder) Size() (bytes, most int64) { return r.stats.Load().bytes, r.d
 // flushTimeout is how long a page waits for the counts since the last write.
 const flushTimeout = 2 * time.Second
 
-// flush writes the waiting counts, so that a page shows them. If that takes long,
+// flushSoon writes the waiting counts, so that a page shows them. If that takes long,
 // the page shows what was written before. It is an error if nothing can be written.
-func (r *Recorder) flush(ctx context.Context) error {
+func (r *Recorder) flushSoon(ctx context.Context) error {
 	done := make(chan error, 1)
 	go guard.Do(r.log, "writing the counts for a page", func() { done <- r.writeInTime(context.WithoutCancel(ctx)) })
 	select {
@@ -261,44 +249,10 @@ func (r *Recorder) flush(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(flushTimeout):
 	}
-	if f := r.failing.Load(); f != nil {
-		return fmt.Errorf("the database is away since %s: %w", words.Stamp(f.since), f.err)
-	}
-	return r.reader.answers(ctx)
-}
-
-// Report writes the waiting counts and reads the report from the database.
-func (r *Recorder) Report(ctx context.Context, q Query) (Report, error) {
-	return r.reader.share(ctx, q, func(ctx context.Context) (Report, error) {
-		if err := r.flush(ctx); err != nil {
-			return Report{}, err
-		}
-		return r.reader.report(ctx, q)
-	})
-}
-
-// WriteCSV writes the waiting counts and then the clients that match a query.
-func (r *Recorder) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
-	if err := r.flush(ctx); err != nil {
+	if err := r.away(); err != nil {
 		return err
 	}
-	return r.reader.WriteCSV(ctx, q, out)
-}
-
-// Simulate writes the waiting counts and predicts the effect of a plan.
-func (r *Recorder) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
-	if err := r.flush(ctx); err != nil {
-		return Simulation{}, err
-	}
-	return r.reader.Simulate(ctx, plan)
-}
-
-// Traffic writes the waiting counts and adds up those that match a query.
-func (r *Recorder) Traffic(ctx context.Context, q Query, by string) ([]Traffic, error) {
-	if err := r.flush(ctx); err != nil {
-		return nil, err
-	}
-	return r.reader.Traffic(ctx, q, by)
+	return r.answers(ctx)
 }
 
 // run writes until the context ends. The pause grows with what a write costs, at
@@ -336,11 +290,508 @@ func (r *Recorder) Close(ctx context.Context) {
 		<-r.done
 		err := r.write(ctx)
 		if err == nil {
-			_, err = r.db.ExecContext(ctx, "update usage_instances set stopped = written where instance = $1", r.reader.instance)
+			_, err = r.db.ExecContext(ctx, "update usage_instances set stopped = written where instance = $1", r.instance)
 		}
 		if err != nil {
 			r.log.Error("usage: the last counts are not written, and are lost", "error", err)
 		}
 		_ = r.db.Close() // everything is written
 	})
+}
+
+// Reasons of gaps, as reports show them.
+const (
+	killed = "an instance ended without writing its last counts"
+	noRoom = "the database had reached its greatest size, and counts were given up"
+)
+
+// batch is what one transaction writes. It is kept until the database confirms
+// it. Its number prevents that it is written twice.
+type batch struct {
+	number  int64
+	waiting bool
+	rows    []entry
+	totals  map[total]totalCalls
+}
+
+// clientID is the number of a client, and the hash of its software as written.
+type clientID struct {
+	id       int64
+	software uint64
+}
+
+// maxIDs bounds how many numbers are remembered.
+const maxIDs = 1 << 17
+
+// writeInTime is a write with a time limit, but for the first, which may have to
+// change the schema.
+func (r *Recorder) writeInTime(ctx context.Context) error {
+	if r.ready() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	return r.write(ctx)
+}
+
+func (r *Recorder) ready() bool {
+	r.writing <- struct{}{}
+	defer func() { <-r.writing }()
+	return r.prepared
+}
+
+// write brings the database and the stats up to date. It logs the start and the
+// end of an outage.
+func (r *Recorder) write(ctx context.Context) error {
+	select {
+	case r.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.writing }()
+	if r.prepared { // so that the database's clock is known
+		r.markHour(r.now().Add(time.Duration(r.offset.Load()) * time.Second))
+	}
+	err := r.writeAll(ctx)
+	if full(err) {
+		err = errors.Join(err, r.db.transact(ctx, r.db, r.makeRoom)) // for the next attempt
+	}
+	failing := r.failing.Load()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled): // cancelled here, not an outage
+	case damaged(err) && !r.prepared: // New returns the error
+	case err != nil && failing == nil:
+		r.failing.Store(&outage{r.now(), err})
+		r.log.Error("usage: the database takes no counts; they wait in memory", "error", err)
+	case err == nil && failing != nil:
+		r.failing.Store(nil)
+		r.log.Info("usage: the database takes counts again", "since", words.Stamp(failing.since))
+	}
+	return err
+}
+
+func (r *Recorder) writeAll(ctx context.Context) error {
+	if !r.prepared {
+		if err := r.prepare(ctx); err != nil {
+			return err
+		}
+		r.prepared = true
+	}
+	at, err := r.compareClocks(ctx)
+	if err != nil {
+		return err
+	}
+	r.markHour(at)
+	if err := r.flushWaiting(ctx, at); err != nil {
+		return err
+	}
+	if err := r.flushNew(ctx, at); err != nil {
+		return err
+	}
+	if err := r.recordDeadInstances(ctx, at); err != nil {
+		return err
+	}
+	if today := at.Unix() / day; r.rolled != today {
+		if err := r.db.transact(ctx, r.db, func(tx *transaction) { r.roll(tx, today) }); err != nil {
+			return err
+		}
+		r.rolled = today
+	}
+	if r.db.shared && at.Sub(r.recalled).Abs() > time.Minute {
+		if err := r.recall(ctx, at); err != nil {
+			return err
+		}
+	}
+	return r.measure(ctx, at)
+}
+
+// markHour notes that the service is up. It counts once it is written.
+func (r *Recorder) markHour(at time.Time) { r.hours[at.Unix()/hour*hour] = struct{}{} }
+
+// compareClocks returns the database's time. If our clock is far from it, calls are
+// counted by the database's.
+func (r *Recorder) compareClocks(ctx context.Context) (time.Time, error) {
+	at, err := r.db.now(ctx, r.now())
+	offset := at.Sub(r.now())
+	if offset.Abs() <= maxSkew {
+		offset = 0
+	}
+	if err == nil {
+		r.offset.Store(int64(offset / time.Second))
+	}
+	return at, err
+}
+
+// flushWaiting writes the batch that the database has not confirmed.
+func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
+	if !r.batch.waiting {
+		return nil
+	}
+	ids := map[uint64]clientID{}
+	if err := r.db.transact(ctx, r.db, func(tx *transaction) { r.insertBatch(tx, at, ids) }); err != nil {
+		return err
+	}
+	maps.Copy(r.ids, ids)
+	if len(r.ids) > maxIDs {
+		clear(r.ids)
+	}
+	if len(r.batch.rows)+len(r.batch.totals) > 0 {
+		r.changed = true
+		r.forget()
+	}
+	r.batch.waiting, r.batch.rows, r.batch.totals = false, nil, nil
+	clear(r.hours)
+	return nil
+}
+
+// flushNew writes what was counted since.
+func (r *Recorder) flushNew(ctx context.Context, at time.Time) error {
+	r.batch = batch{number: r.batch.number + 1, waiting: true, rows: r.buffer.take(at.Unix()), totals: r.totals.take()}
+	return r.flushWaiting(ctx, at)
+}
+
+// measure reads the stats. Those that take long are read only if something was
+// written, or after a while. It makes room in a database that is too large.
+func (r *Recorder) measure(ctx context.Context, at time.Time) error {
+	last := r.stats.Load()
+	if r.changed || at.Sub(r.measured).Abs() >= time.Minute {
+		last, r.measured = nil, at
+	}
+	s, err := r.readStats(ctx, at, last)
+	if err != nil {
+		return err
+	}
+	r.stats.Store(s)
+	r.changed = false
+	if s.bytes > r.db.most {
+		return r.db.transact(ctx, r.db, r.makeRoom)
+	}
+	return nil
+}
+
+// prepare gets the database ready: the schema, the key that all instances share,
+// and the clients that were seen before.
+func (r *Recorder) prepare(ctx context.Context) error {
+	if err := r.db.migrate(ctx, r.log); err != nil {
+		return err
+	}
+	at, err := r.compareClocks(ctx)
+	if err != nil {
+		return err
+	}
+	var secret string
+	err = r.db.transact(ctx, r.db, func(tx *transaction) {
+		for name, value := range map[string]string{
+			"since": strconv.FormatInt(at.Unix(), 10), "rolled": strconv.FormatInt(at.Unix()/day, 10), "deleted": "0", "secret": rand.Text(),
+		} {
+			tx.exec("insert into usage_meta (name, value) values ($1, $2) on conflict (name) do nothing", name, value)
+		}
+		tx.get("select value from usage_meta where name = 'secret'", nil, &secret)
+	})
+	if err != nil {
+		return err
+	}
+	k := keyFrom(secret)
+	if was := r.hashKey.Swap(&k); *was != k && r.failing.Load() != nil {
+		r.log.Warn("usage: calls before the database first answered have names of their own, where a name is made from an address")
+	}
+	return r.recall(ctx, at)
+}
+
+// recall reads which clients were seen before, on any instance, and how many each
+// network has added today.
+func (r *Recorder) recall(ctx context.Context, at time.Time) error {
+	now := at.Unix()
+	since := now - reportDays*day
+	if !r.recalled.IsZero() {
+		since = r.recalled.Unix() - 2*int64(maxInterval/time.Second)
+	}
+	var name string
+	var first, network int64
+	err := each(ctx, r.db, `select name, first_seen from usage_names where id in
+		(select client from usage_clients where version <> $1 and last_seen >= $2) order by first_seen limit $3`, []any{r.current, since, seenMost}, []any{&name, &first},
+		func() { r.buffer.seen.add(r.buffer.hash(name), first/day) })
+	if err != nil {
+		return err
+	}
+	r.recalled = at
+	var added int
+	return each(ctx, r.db, "select network, count(*) from usage_names where first_seen >= $1 and network <> 0 group by network having count(*) > 1",
+		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.set(network, now/day, added) })
+}
+
+// insertBatch writes the waiting batch. The rows are sorted, so that instances
+// that write at the same time cannot deadlock.
+func (r *Recorder) insertBatch(tx *transaction, at time.Time, ids map[uint64]clientID) {
+	if tx.exec(`insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ($1, $2, $3, $4, 0, $5, $6, $7)
+		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch, plan = excluded.plan,
+		every = excluded.every, ahead = excluded.ahead where usage_instances.batch < excluded.batch`,
+		r.instance, r.host, *r.plan.Load(), at.Unix(), r.batch.number, r.every.Load()/int64(time.Second), int64(r.now().Sub(at)/time.Second)) == 0 {
+		return // the batch was committed before, but the answer was lost
+	}
+	tx.exec("delete from usage_gaps where instance = $1 and reason = $2", r.instance, killed) // it has not ended
+	var hours, totals [][]any
+	for _, began := range slices.Sorted(maps.Keys(r.hours)) {
+		hours = append(hours, []any{began})
+	}
+	tx.write("usage_hours", []string{"began bigint key"}, hours)
+	var deleted string
+	rolled := tx.rolled(&deleted)
+	if deleted != r.deleted {
+		clear(r.ids)
+		r.deleted = deleted
+	}
+	r.insertNames(tx, ids)
+	rows := r.batch.rows
+	slices.SortFunc(rows, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
+	})
+	const most = 2000   // of which the values are in memory
+	for len(rows) > 0 { // a client has one row of a day
+		n := 1
+		for n < min(most, len(rows)) && rows[n].day == rows[0].day {
+			n++
+		}
+		r.insertDay(tx, rows[:n], rolled)
+		rows = rows[n:]
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(r.batch.totals), func(a, b total) int {
+		return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.version, b.version), cmp.Compare(a.outcome, b.outcome))
+	}) {
+		calls := r.batch.totals[k]
+		totals = append(totals, []any{k.began, r.versions[k.version], outcomeNames[k.outcome], calls[ofAll], calls[unnamed]})
+	}
+	tx.write("usage_totals", []string{"began bigint key", "version text key", "outcome text key", "calls bigint +", "unnamed bigint +"}, totals)
+}
+
+// rolled is the day up to which counts of several days are rolled on. It stays until
+// the transaction ends.
+func (t *transaction) rolled(deleted *string) (rolled int64) {
+	lock := ""
+	if t.db.shared {
+		lock = " for share"
+	}
+	t.get("select value from usage_meta where name = 'deleted'", nil, deleted)
+	t.get("select cast(value as bigint) from usage_meta where name = 'rolled'"+lock, nil, &rolled)
+	return rolled
+}
+
+// insertNames gives every row its client's number. Names that are in the database
+// are not written again, unless their software has changed.
+func (r *Recorder) insertNames(tx *transaction, ids map[uint64]clientID) {
+	fresh := map[string]*entry{}
+	for i := range r.batch.rows {
+		e := &r.batch.rows[i]
+		software := r.buffer.hash(e.software)
+		if id, ok := r.ids[e.hash]; ok && (id.software == software || e.software == "") {
+			e.id = id.id
+		} else if was := fresh[e.name]; was == nil || was.last < e.last {
+			fresh[e.name] = e
+		}
+	}
+	names := [][]any{}
+	for _, name := range slices.Sorted(maps.Keys(fresh)) {
+		e := fresh[name]
+		names = append(names, []any{name, e.software, e.network, e.first})
+	}
+	tx.write("usage_names", []string{"name text key", "software text case when new.software = '' then old.software else new.software end", "network bigint", "first_seen bigint"}, names)
+	numbers := make(map[string]int64, len(names))
+	var id int64
+	var name string
+	tx.each("select id, name from usage_names where name in (select value ->> 0 from json_each($1))", []any{asJSON(names)}, []any{&id, &name}, func() { numbers[name] = id })
+	for i := range r.batch.rows {
+		if e := &r.batch.rows[i]; fresh[e.name] != nil {
+			e.id = numbers[e.name]
+			ids[e.hash] = clientID{e.id, r.buffer.hash(fresh[e.name].software)}
+		}
+	}
+}
+
+// spans are the days over which the calls of a client are added up.
+var spans = [3]int64{7, 30, reportDays}
+
+// What is written about a client, of a day and of all days. dayColumns end with the
+// outcomes.
+var (
+	dayColumns    = []string{"day bigint key", "version text key", "client bigint key", "hours bigint |"}
+	clientColumns = []string{"version text key", "client bigint key", "first_seen bigint least", "last_seen bigint greatest", "last_call bigint greatest",
+		"last_served bigint greatest", "last_410 bigint greatest", "last_rehearsal bigint greatest", "position float8 new.position",
+		"exempt bigint case when new.last_seen >= old.last_seen then new.exempt else old.exempt end", "proven bigint +", "claimed bigint +", "kind bigint",
+		"found bigint greatest", "worst bigint case when new.found > old.found then new.worst when new.found = old.found then greatest(old.worst, new.worst) else old.worst end",
+		"calls7 bigint +", "calls30 bigint +", "calls90 bigint +"}
+	findingColumns = []string{"version text key", "client bigint key", "finding text key", "code text key", "param text key", "day bigint greatest",
+		"calls bigint case when new.day > old.day then new.calls when new.day = old.day then old.calls + new.calls else old.calls end"}
+)
+
+func init() {
+	for _, name := range outcomeNames {
+		dayColumns = append(dayColumns, name+" bigint +")
+	}
+}
+
+// insertDay writes rows of one day.
+func (r *Recorder) insertDay(tx *transaction, rows []entry, rolled int64) {
+	var days, clients, findings [][]any
+	for i := range rows {
+		e := &rows[i]
+		version := r.versions[e.version]
+		of := []any{e.day, version, e.id, e.hours}
+		for _, calls := range e.calls {
+			of = append(of, calls)
+		}
+		days = append(days, of)
+		found := e.day * boolInt(len(e.findings) > 0)
+		of = []any{version, e.id, e.first, e.last, max(e.lastOf[served], e.lastOf[brownout]), e.lastOf[served], max(e.lastOf[brownout], e.lastOf[retired]),
+			e.lastOf[rehearsed], e.position, boolInt(e.exempt), e.proven, e.claimed, kindOf(e.name), found, worst(e.findings)}
+		for _, span := range spans {
+			of = append(of, (e.calls[served]+e.calls[brownout]+e.calls[retired])*boolInt(e.day > rolled-span))
+		}
+		clients = append(clients, of)
+		slices.SortFunc(e.findings, func(a, b FindingCount) int {
+			return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
+		})
+		for _, f := range e.findings {
+			findings = append(findings, []any{version, e.id, f.Outcome, f.Code, f.Param, e.day, f.Calls})
+		}
+	}
+	tx.write("usage_days", dayColumns, days)
+	tx.write("usage_clients", clientColumns, clients)
+	tx.write("usage_findings", findingColumns, findings)
+	if rows[0].day < rolled {
+		tx.countClients(rows[0].day, rows[0].day)
+	}
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// countClients counts the clients of days that are over.
+func (t *transaction) countClients(from, to int64) {
+	t.exec(`insert into usage_version_days (day, version, clients)
+		select day, version, count(*) from usage_days where day >= $1 and day <= $2 and served + brownout + retired > 0 group by day, version
+		on conflict (day, version) do update set clients = excluded.clients`, from, to)
+}
+
+func (t *transaction) gap(instance string, began, ended int64, reason string) {
+	t.exec("insert into usage_gaps (instance, began, ended, reason) values ($1, $2, $3, $4)", instance, began, ended, reason)
+}
+
+// recordDeadInstances records a gap for every instance that has missed a dozen
+// writes and has not stopped properly. The first instance to notice records it.
+func (r *Recorder) recordDeadInstances(ctx context.Context, at time.Time) error {
+	var instance string
+	var written int64
+	dead := map[string]int64{} // when each has last written
+	err := each(ctx, r.db, "select instance, written from usage_instances where stopped = 0 and instance <> $1 and written < $2 - 12 * every",
+		[]any{r.instance, at.Unix()}, []any{&instance, &written}, func() { dead[instance] = written })
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	return r.db.transact(ctx, r.db, func(tx *transaction) {
+		for _, instance := range slices.Sorted(maps.Keys(dead)) { // in order, so that instances cannot deadlock
+			if tx.exec("update usage_instances set stopped = $1 where instance = $2 and stopped = 0 and written = $3", at.Unix(), instance, dead[instance]) == 1 {
+				tx.gap(instance, dead[instance], at.Unix(), killed)
+			}
+		}
+	})
+}
+
+// roll brings the counts of several days to a new day, once a day, and deletes what
+// is too old. With several instances, the first one does it. If a clock was ahead
+// for a while, the days that have left come back.
+func (r *Recorder) roll(tx *transaction, today int64) {
+	var rolled int64
+	tx.get("select cast(value as bigint) from usage_meta where name = 'rolled'", nil, &rolled)
+	if tx.err != nil || rolled == today ||
+		tx.exec("update usage_meta set value = $1 where name = 'rolled' and value = $2", strconv.FormatInt(today, 10), strconv.FormatInt(rolled, 10)) == 0 {
+		return
+	}
+	for _, span := range spans {
+		sign, from, to := "-", rolled-span, today-span
+		if from > to {
+			sign, from, to = "+", to, from
+		}
+		tx.addUp(span, sign, from+1, to)
+	}
+	tx.countClients(rolled, today-1)
+	if today < rolled {
+		return
+	}
+	clear(r.ids)
+	// Only as if a day had passed: a clock that is ahead deletes no more than that.
+	oldest := min(today, rolled+1) - keepDays
+	tx.exec("delete from usage_days where day < $1", oldest)
+	tx.exec("delete from usage_findings where day < $1", oldest)
+	tx.exec("delete from usage_findings where day < (select found from usage_clients as c where c.version = usage_findings.version and c.client = usage_findings.client)")
+	oldest = (oldest + keepDays - keepTotals) * day
+	tx.deleteClients("last_seen < $1", oldest)
+	for _, table := range []string{"usage_totals where began", "usage_hours where began", "usage_gaps where ended", "usage_instances where stopped <> 0 and written"} {
+		tx.exec("delete from "+table+" < $1", oldest)
+	}
+	tx.exec("delete from usage_version_days where day < $1", oldest/day)
+}
+
+// addUp adds the calls of some days to what clients have called within a span, or
+// takes them away.
+func (t *transaction) addUp(span int64, sign string, from, to int64) {
+	column := fmt.Sprintf("calls%d", span)
+	t.exec(`update usage_clients set `+column+` = `+column+` `+sign+` d.calls
+		from (select version, client, cast(sum(served + brownout + retired) as bigint) as calls from usage_days where day >= $1 and day <= $2 group by version, client) as d
+		where usage_clients.version = d.version and usage_clients.client = d.client`, from, to)
+}
+
+// deleteClients deletes what is known about some clients of some versions, and then
+// the names of which nothing is known.
+func (t *transaction) deleteClients(which string, args ...any) {
+	for _, table := range []string{"usage_days", "usage_findings"} {
+		t.exec("delete from "+table+" where (version, client) in (select version, client from usage_clients where "+which+")", args...)
+	}
+	if t.exec("delete from usage_clients where "+which, args...) > 0 {
+		t.exec("delete from usage_names where id not in (select client from usage_clients)")
+		t.exec("update usage_meta set value = cast(cast(value as bigint) + 1 as text) where name = 'deleted'")
+	}
+}
+
+// makeRoom gives up counts in a database that has reached its greatest size. First
+// go clients that only got errors and rehearsals; then those first seen today, if
+// they are most of all, since they may be invented; then the older half of the days.
+func (r *Recorder) makeRoom(tx *transaction) {
+	now := r.now().Unix() + r.offset.Load()
+	today := now - now%day
+	const stranger = "client in (select id from usage_names where name not like 'client %') and "
+	const useless = stranger + "last_call = 0 and last_410 = 0"
+	const invented = stranger + "client in (select id from usage_names where first_seen >= $1)"
+	var all, errorsOnly, fresh, oldest int64
+	tx.get("select count(*), coalesce(sum(case when "+useless+" then 1 else 0 end), 0), coalesce(sum(case when "+invented+" then 1 else 0 end), 0) from usage_clients",
+		[]any{today}, &all, &errorsOnly, &fresh)
+	tx.get("select coalesce(min(day), 0) from usage_days", nil, &oldest)
+	switch {
+	case errorsOnly > all/8:
+		tx.deleteClients(useless)
+	case fresh > all/2:
+		tx.deleteClients(invented, today)
+		tx.gap(r.instance, today, now, noRoom)
+	default:
+		before := min((oldest+now/day)/2+1, now/day)
+		for _, span := range spans {
+			tx.addUp(span, "-", now/day-span+1, before-1)
+		}
+		tx.exec("delete from usage_days where day < $1", before)
+		tx.deleteClients("last_seen < $1", before*day)
+		tx.gap(r.instance, oldest*day, before*day, noRoom)
+	}
+	r.log.Error("usage: the database has reached its greatest size, and counts are given up", "bytes", r.db.most)
+	clear(r.ids)
+}
+
+// worst is the gravest of some findings, as a number that grows with it.
+func worst(findings []FindingCount) (worst int64) {
+	for _, f := range findings {
+		worst = max(worst, int64(slices.Index(gravity, f.Outcome)))
+	}
+	return worst
 }

@@ -173,7 +173,7 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 			if err := r.db.transact(t.Context(), r.db, r.makeRoom); err != nil {
 				t.Fatal(err)
 			}
-			r.reader.forget()
+			r.forget()
 		}
 		for i := range 5 {
 			r.refuse(fmt.Sprintf("origin https://errors-%d.example", i), 1, "RATE_LIMITED")

@@ -22,6 +22,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -82,15 +83,20 @@ func Handler(o Options) http.Handler {
 	}
 	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
 	h.get("/", "this list; for browsers, a page", h.root)
-	h.addPages()
+	if h.hasPages() {
+		h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
+		h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
+		h.get("/what-if", "page: whom one more window would hit", h.whatIf)
+		h.get("/health", "page: the state of the parts of this process", h.health)
+	}
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
 	if o.Metrics != nil {
 		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	}
 	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.usageJSON)
-		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.usageCSV)
+		h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.queried(h.usageJSON))
+		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
 	}
 	if o.Lifecycle != nil {
 		h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))
@@ -134,12 +140,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // recover turns a panic into an answer and a logged stack.
 func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
-	p := recover()
-	switch p {
-	case nil:
-	case http.ErrAbortHandler:
+	if p := recover(); p == http.ErrAbortHandler {
 		panic(p)
-	default:
+	} else if p != nil {
 		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", guard.Caught(p))
 		fail(w, http.StatusInternalServerError, "Something went wrong; the log says what")
 	}
@@ -219,3 +222,73 @@ func (h *handler) checkHost(w http.ResponseWriter, r *http.Request) bool {
 	fail(w, http.StatusForbidden, "Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only")
 	return false
 }
+
+// reply writes v as indented JSON, for people with curl.
+func reply(w http.ResponseWriter, status int, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error": "What should be here cannot be written as JSON"}`)
+	}
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // an error here means that the client has left
+}
+
+const (
+	jsonType = "application/json"
+	htmlType = "text/html; charset=utf-8" // only pages have it
+)
+
+func fail(w http.ResponseWriter, status int, text string) {
+	reply(w, status, map[string]string{"error": text})
+}
+
+func show(what func() any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, what()) }
+}
+
+// serveJSONErrors calls a handler and turns an error that it writes as text into
+// JSON. The mux, pprof and Prometheus write errors as text.
+func serveJSONErrors(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	t := &errorTranslator{ResponseWriter: w}
+	next.ServeHTTP(t, r)
+	if t.status == 0 {
+		return
+	}
+	text := strings.TrimSpace(t.text.String())
+	if t.status == http.StatusMethodNotAllowed {
+		text = "This path knows " + strings.ReplaceAll(w.Header().Get("Allow"), ", ", " and ")
+	}
+	w.Header().Del("Content-Length")
+	w.Header().Del("Content-Encoding")
+	fail(w, t.status, text)
+}
+
+// errorTranslator holds back the status and text of an error.
+type errorTranslator struct {
+	http.ResponseWriter
+	status int // of an error in text; 0: no error so far
+	text   strings.Builder
+}
+
+func (t *errorTranslator) WriteHeader(status int) {
+	if kind := t.Header().Get("Content-Type"); status >= 400 && kind != jsonType && kind != htmlType {
+		t.status = status
+		return
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// maxError bounds how much of an error is sent.
+const maxError = 4 << 10
+
+func (t *errorTranslator) Write(p []byte) (int, error) {
+	if t.status == 0 {
+		return t.ResponseWriter.Write(p)
+	}
+	t.text.Write(p[:min(len(p), maxError-t.text.Len())])
+	return len(p), nil
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (t *errorTranslator) Unwrap() http.ResponseWriter { return t.ResponseWriter }

@@ -49,7 +49,7 @@ type look struct {
 var (
 	light = look{"light", "", "light", 1280, 900}
 	dark  = look{"dark", "", "dark", 1280, 900}
-	phone = look{"phone", "", "light", 360, 740}
+	phone = look{"phone", "", "light", 320, 640}
 	paper = look{"paper", "print", "light", 760, 1000}
 )
 
@@ -88,6 +88,8 @@ const inspect = `(() => {
 	const root = document.documentElement
 	if (root.scrollWidth > root.clientWidth) problems.push('the page scrolls sideways: ' + root.scrollWidth + ' of ' + root.clientWidth)
 	if (document.querySelectorAll('h1').length !== 1) problems.push('there is not one h1')
+	const levels = [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((e) => Number(e.tagName[1]))
+	if (levels.some((l, i) => l > (levels[i - 1] ?? 0) + 1)) problems.push('headings leave out a level: ' + levels)
 	if (document.scripts.length) problems.push('there is a script')
 	for (const e of document.querySelectorAll('svg'))
 		if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') === 'img' && e.getAttribute('aria-label'))) problems.push('a picture without text: ' + e.outerHTML.slice(0, 80))

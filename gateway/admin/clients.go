@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
@@ -24,10 +27,10 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 		facts.Missing = err.Error()
 	}
 	if facts.Missing != "" {
-		h.unavailable(w, facts)
+		h.unavailable(w, facts.Missing)
 		return
 	}
-	h.send(w, http.StatusOK)(showClients(facts, query, traffic))
+	h.send(w, http.StatusOK, "clients.html", newClientsPage(facts, query, traffic))
 }
 
 // query reads which clients a request asks for. A window is one of the plan in force.
@@ -39,35 +42,35 @@ func (h *handler) query(r *http.Request) (usage.Query, error) {
 	return query, err
 }
 
-// usageJSON answers 400 to a wrong query, and 503 while the counts cannot be read.
-func (h *handler) usageJSON(w http.ResponseWriter, r *http.Request) {
-	query, err := h.query(r)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
+// queried answers 400 to a wrong query, and 503 while the counts cannot be read.
+func (h *handler) queried(answer func(context.Context, http.ResponseWriter, usage.Query) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query, err := h.query(r)
+		if err != nil {
+			fail(w, http.StatusBadRequest, err.Error())
+		} else if err := answer(r.Context(), w, query); err != nil {
+			fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
+		}
 	}
-	report, err := h.Usage.Report(r.Context(), query)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
-		return
+}
+
+func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query usage.Query) error {
+	report, err := h.Usage.Report(ctx, query)
+	if err == nil {
+		reply(w, http.StatusOK, report)
 	}
-	reply(w, http.StatusOK, report)
+	return err
 }
 
 // usageCSV sends all clients, as they are read.
-func (h *handler) usageCSV(w http.ResponseWriter, r *http.Request) {
-	query, err := h.query(r)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
+func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query usage.Query) error {
 	out := &attachment{ResponseWriter: w}
-	if err := h.Usage.WriteCSV(r.Context(), query, out); err != nil && !out.begun {
-		fail(w, http.StatusServiceUnavailable, "The counts cannot be read: "+err.Error())
-	} else if err != nil {
+	err := h.Usage.WriteCSV(ctx, query, out)
+	if err != nil && out.begun {
 		h.Log.Warn("admin: a table of clients ends early", "error", err)
 		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
 	}
+	return err
 }
 
 // attachment sets the headers of a file when its first bytes are written.
@@ -85,24 +88,40 @@ func (a *attachment) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// clientRow is a row of the table of clients.
+// clientRow is a client on one version, in a table or a heat map.
 type clientRow struct {
 	*usage.Client
-	Path   string
-	Window string // in the next window?
-	Reason string
-	Bad    bool // the current version would not do the same
-	More   int  // findings beside the worst
+	Path    string
+	Window  string // in the next window?
+	Reason  string
+	Bad     bool // the current version would not do the same
+	More    int  // findings beside the worst
+	Label   string
+	Levels  [5]string // see heat
+	Windows []shade
 }
 
-func (f *Facts) clientRow(c *usage.Client) clientRow {
-	row := clientRow{Client: c, Path: clientPath(c.Client), Window: f.inNext(c)}
+// rows are the clients of the report.
+func (f *Facts) rows() (rows []clientRow) {
+	for i := range f.Report.Clients {
+		rows = append(rows, f.row(&f.Report.Clients[i]))
+	}
+	return rows
+}
+
+func (f *Facts) row(c *usage.Client) clientRow {
 	worst := c.Finding()
+	row := clientRow{
+		Client: c, Path: clientPath(c.Client), Window: f.inNext(c), Bad: worst == event.Refused || worst == event.DifferentMoney, More: max(0, len(c.Findings)-1),
+		Levels: heat(f.calls(c)), Windows: shades(f.schedule(c.Version), f.firstDay(), heatDays),
+	}
 	if len(c.Findings) > 0 {
 		row.Reason = c.Findings[0].Short()
 	}
-	row.More = max(0, len(c.Findings)-1)
-	row.Bad = worst == event.Refused || worst == event.DifferentMoney
+	row.Label = fmt.Sprintf("Calls on %s of %d", words.Count(len(c.Days), "day", "days"), heatDays)
+	if n := len(c.Days); n > 0 {
+		row.Label += fmt.Sprintf(", the first %s, the last %s", c.Days[0].Day, c.Days[n-1].Day)
+	}
 	return row
 }
 
@@ -121,46 +140,44 @@ func (f *Facts) inNext(c *usage.Client) string {
 	return "no"
 }
 
-func (f *Facts) clientRows(clients []*usage.Client) (rows []clientRow) {
-	for _, c := range clients {
-		rows = append(rows, f.clientRow(c))
-	}
-	return rows
-}
-
 // column is the head of a column. Path sorts by it; empty if it cannot.
 type column struct {
-	Text, Path, About string
-	Number, Sorted    bool
+	Text, sort, About, Path string
+	Number, Sorted          bool
 }
 
-// columns are the heads of the table of clients. If plain, they do not sort.
-func (f *Facts) columns(q usage.Query, plain bool) []column {
-	all := []struct{ text, sort, about string }{
-		{"Client", "name", ""}, {"On " + f.current(), "", "What the current version would answer to this client's calls"}, {"Next window?", "position", "Whether the open or next window refuses it"},
-		{"Last seen", "last", ""}, {"7 days", "calls7", "Calls of the last 7 days"}, {"30 days", "calls30", "Calls of the last 30 days"}, {"90 days", "calls", "Calls of the last 90 days"},
-		{"Moved", "", "When the current version last served it, if after its last call here"}, {"Version", "", ""}, {"Software", "", ""},
-		{"Last 410", "", "When it was last refused"}, {"Rehearsed", "", "When it last rehearsed a later stage"},
+// columns are the heads of the table of clients. Without a query they do not sort.
+func (f *Facts) columns(q *usage.Query) []column {
+	all := []column{
+		{Text: "Client", sort: "name"},
+		{Text: "On " + f.Current(), About: "What the current version would answer to this client's calls"},
+		{Text: "Next window?", sort: "position", About: "Whether the open or next window refuses it"},
+		{Text: "Last seen", sort: "last"},
+		{Text: "7 days", sort: "calls7", About: "Calls of the last 7 days", Number: true},
+		{Text: "30 days", sort: "calls30", About: "Calls of the last 30 days", Number: true},
+		{Text: "90 days", sort: "calls", About: "Calls of the last 90 days", Number: true},
+		{Text: "Moved", About: "When the current version last served it, if after its last call here"},
+		{Text: "Version"}, {Text: "Software"},
+		{Text: "Last 410", About: "When it was last refused"}, {Text: "Rehearsed", About: "When it last rehearsed a later stage"},
 	}
-	var heads []column
-	for _, c := range all {
-		head := column{Text: c.text, About: c.about, Number: strings.HasSuffix(c.text, "days")}
-		if c.sort != "" && !plain {
-			by := q
-			by.Sort, by.Page = c.sort, 0
-			head.Path, head.Sorted = clientsPath(by), q.Sort == c.sort
+	for i := range all {
+		if c := &all[i]; c.sort != "" && q != nil {
+			c.Path, c.Sorted = clientsPath(*q, "sort", c.sort), q.Sort == c.sort
 		}
-		heads = append(heads, head)
 	}
-	return heads
+	return all
 }
 
-// clientsPath is the address of a table of clients.
-func clientsPath(q usage.Query) string {
-	if values := q.Values().Encode(); values != "" {
-		return "/clients?" + values
+// clientsPath is the address of the clients of a query with another value of one of
+// its parameters. It leads to the first page, unless that is the parameter.
+func clientsPath(q usage.Query, name, value string) string {
+	values := q.Values()
+	values.Del("page")
+	values.Set(name, value)
+	if value == "" {
+		values.Del(name)
 	}
-	return "/clients"
+	return strings.TrimSuffix("/clients?"+values.Encode(), "?")
 }
 
 // filter is a row of links, of which one is in force.
@@ -174,40 +191,35 @@ type choice struct {
 	Chosen     bool
 }
 
-func (f *Facts) filters(q usage.Query) []filter {
-	choose := func(name, value string, set func(*usage.Query, string), options ...[2]string) filter {
-		all := filter{Name: name}
-		for _, o := range append([][2]string{{"", "all"}}, options...) {
-			by := q
-			by.Page = 0
-			set(&by, o[0])
-			all.Choices = append(all.Choices, choice{o[1], clientsPath(by), o[0] == value})
-		}
-		return all
-	}
-	var versions [][2]string
+func (f *Facts) filters(q usage.Query) (all []filter) {
+	var versions []string
 	for _, v := range f.Plan.Versions {
-		versions = append(versions, [2]string{v.Version, v.Version})
+		versions = append(versions, v.Version, v.Version)
 	}
-	return []filter{
-		choose("Version", q.Version, func(q *usage.Query, v string) { q.Version = v }, versions...),
-		choose("Finding", string(q.Finding), func(q *usage.Query, v string) { q.Finding = event.Outcome(v) },
-			[2]string{string(event.Refused), "refused"}, [2]string{string(event.DifferentMoney), "different money"}, [2]string{string(event.SameMoney), "new shape only"}),
-		choose("Moved", q.Moved, func(q *usage.Query, v string) { q.Moved = v }, [2]string{"no", "not yet"}, [2]string{"yes", "yes"}),
-		choose("Known", q.Known, func(q *usage.Query, v string) { q.Known = v }, [2]string{"yes", "yes"}, [2]string{"no", "no"}),
+	for _, by := range []struct {
+		name, parameter string
+		options         []string // values, each with its text
+	}{
+		{"Version", "version", versions},
+		{"Finding", "finding", []string{string(event.Refused), "refused", string(event.DifferentMoney), "different money", string(event.SameMoney), "new shape only"}},
+		{"Moved", "moved", []string{"no", "not yet", "yes", "yes"}},
+		{"Known", "known", []string{"yes", "yes", "no", "no"}},
+	} {
+		row := filter{Name: by.name}
+		for option := range slices.Chunk(append([]string{"", "all"}, by.options...), 2) {
+			row.Choices = append(row.Choices, choice{option[1], clientsPath(q, by.parameter, option[0]), q.Values().Get(by.parameter) == option[0]})
+		}
+		all = append(all, row)
 	}
+	return all
 }
 
 // clientsPage is one page of clients.
 type clientsPage struct {
 	frame
-	Facts          *Facts
-	Query          usage.Query
 	Filters        []filter
 	Columns        []column
-	Axis           []mark
-	Heat           []heatRow
-	Clients        []clientRow
+	Heat, Clients  []clientRow // the same
 	Previous, Next string
 	CSV, JSON      string
 	Others         []without
@@ -240,8 +252,11 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 	integrators, err := h.Usage.Traffic(ctx, byIntegrator, "client")
 	all := []traffic{{Title: "By software"}, {Title: "By integrator"}}
 	for _, row := range software {
-		q.Software = row.Name
-		all[0].Rows = append(all[0].Rows, trafficRow{row, clientsPath(q)})
+		path := ""
+		if row.Name != "" { // no query asks for clients without software
+			path = clientsPath(q, "software", row.Name)
+		}
+		all[0].Rows = append(all[0].Rows, trafficRow{row, path})
 	}
 	for _, row := range integrators {
 		all[1].Rows = append(all[1].Rows, trafficRow{row, clientPath(row.Name)})
@@ -249,43 +264,34 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 	return all, err
 }
 
-// showClients shows the page of clients that a query has given.
-func showClients(f Facts, q usage.Query, traffic []traffic) ([]byte, error) {
-	clients := f.clients()
-	turn := func(page int) string {
-		if page < 1 || page > f.Report.Pages {
-			return ""
-		}
-		to := q
-		to.Page = page
-		return clientsPath(to)
-	}
-	var others []without
-	for _, in := range []struct {
-		name  string
-		value *string
-		text  string
-	}{{"Software", &q.Software, "any software"}, {"Kind", &q.Kind, "any kind"}, {"Refused by the window of", &q.Window, "any client"}, {"Of old versions only", &q.Old, "all versions"}, {"Order by", &q.Sort, "known clients first"}} {
-		if was, page := *in.value, q.Page; was != "" {
-			*in.value, q.Page = "", 0
-			others = append(others, without{in.name, was, clientsPath(q), in.text})
-			*in.value, q.Page = was, page
-		}
-	}
-	values := q.Values()
+// newClientsPage shows the page of clients that a query has given.
+func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
+	rows, values := f.rows(), q.Values()
 	values.Del("page")
 	values.Del("per")
-	data := values.Encode()
-	return render("clients.html", clientsPage{
-		frame: frame{Title: "Clients", Here: "/clients", At: f.Now.UTC()}, Facts: &f, Query: q,
-		Filters: f.filters(q), Columns: f.columns(q, false), Axis: heatAxis(f.Now), Heat: f.heatRows(clients), Clients: f.clientRows(clients),
-		Previous: turn(f.Report.Page - 1), Next: turn(f.Report.Page + 1), CSV: "/admin/usage.csv?" + data, JSON: "/admin/usage?" + data,
-		Others: others, Traffic: traffic,
-	})
+	p := clientsPage{
+		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Filters: f.filters(q), Columns: f.columns(&q), Heat: rows, Clients: rows,
+		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
+	}
+	if f.Report.Page > 1 {
+		p.Previous = clientsPath(q, "page", strconv.Itoa(f.Report.Page-1))
+	}
+	if f.Report.Page < f.Report.Pages {
+		p.Next = clientsPath(q, "page", strconv.Itoa(f.Report.Page+1))
+	}
+	for _, in := range [][3]string{
+		{"software", "Software", "any software"}, {"kind", "Kind", "any kind"}, {"window", "Refused by the window of", "any client"},
+		{"old", "Of old versions only", "all versions"}, {"sort", "Order by", "known clients first"},
+	} {
+		if value := values.Get(in[0]); value != "" {
+			p.Others = append(p.Others, without{in[1], value, clientsPath(q, in[0], ""), in[2]})
+		}
+	}
+	return p
 }
 
 // SoftwarePath lists the clients with the same software.
-func (c clientRow) SoftwarePath() string { return clientsPath(usage.Query{Software: c.Software}) }
+func (c clientRow) SoftwarePath() string { return clientsPath(usage.Query{}, "software", c.Software) }
 
 // Place is where the client stands in the order of which a window takes its share.
 func (c clientRow) Place() string {

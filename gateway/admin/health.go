@@ -6,7 +6,7 @@ import (
 )
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
-	h.send(w, http.StatusOK)(showHealth(h.Health(), time.Now()))
+	h.send(w, http.StatusOK, "health.html", newHealth(h.Health(), time.Now()))
 }
 
 // Table is a part of the page about a service's health.
@@ -33,15 +33,17 @@ func (t Table) Wrong() (n int) {
 	return n
 }
 
-// showHealth shows tables about the process that answers.
-func showHealth(tables []Table, now time.Time) ([]byte, error) {
-	wrong := 0
+// healthPage is tables about the process that answers.
+type healthPage struct {
+	frame
+	Tables []Table
+	Wrong  int
+}
+
+func newHealth(tables []Table, now time.Time) healthPage {
+	p := healthPage{frame: frame{Title: "Health", Here: "/health", Facts: &Facts{Now: now}}, Tables: tables}
 	for _, t := range tables {
-		wrong += t.Wrong()
+		p.Wrong += t.Wrong()
 	}
-	return render("health.html", struct {
-		frame
-		Tables []Table
-		Wrong  int
-	}{frame{Title: "Health", Here: "/health", At: now.UTC()}, tables, wrong})
+	return p
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func (l *life) live(t testing.TB, clients []client) {
 			}
 		}
 		if d%15 == 14 {
-			l.setTime(earlier(midnight.Add(24*time.Hour), end))
+			l.setTime(slices.MinFunc([]time.Time{midnight.Add(day), end}, time.Time.Compare))
 			if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil {
 				t.Fatal(err)
 			}

@@ -2,11 +2,8 @@ package admin
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
@@ -29,7 +26,7 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
 	}
-	h.send(w, status)(showOverview(facts))
+	h.send(w, status, "overview.html", newOverview(facts, overviewHeat, overviewClients))
 }
 
 const (
@@ -40,14 +37,6 @@ const (
 	// FileClients is how many clients a report for File needs.
 	FileClients = 1000
 )
-
-// clients are those of the report.
-func (f *Facts) clients() (clients []*usage.Client) {
-	for i := range f.Report.Clients {
-		clients = append(clients, &f.Report.Clients[i])
-	}
-	return clients
-}
 
 // CountNext counts the clients that have not moved and that the next window of their
 // version refuses.
@@ -63,8 +52,7 @@ func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 			continue
 		}
 		if found, err := read(q); err == nil {
-			q.Per = 0
-			f.next[v.Version] = tallied{found.Matching, "in the next window, " + words.Moment(b.From), clientsPath(q)}
+			f.next[v.Version] = tallied{found.Matching, "in the next window, " + words.Moment(b.From), clientsPath(q, "per", "")}
 		}
 	}
 }
@@ -72,44 +60,33 @@ func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
-	Facts    *Facts
-	Plan     planView
 	Versions []versionView
 	Curves   []curves
-	Axis     []mark
-	Heat     []heatRow
-	Clients  []clientRow
+	Heat     []clientRow // the first of all
+	Clients  []clientRow // the first of them
 	Columns  []column
-	Left     int    // rows of clients, of which Heat and Clients show the first
-	Callers  int    // how many clients they are: one may call several versions
-	Old      bool   // they call old versions
-	Current  string // the version that they should move to
 }
 
+// newOverview shows the versions, and the clients that have to move. The report must
+// have the first clients of old versions.
 func newOverview(f *Facts, heat, clients int) overview {
-	left := f.clients()
+	rows := f.rows()
 	return overview{
-		frame: frame{Title: "Versions", Here: "/", At: f.Now.UTC()}, Facts: f,
-		Plan: f.planView(), Versions: f.versions(), Curves: f.curves(), Axis: heatAxis(f.Now),
-		Heat: f.heatRows(left[:min(len(left), heat)]), Clients: f.clientRows(left[:min(len(left), clients)]),
-		Columns: f.columns(usage.Query{}, true), Left: f.Report.Matching, Callers: f.Report.Distinct, Current: f.current(),
+		frame: frame{Title: "Versions", Here: "/", Facts: f}, Versions: f.versions(), Curves: f.curves(), Columns: f.columns(nil),
+		Heat: rows[:min(len(rows), heat)], Clients: rows[:min(len(rows), clients)],
 	}
 }
 
-// showOverview shows the versions, and the clients that have to move. The report must
-// have the first clients of old versions.
-func showOverview(f Facts) ([]byte, error) {
-	return render("overview.html", newOverview(&f, overviewHeat, overviewClients))
+// Differ reports whether an instance follows another plan.
+func (o overview) Differ() bool {
+	return slices.ContainsFunc(o.Report.Instances, func(i usage.Instance) bool { return i.Plan != o.Plan.Hash })
 }
 
 // File is the overview as a file of its own, with more clients.
 func File(f Facts) ([]byte, error) {
 	o := newOverview(&f, fileHeat, FileClients)
 	o.File = true
-	for i := range o.Heat {
-		o.Heat[i].Path = ""
-	}
-	for i := range o.Clients {
+	for i := range o.Clients { // which has all rows
 		o.Clients[i].Path = ""
 	}
 	return render("overview.html", o)
@@ -117,16 +94,15 @@ func File(f Facts) ([]byte, error) {
 
 // versionView is one version as the overview shows it.
 type versionView struct {
-	Name, Stage string
-	Means       string // what the stage means for clients, now
-	Line        *timeline
-	Steps       []step
-	Next        string
-	Verdict     verdict
-	Warning     string // what to do about the gate
-	Week        string // served calls, and clients
-	Outlook     string // what the current version would answer
-	Tally       []tallied
+	lifecycle.Status
+	Means   string // what the stage means for clients, now
+	Line    *timeline
+	Steps   []step
+	Next    string
+	Verdict verdict
+	Week    string // served calls, and clients
+	Outlook string // what the current version would answer
+	Tally   []tallied
 }
 
 // step is a moment in the life of a version.
@@ -148,7 +124,7 @@ type verdict struct {
 // bar is a number beside its limit. Both are percentages of its width.
 type bar struct {
 	Text         string
-	Value, Limit string
+	Value, Limit percent
 	Over         bool
 }
 
@@ -159,30 +135,8 @@ type tallied struct {
 	Path string
 }
 
-// planView is the plan as a whole.
-type planView struct {
-	lifecycle.Snapshot
-	Instances []instanceView
-	Differ    bool
-}
-
-type instanceView struct {
-	usage.Instance
-	Differs bool
-}
-
-func (f *Facts) planView() planView {
-	v := planView{Snapshot: f.Plan}
-	for _, i := range f.Report.Instances {
-		differs := i.Plan != f.Plan.Hash
-		v.Instances = append(v.Instances, instanceView{i, differs})
-		v.Differ = v.Differ || differs
-	}
-	return v
-}
-
-// current is the version that others are compared with.
-func (f *Facts) current() string {
+// Current is the version that others are compared with.
+func (f *Facts) Current() string {
 	if len(f.Plan.Versions) == 0 {
 		return ""
 	}
@@ -191,7 +145,7 @@ func (f *Facts) current() string {
 
 // old reports whether the clients of a version have to move.
 func (f *Facts) old(version string) bool {
-	return version != f.current() || f.schedule(version) != nil
+	return version != f.Current() || f.schedule(version) != nil
 }
 
 // schedule is nil for a version that is not in the plan.
@@ -213,8 +167,7 @@ func (f *Facts) usage(version string) (v usage.Version) {
 func (f *Facts) versions() (all []versionView) {
 	for _, status := range f.Plan.Versions {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Name: status.Version, Stage: string(status.Stage), Tally: f.tally(status.Version)}
-		v.Means = f.means(status, s)
+		v := versionView{Status: status, Means: f.means(status, s), Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
 		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
 		if u.Findings != nil {
 			v.Outlook = u.Findings.Summary
@@ -223,10 +176,9 @@ func (f *Facts) versions() (all []versionView) {
 			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
 			v.Next = next(v.Steps)
 		}
-		v.Verdict, v.Warning = f.verdict(status, s), status.Warning
 		all = append(all, v)
 	}
-	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Name).Compare(f.end(b.Name)) })
+	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 	return all
 }
 
@@ -234,7 +186,7 @@ func (f *Facts) versions() (all []versionView) {
 // come those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
 	switch s := f.schedule(version); {
-	case version == f.current():
+	case version == f.Current():
 		return time.Unix(1<<41, 0)
 	case s == nil:
 		return time.Unix(1<<40, 0)
@@ -274,8 +226,8 @@ func (f *Facts) tally(version string) []tallied {
 	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
 	groups := []tallied{
 		{g.Clients, "called within 90 days", path},
-		{g.Moved, "moved to " + f.current(), path + "&moved=yes"},
-		{g.Refused, "that " + f.current() + " would refuse", finding(event.Refused)},
+		{g.Moved, "moved to " + f.Current(), path + "&moved=yes"},
+		{g.Refused, "that " + f.Current() + " would refuse", finding(event.Refused)},
 		{g.Different, "with different money", finding(event.DifferentMoney)},
 		{g.Same, "with only a new shape", finding(event.SameMoney)},
 		{g.Uncompared, "not compared", finding("none")},
@@ -354,113 +306,6 @@ func (f *Facts) verdict(status lifecycle.Status, s *lifecycle.Schedule) (v verdi
 
 // newBar draws a number and its limit, the larger of them at four fifths.
 func newBar(value, limit int, text string) bar {
-	whole := float64(max(value, limit, 1)) / 80
-	return bar{text, coord(float64(value)/whole) + "%", coord(float64(limit)/whole) + "%", value > limit}
-}
-
-// timeline places the steps of a version on a line. Positions are percentages, so
-// that the text keeps its size when the picture grows or shrinks.
-type timeline struct {
-	Label      string
-	Now        mark
-	Deprecated mark
-	Sunset     *mark
-	Windows    []windowMark
-	Months     []mark
-}
-
-// mark is a place on a line and its text. Anchor keeps the text inside the picture.
-type mark struct {
-	X, Text, Anchor string
-}
-
-type windowMark struct {
-	X, Width string
-	Y, Tall  int // by its share
-	Past     bool
-	Text     string
-}
-
-// The height of a window whose share is 1, and where windows stand.
-const windowTall, windowBase = 26, 44
-
-func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
-	from, to := earlier(s.Deprecated, now), later(s.Deprecated, now)
-	if !s.Sunset.IsZero() {
-		to = later(to, s.Sunset)
-	}
-	edge := max(day, to.Sub(from)/20)
-	from, to = from.Add(-edge), to.Add(edge)
-	at := func(t time.Time) float64 { return 100 * t.Sub(from).Hours() / to.Sub(from).Hours() }
-	place := func(t time.Time, text string) mark {
-		x := at(t)
-		anchor := "middle"
-		if x < 15 {
-			anchor = "start"
-		} else if x > 85 {
-			anchor = "end"
-		}
-		return mark{coord(x) + "%", text, anchor}
-	}
-	line := &timeline{
-		Label: "Time line: deprecated " + words.Date(s.Deprecated),
-		Now:   place(now, "now"), Deprecated: place(s.Deprecated, "deprecated "+words.Date(s.Deprecated)),
-	}
-	for i, b := range s.Brownouts {
-		width := at(b.To) - at(b.From)
-		w := windowMark{X: coord(at(b.From)) + "%", Width: "4", Past: !b.To.After(now), Tall: max(6, int(b.Share*windowTall)),
-			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, words.Moment(b.From), words.Length(b.To.Sub(b.From)), words.Percent(b.Share))}
-		if width > 1 {
-			w.Width = coord(width) + "%"
-		}
-		w.Y = windowBase - w.Tall
-		line.Windows = append(line.Windows, w)
-	}
-	line.Label += fmt.Sprintf(", %s", words.Count(len(s.Brownouts), "window", "windows"))
-	if !s.Sunset.IsZero() {
-		sunset := place(s.Sunset, "sunset "+words.Date(s.Sunset))
-		line.Sunset = &sunset
-		line.Label += ", sunset " + words.Date(s.Sunset)
-	}
-	line.Label += ", now " + words.Date(now) + ". The list below has all dates."
-	line.Months = slices.DeleteFunc(months(from, to, at), func(m mark) bool {
-		return near(m.X, line.Deprecated.X) || line.Sunset != nil && near(m.X, line.Sunset.X)
-	})
-	return line
-}
-
-// near reports whether the texts of two places would overlap.
-func near(a, b string) bool {
-	x, _ := strconv.ParseFloat(strings.TrimSuffix(a, "%"), 64)
-	y, _ := strconv.ParseFloat(strings.TrimSuffix(b, "%"), 64)
-	return math.Abs(x-y) < 5
-}
-
-// months marks the first day of up to twelve months or years.
-func months(from, to time.Time, at func(time.Time) float64) (marks []mark) {
-	every := 1
-	for to.Sub(from) > time.Duration(every)*12*31*day {
-		every *= 2
-	}
-	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
-	for ; t.Before(to); t = t.AddDate(0, every, 0) {
-		if t.After(from) {
-			marks = append(marks, mark{X: coord(at(t)) + "%", Text: t.Format("Jan")})
-		}
-	}
-	return marks
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
+	whole := percent(max(value, limit, 1)) / 80
+	return bar{text, percent(value) / whole, percent(limit) / whole, value > limit}
 }

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -34,7 +36,7 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "short": short, "clean": clean,
+		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "short": short, "clean": clean,
 	}).ParseFS(files, "*.html"))
 )
 
@@ -50,20 +52,13 @@ func policy() string {
 // frame is what every page has.
 type frame struct {
 	Title string
-	Here  string // the path of this page
-	At    time.Time
-	File  bool // the page is a file: nothing it could link to exists
+	Here  string // the path of this page on the navigation bar
+	File  bool   // the page is a file: nothing it could link to exists
+	*Facts
 }
 
 func (frame) Style() template.CSS { return template.CSS(style) }
 func (frame) Policy() string      { return policy() }
-
-// Link is a place on the navigation bar.
-type Link struct{ Path, Text string }
-
-func (frame) Links() []Link {
-	return []Link{{"/", "Overview"}, {"/clients", "Clients"}, {"/what-if", "What if"}, {"/health", "Health"}}
-}
 
 func render(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
@@ -74,62 +69,72 @@ func render(name string, data any) ([]byte, error) {
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 
-// addPages adds the pages beside the overview, which is at the root.
-func (h *handler) addPages() {
-	if !h.hasPages() {
-		return
-	}
-	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
-	h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
-	h.get("/what-if", "page: whom one more window would hit", h.whatIf)
-	h.get("/health", "page: the state of the parts of this process", h.health)
-}
-
 func (h *handler) hasPages() bool { return h.Usage != nil && h.Plan != nil && h.Health != nil }
 
 // facts reads the plan, and the clients of a query.
-func (h *handler) facts(r *http.Request, q usage.Query) Facts {
-	facts := Facts{Plan: h.Plan(), Moves: h.Moves}
+func (h *handler) facts(r *http.Request, q usage.Query) *Facts {
+	facts := &Facts{Plan: h.Plan(), Moves: h.Moves}
 	var err error
 	if facts.Report, err = h.Usage.Report(r.Context(), q); err != nil {
 		facts.Report, facts.Missing = usage.Report{}, err.Error()
 	}
-	facts.Now = facts.Report.At
-	if facts.Now.IsZero() {
+	if facts.Now = facts.Report.At; facts.Now.IsZero() {
 		facts.Now = time.Now()
 	}
 	return facts
 }
 
-func (h *handler) unavailable(w http.ResponseWriter, facts Facts) {
-	h.problem(w, http.StatusServiceUnavailable, "The counts cannot be read", facts.Missing)
+func (h *handler) unavailable(w http.ResponseWriter, why string) {
+	h.problem(w, http.StatusServiceUnavailable, "The counts cannot be read", why)
 }
 
 func (h *handler) problem(w http.ResponseWriter, status int, title, text string) {
-	h.send(w, status)(render("problem.html", struct {
+	h.send(w, status, "problem.html", struct {
 		frame
 		Text string
-	}{frame{Title: title, At: time.Now().UTC()}, text}))
+	}{frame{Title: title, Facts: &Facts{Now: time.Now()}}, text})
 }
 
-// send returns a function that sends a whole page, or an error if it could not be
-// rendered.
-func (h *handler) send(w http.ResponseWriter, status int) func([]byte, error) {
-	return func(body []byte, err error) {
-		if err != nil {
-			h.Log.Error("admin: a page cannot be rendered", "error", err)
-			fail(w, http.StatusInternalServerError, "The page cannot be shown; the log says why")
-			return
-		}
-		w.Header().Set("Content-Type", htmlType)
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Header().Set("Content-Security-Policy", pagePolicy)
-		w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links
-		w.Header().Set("X-Frame-Options", "DENY")
-		w.WriteHeader(status)
-		_, _ = w.Write(body) // an error here means that the client has left
+// send sends a whole page, or an error if it cannot be rendered.
+func (h *handler) send(w http.ResponseWriter, status int, name string, data any) {
+	body, err := render(name, data)
+	if err != nil {
+		h.Log.Error("admin: a page cannot be rendered", "error", err)
+		fail(w, http.StatusInternalServerError, "The page cannot be shown; the log says why")
+		return
 	}
+	w.Header().Set("Content-Type", htmlType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links
+	w.Header().Set("X-Frame-Options", "DENY")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // an error here means that the client has left
 }
 
 // clientPath is the address of a client's own page.
 func clientPath(name string) string { return "/client?" + url.Values{"client": {name}}.Encode() }
+
+// clean replaces what a reader cannot see, such as marks that turn the direction
+// of text around.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return ' '
+		case unicode.IsGraphic(r):
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+// short leaves out the middle of a long text.
+func short(text string) string {
+	const head, tail = 30, 12
+	runes := []rune(clean(text))
+	if len(runes) <= head+tail+1 {
+		return string(runes)
+	}
+	return string(runes[:head]) + "…" + string(runes[len(runes)-tail:])
+}

@@ -15,7 +15,7 @@ import (
 var now = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
 
 // facts is a plan for v1 and no calls yet.
-func facts(t testing.TB) Facts {
+func facts(t testing.TB) *Facts {
 	t.Helper()
 	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "brownouts": [
@@ -24,7 +24,7 @@ func facts(t testing.TB) Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Facts{Now: now, Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
+	return &Facts{Now: now, Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
 }
 
 func TestWords(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWords(t *testing.T) {
 		{clean("a\u202eb\x00c\nd"), "a\ufffdb\ufffdc d"},
 		{short("origin https://short.example"), "origin https://short.example"},
 		{short(strings.Repeat("é", 60)), strings.Repeat("é", 30) + "…" + strings.Repeat("é", 12)},
-		{coord(12), "12"}, {coord(12.34), "12.3"}, {coord(0.04), "0"},
+		{coord(12).String(), "12"}, {coord(12.34).String(), "12.3"}, {coord(0.04).String(), "0"}, {percent(12.34).String(), "12.3%"},
 	} {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)
@@ -51,18 +51,18 @@ func TestPictures(t *testing.T) {
 	today := usage.Day(now.Truncate(day).Unix())
 	at := func(back int) usage.Day { return today - usage.Day(back)*86400 }
 	c := &usage.Client{Version: "v1", Client: "origin https://a.example", Days: []usage.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
-	row := newHeatRow(c, f.schedule("v1"), now)
-	if got := row.Levels; len(got) != 3 || got[0] != (heatLevel{1, "M0 5h1"}) || got[1] != (heatLevel{3, "M86 5h2"}) || got[2] != (heatLevel{4, "M89 5h1"}) {
+	row := f.row(c)
+	if got := row.Levels; got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
-	if len(row.Windows) != 1 || row.Windows[0] != (shade{"81", "1"}) {
+	if len(row.Windows) != 1 || row.Windows[0] != (shade{81, 1}) {
 		t.Errorf("got windows %+v, want that of 2 February", row.Windows)
 	}
 	chart := f.clientChart(c)
 	if strings.Count(chart.Line, "L") != heatDays-2 || chart.Partial != "M88.5 100L89.5 0" || !strings.HasPrefix(chart.Line, "M0.5 99.5L1.5 100L") || !strings.HasSuffix(chart.Area, "L89.5 0V100H.5z") || chart.Top != "1,000" || chart.Middle != "500" {
 		t.Errorf("got %+v", chart)
 	}
-	if len(chart.Shades) != 1 || chart.Shades[0].X != "81" || !strings.Contains(chart.Label, "highest 1,000, today so far 1,000, in all 2,124") {
+	if len(chart.Shades) != 1 || chart.Shades[0].X != 81 || !strings.Contains(chart.Label, "highest 1,000, today so far 1,000, in all 2,124") {
 		t.Errorf("got %+v and %s", chart.Shades, chart.Label)
 	}
 	line := newTimeline(f.schedule("v1"), now)
@@ -177,11 +177,19 @@ func must[V any](v V, err error) V {
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
 	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return showOverview(Facts{Now: now}) },
+		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 1, 1)) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
-		"clients":  func() ([]byte, error) { return showClients(Facts{Now: now}, usage.Query{}, nil) },
-		"what if":  func() ([]byte, error) { return showWhatIf(Facts{Now: now}, whatIfForm{}, usage.Simulation{}) },
-		"health":   func() ([]byte, error) { return showHealth(nil, now) },
+		"clients": func() ([]byte, error) {
+			return render("clients.html", newClientsPage(&Facts{Now: now}, usage.Query{}, nil))
+		},
+		"what if": func() ([]byte, error) {
+			page, err := newWhatIf(&Facts{Now: now}, whatIfForm{}, func(*lifecycle.Plan) (usage.Simulation, error) { return usage.Simulation{}, nil })
+			if err != nil {
+				return nil, err
+			}
+			return render("what-if.html", page)
+		},
+		"health": func() ([]byte, error) { return render("health.html", newHealth(nil, now)) },
 	} {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
 			t.Errorf("%s: got %v and\n%s", name, err, body)

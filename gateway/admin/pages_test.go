@@ -234,6 +234,30 @@ func TestClientLinks(t *testing.T) {
 	}
 }
 
+// unnamed has a client that names no software, and one that does.
+type unnamed struct{ reporter }
+
+func (unnamed) Traffic(_ context.Context, _ usage.Query, by string) ([]usage.Traffic, error) {
+	if by != "software" {
+		return nil, nil
+	}
+	return []usage.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
+}
+
+// There is no list of the clients without software, and so no link to it.
+func TestSoftwareLinks(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	report := usage.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []usage.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
+	server := httptest.NewServer(Handler(Options{Versions: served, Usage: unnamed{reporter{report: report}}, Plan: l.plan, Health: func() []Table { return nil }}))
+	defer server.Close()
+	_, body, _ := get(t, server.URL+"/clients?version=v1")
+	for _, want := range []string{`<th scope="row">no software named</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}
+
 // maxPage is what a page may weigh, whatever it shows.
 const maxPage = 500_000
 
@@ -296,7 +320,7 @@ func BenchmarkRender(b *testing.B) {
 	report := newMultitude().report
 	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
 	for b.Loop() {
-		if _, err := showOverview(Facts{Plan: snapshot, Report: report, Now: today}); err != nil {
+		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: report, Now: today}, overviewHeat, overviewClients)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -52,14 +52,10 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "Send debug, info, warn or error")
 		return
 	}
-	was := h.Level.Level()
-	announce := func() { h.Log.Warn("log level changed", "from", was.String(), "to", wanted.String()) }
-	if wanted > was {
-		announce() // before the new level can silence it
-	}
-	h.Level.Set(wanted)
-	if wanted < was {
-		announce()
+	if was := h.Level.Level(); wanted != was {
+		h.Level.Set(min(was, wanted)) // so that neither level silences the line
+		h.Log.Warn("log level changed", "from", was.String(), "to", wanted.String())
+		h.Level.Set(wanted)
 	}
 	h.level(w, r)
 }

@@ -19,25 +19,18 @@ import (
 
 // whatIf simulates the plan in force, with one more window if the form has one.
 func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
-	facts := Facts{Plan: h.Plan(), Now: time.Now()}
-	form, plan := readForm(r.URL.Query()), facts.Plan.Plan
-	if !form.Empty() && !facts.Knows(form.Version) {
+	facts, values := &Facts{Plan: h.Plan(), Now: time.Now()}, r.URL.Query()
+	form := whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
+	if form != (whatIfForm{}) && !slices.ContainsFunc(facts.Plan.Versions, func(s lifecycle.Status) bool { return s.Version == form.Version }) {
 		h.problem(w, http.StatusBadRequest, "This cannot be shown", "There is no such version.")
 		return
 	}
-	if window, err := form.Window(); err == nil {
-		plan, _ = facts.With(form.Version, window) // the page says why it is not valid
-	}
-	simulation, err := h.Usage.Simulate(r.Context(), plan)
+	page, err := newWhatIf(facts, form, func(plan *lifecycle.Plan) (usage.Simulation, error) { return h.Usage.Simulate(r.Context(), plan) })
 	if err != nil {
-		facts.Missing = err.Error()
-		h.unavailable(w, facts)
+		h.unavailable(w, err.Error())
 		return
 	}
-	if !simulation.At.IsZero() {
-		facts.Now = simulation.At
-	}
-	h.send(w, http.StatusOK)(showWhatIf(facts, form, simulation))
+	h.send(w, http.StatusOK, "what-if.html", page)
 }
 
 // whatIfForm is what an operator has filled in to try a window. Its zero value is an
@@ -55,11 +48,6 @@ const formTime = "2006-01-02T15:04"
 // maxMinutes bounds a window to two weeks.
 const maxMinutes = 14 * 24 * 60
 
-// readForm reads the form from the parameters of a URL.
-func readForm(values url.Values) whatIfForm {
-	return whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
-}
-
 // formOf is the form that describes a window of the plan.
 func formOf(h usage.Hit) whatIfForm {
 	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
@@ -69,9 +57,6 @@ func formOf(h usage.Hit) whatIfForm {
 func (f whatIfForm) path() string {
 	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
 }
-
-// Empty reports whether nothing was asked.
-func (f whatIfForm) Empty() bool { return f == whatIfForm{} }
 
 // Window is the window that the form describes. The error says what to correct.
 func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
@@ -103,7 +88,7 @@ func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
 // With is the plan in force with one more window. The plan itself is not changed.
 // The error says why the result is not a valid plan; it can be simulated all the
 // same.
-func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, error) {
+func (f *Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, error) {
 	plan := &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{}}
 	served := []string{}
 	for _, v := range f.Plan.Versions {
@@ -117,7 +102,7 @@ func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, erro
 		plan.Versions[version] = &lifecycle.Schedule{Brownouts: []lifecycle.Brownout{b}}
 		return plan, fmt.Errorf("%s is not in the plan: give it a line with its dates first", version)
 	}
-	if planned(s, b) {
+	if has(s, b) {
 		return plan, nil
 	}
 	changed := *s
@@ -131,11 +116,13 @@ func (f Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, erro
 	return plan, err
 }
 
-// planned reports whether a schedule has a window already.
-func planned(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
-	return s != nil && slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool {
-		return has.From.Equal(b.From) && has.To.Equal(b.To) && has.Share == b.Share
-	})
+// has reports whether a schedule, which may be nil, has a window already.
+func has(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
+	return s != nil && slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool { return same(has, b) })
+}
+
+func same(a, b lifecycle.Brownout) bool {
+	return a.From.Equal(b.From) && a.To.Equal(b.To) && a.Share == b.Share
 }
 
 // whatIfPage shows whom a window would hit.
@@ -144,7 +131,6 @@ type whatIfPage struct {
 	Form     whatIfForm
 	Versions []choice
 	Faults   []string // of the form
-	Asked    bool
 	Wrong    []string // why the plan with the window would not be valid
 	Past     bool     // the window has begun
 	Window   *usage.Hit
@@ -156,7 +142,6 @@ type whatIfPage struct {
 	InPlan   bool          // the plan has the window already
 	Planned  []plannedStep // what the plan does anyway
 	Notes    []string
-	Current  string // the version that clients should move to
 }
 
 type named struct {
@@ -176,36 +161,49 @@ type plannedStep struct {
 // maxNamed is how many clients of a window are named.
 const maxNamed = 200
 
-// showWhatIf shows the form and, if it is filled in, a simulation of the plan in force
+// newWhatIf shows the form and, if it is filled in, a simulation of the plan in force
 // with that window. Without one, the simulation is that of the plan in force.
-func showWhatIf(f Facts, form whatIfForm, simulation usage.Simulation) ([]byte, error) {
-	p := whatIfPage{frame: frame{Title: "What if", Here: "/what-if", At: f.Now.UTC()}, Form: form, Notes: simulation.Notes, Current: f.current()}
-	window, err := form.Window()
-	p.Asked = !form.Empty()
-	if p.Asked && err != nil {
-		p.Faults = strings.Split(err.Error(), "\n")
+func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.Simulation, error)) (p whatIfPage, err error) {
+	plan := f.Plan.Plan
+	window, faults := form.Window()
+	if faults == nil {
+		plan, err = f.With(form.Version, window)
 	}
-	if p.Asked && err == nil {
-		p.predict(f, window, simulation)
+	p = whatIfPage{frame: frame{Title: "What if", Here: "/what-if", Facts: f}, Form: form, Wrong: lines(err)}
+	simulation, err := simulate(plan)
+	if err != nil {
+		return p, err
 	}
-	p.plan(simulation)
-	p.defaults(f)
-	return render("what-if.html", p)
-}
-
-func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usage.Simulation) {
-	if _, err := f.With(p.Form.Version, window); err != nil {
-		p.Wrong = strings.Split(err.Error(), "\n")
+	if !simulation.At.IsZero() {
+		f.Now = simulation.At
 	}
-	p.Past, p.InPlan = !window.From.After(f.Now), planned(f.schedule(p.Form.Version), window)
-	p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
-	for i := range simulation.Windows {
-		if h := &simulation.Windows[i]; isWindow(h, p.Form.Version, window) {
-			p.Window = h
+	p.Notes = simulation.Notes
+	if faults == nil {
+		p.Past, p.InPlan = !window.From.After(f.Now), has(f.schedule(form.Version), window)
+		p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
+	} else if form != (whatIfForm{}) {
+		p.Faults = lines(faults)
+	} else {
+		p.Form = f.defaultForm()
+	}
+	for _, v := range slices.Backward(f.Plan.Versions) {
+		p.Versions = append(p.Versions, choice{Text: v.Version, Chosen: v.Version == p.Form.Version})
+	}
+	for i, h := range simulation.Windows {
+		if faults == nil && h.Version == form.Version && same(window, lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}) {
+			p.Window = &simulation.Windows[i]
+			if !p.InPlan {
+				continue
+			}
 		}
+		p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
 	}
+	for _, h := range simulation.Sunset {
+		p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
+	}
+	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
 	if p.Window == nil {
-		return
+		return p, nil
 	}
 	for _, c := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
 		p.Names = append(p.Names, named{c.Client, clientPath(c.Client), c.Moved})
@@ -214,47 +212,26 @@ func (p *whatIfPage) predict(f Facts, window lifecycle.Brownout, simulation usag
 		p.More = *p.Window.Clients - len(p.Names)
 	}
 	text, err := json.Marshal(window)
+	p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
+	return p, err
+}
+
+func lines(err error) []string {
 	if err == nil {
-		p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
+		return nil
 	}
+	return strings.Split(err.Error(), "\n")
 }
 
-func isWindow(h *usage.Hit, version string, b lifecycle.Brownout) bool {
-	return h.Version == version && h.From.Equal(b.From) && h.To.Equal(b.To) && h.Share == b.Share
-}
-
-// plan lists what the plan in force has done and will do, in the order of time.
-func (p *whatIfPage) plan(simulation usage.Simulation) {
-	for _, h := range simulation.Windows {
-		if p.Window == nil || p.InPlan || !isWindow(&h, p.Window.Version, lifecycle.Brownout{From: p.Window.From, To: p.Window.To, Share: p.Window.Share}) {
-			p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
-		}
+// defaultForm is a short window tomorrow, on the version that ends first.
+func (f *Facts) defaultForm() whatIfForm {
+	form := whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
+	if len(f.Plan.Versions) > 0 {
+		form.Version = slices.MinFunc(f.Plan.Versions, func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }).Version
 	}
-	for _, h := range simulation.Sunset {
-		p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
-	}
-	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
+	return form
 }
 
 // Stayed is how many of the clients that a past window refused have not come to the
 // current version since.
 func (s plannedStep) Stayed() int { return *s.Clients - s.Moved - s.Failing }
-
-// defaults fills an empty form with a short window tomorrow, on the version that ends
-// first.
-func (p *whatIfPage) defaults(f Facts) {
-	if p.Form.Empty() {
-		p.Form = whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
-	}
-	if all := f.versions(); p.Form.Version == "" && len(all) > 0 {
-		p.Form.Version = all[0].Name
-	}
-	for _, v := range slices.Backward(f.Plan.Versions) {
-		p.Versions = append(p.Versions, choice{Text: v.Version, Chosen: v.Version == p.Form.Version})
-	}
-}
-
-// Knows reports whether there is such a version.
-func (f Facts) Knows(version string) bool {
-	return slices.ContainsFunc(f.Plan.Versions, func(s lifecycle.Status) bool { return s.Version == version })
-}

@@ -1,0 +1,313 @@
+package admin
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+const (
+	day = 24 * time.Hour
+	// heatDays is how many days a picture of a client has, as many as a report.
+	heatDays = 90
+)
+
+// coord is a coordinate, written in as few bytes as possible.
+type coord float64
+
+func (c coord) String() string {
+	return strings.TrimSuffix(strconv.FormatFloat(float64(c), 'f', 1, 64), ".0")
+}
+
+// percent is a place on a picture, so that the text keeps its size when the picture
+// grows or shrinks.
+type percent float64
+
+func (p percent) String() string { return coord(p).String() + "%" }
+
+// mark is a place on a line and its text. Anchor keeps the text inside the picture.
+type mark struct {
+	X            percent
+	Text, Anchor string
+}
+
+// shade is days with a window.
+type shade struct{ X, Width int }
+
+// shades are the windows of a schedule, which may be nil, within some days.
+func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
+	if s == nil {
+		return nil
+	}
+	for _, b := range s.Brownouts {
+		from, to := max(0, int(b.From.Sub(first)/day)), min(days-1, int(b.To.Add(-time.Second).Sub(first)/day))
+		if b.To.After(first) && from <= to {
+			all = append(all, shade{from, to - from + 1})
+		}
+	}
+	return all
+}
+
+// months marks the first day of up to twelve months or years.
+func months(from, to time.Time) (marks []mark) {
+	every := 1
+	for to.Sub(from) > time.Duration(every)*12*31*day {
+		every *= 2
+	}
+	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for ; t.Before(to); t = t.AddDate(0, every, 0) {
+		if t.After(from) {
+			marks = append(marks, mark{X: between(from, to, t), Text: t.Format("Jan")})
+		}
+	}
+	return marks
+}
+
+// between is the place of a time on a line.
+func between(from, to, t time.Time) percent {
+	return percent(100 * t.Sub(from).Hours() / to.Sub(from).Hours())
+}
+
+// timeline places the steps of a version on a line.
+type timeline struct {
+	Label           string
+	Now, Deprecated mark
+	Sunset          *mark
+	Windows         []windowMark
+	Months          []mark
+}
+
+type windowMark struct {
+	X       percent
+	Width   string
+	Y, Tall int // by its share
+	Past    bool
+	Text    string
+}
+
+// The height of a window whose share is 1, and where windows stand.
+const windowTall, windowBase = 26, 44
+
+func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
+	points := []time.Time{s.Deprecated, now}
+	if !s.Sunset.IsZero() {
+		points = append(points, s.Sunset)
+	}
+	from, to := slices.MinFunc(points, time.Time.Compare), slices.MaxFunc(points, time.Time.Compare)
+	edge := max(day, to.Sub(from)/20)
+	from, to = from.Add(-edge), to.Add(edge)
+	place := func(t time.Time, text string) mark {
+		m := mark{between(from, to, t), text, "middle"}
+		if m.X < 15 {
+			m.Anchor = "start"
+		} else if m.X > 85 {
+			m.Anchor = "end"
+		}
+		return m
+	}
+	deprecated := "deprecated " + words.Date(s.Deprecated)
+	line := &timeline{
+		Label: "Time line: " + deprecated + ", " + words.Count(len(s.Brownouts), "window", "windows"),
+		Now:   place(now, "now"), Deprecated: place(s.Deprecated, deprecated), Months: months(from, to),
+	}
+	taken := []percent{line.Deprecated.X}
+	for i, b := range s.Brownouts {
+		w := windowMark{X: between(from, to, b.From), Width: "4", Past: !b.To.After(now), Tall: max(6, int(b.Share*windowTall)),
+			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, words.Moment(b.From), words.Length(b.To.Sub(b.From)), words.Percent(b.Share))}
+		if width := between(from, to, b.To) - w.X; width > 1 {
+			w.Width = width.String()
+		}
+		w.Y = windowBase - w.Tall
+		line.Windows = append(line.Windows, w)
+	}
+	if !s.Sunset.IsZero() {
+		sunset := place(s.Sunset, "sunset "+words.Date(s.Sunset))
+		line.Sunset, taken = &sunset, append(taken, sunset.X)
+		line.Label += ", " + sunset.Text
+	}
+	line.Label += ", now " + words.Date(now) + ". The list below has all dates."
+	line.Months = slices.DeleteFunc(line.Months, func(m mark) bool { // the texts would overlap
+		return slices.ContainsFunc(taken, func(x percent) bool { return math.Abs(float64(m.X-x)) < 5 })
+	})
+	return line
+}
+
+// curves are a version day by day.
+type curves struct {
+	Version string
+	Clients string // what its clients are
+	Charts  []chart
+	Windows string   // that lie within these days, in words
+	Days    []dayRow // the numbers behind the charts, the last day first
+}
+
+// dayRow is the numbers of one day.
+type dayRow struct {
+	usage.VersionDay
+	Window string
+}
+
+// curves draws every old version that is in the plan or in use, and then the current
+// one, once.
+func (f *Facts) curves() (all []curves) {
+	versions := slices.Clone(f.Report.Versions)
+	slices.SortStableFunc(versions, func(a, b usage.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	for _, v := range versions {
+		s := f.schedule(v.Version)
+		used := slices.ContainsFunc(v.Days, func(d usage.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 })
+		if len(v.Days) == 0 || s == nil && !used {
+			continue
+		}
+		c := curves{Version: v.Version, Clients: "clients"}
+		if !f.old(v.Version) {
+			c.Clients = "clients of old versions"
+		}
+		var calls, refused, clients []uint64
+		var windows []string
+		for _, d := range v.Days {
+			calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
+			window := windowOn(s, d.Day.Time())
+			c.Days = append(c.Days, dayRow{d, window})
+			if window != "" {
+				windows = append(windows, words.DayMonth(d.Day.Time())+", "+window)
+			}
+		}
+		slices.Reverse(c.Days)
+		c.Windows = strings.Join(windows, "; ")
+		first := v.Days[0].Day.Time()
+		c.Charts = []chart{newChart(v.Version+": calls a day", first, s, calls, refused), newChart(v.Version+": "+c.Clients+" a day", first, s, clients, nil)}
+		all = append(all, c)
+	}
+	return all
+}
+
+// windowOn names the windows of a day: "window 2 (50 %)". The schedule may be nil.
+func windowOn(s *lifecycle.Schedule, begin time.Time) string {
+	if s == nil {
+		return ""
+	}
+	var names []string
+	for i, b := range s.Brownouts {
+		if b.From.Before(begin.Add(day)) && b.To.After(begin) {
+			names = append(names, fmt.Sprintf("window %d (%s)", i+1, words.Percent(b.Share)))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// chart is one number over some days. The picture is 100 high and has one unit of
+// width for each day.
+type chart struct {
+	Title, Label string
+	Width        int
+	Top, Middle  string // the numbers at the upper edge and halfway
+	Line         string // path of the days that are over
+	Partial      string // path from the last of them to today
+	Area         string // path below the line
+	Refused      string // path of the calls that were refused; empty if there are none
+	Shades       []shade
+	Sunset       string // position of the sunset; empty if it is not on the picture
+	Ticks        []mark
+	Today        string // the number of the last day, which is not over
+}
+
+// newChart draws values, one for each day. A schedule may be nil.
+func newChart(title string, first time.Time, s *lifecycle.Schedule, values, refused []uint64) chart {
+	days, most := len(values), slices.Max(values)
+	top, yesterday, end := niceAbove(most), max(days-2, 0), first.Add(time.Duration(days)*day)
+	c := chart{
+		Title: title, Width: days, Top: words.Number(top), Middle: words.Number(top / 2), Today: words.Number(values[days-1]),
+		Line: path(values[:days-1], top, 0), Partial: path(values[yesterday:], top, yesterday), Area: path(values, top, 0) + "V100H.5z",
+		Shades: shades(s, first, days), Ticks: months(first, end),
+	}
+	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, days, words.Number(most), c.Today, words.Number(sum(values)))
+	if total := sum(refused); total > 0 {
+		c.Refused = path(refused, top, 0) + "V100H.5z"
+		c.Label += " Refused: " + words.Number(total) + "."
+	}
+	if s != nil && s.Sunset.After(first) && s.Sunset.Before(end) {
+		c.Sunset = coord(s.Sunset.Sub(first).Hours() / 24).String()
+	}
+	return c
+}
+
+func sum(values []uint64) (n uint64) {
+	for _, v := range values {
+		n += v
+	}
+	return n
+}
+
+// path draws a line through the middle of every day from a day on.
+func path(values []uint64, top uint64, from int) string {
+	var b strings.Builder
+	letter := 'M'
+	for i, v := range values {
+		fmt.Fprintf(&b, "%c%v %v", letter, coord(float64(from+i)+0.5), coord(100-100*float64(v)/float64(top)))
+		letter = 'L'
+	}
+	return b.String()
+}
+
+// niceAbove is a round number that is not below n.
+func niceAbove(n uint64) uint64 {
+	for unit := uint64(1); unit < 1<<60; unit *= 10 {
+		for _, m := range []uint64{1, 2, 4, 6, 8} {
+			if nice := m * unit; nice >= max(n, 2) {
+				return nice
+			}
+		}
+	}
+	return n
+}
+
+// firstDay is the first day of a picture of a client.
+func (f *Facts) firstDay() time.Time { return f.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
+
+// Axis is the months above a heat map.
+func (f *Facts) Axis() []mark { return months(f.firstDay(), f.firstDay().Add(heatDays*day)) }
+
+// calls are those of a client on each day of its pictures.
+func (f *Facts) calls(c *usage.Client) []uint64 {
+	values := make([]uint64, heatDays)
+	for _, d := range c.Days {
+		if i := int(d.Day.Time().Sub(f.firstDay()) / day); i >= 0 && i < heatDays {
+			values[i] = d.Calls
+		}
+	}
+	return values
+}
+
+func (f *Facts) clientChart(c *usage.Client) chart {
+	return newChart(c.Version+": calls a day", f.firstDay(), f.schedule(c.Version), f.calls(c), nil)
+}
+
+// heat draws a stroke for each run of days with about the same number of calls: 1 to
+// 9, 10 to 99, 100 to 999, or more. There is one path for each of these levels, as
+// thick as the row is tall, so that each day is a box. Level 0 is empty.
+func heat(calls []uint64) (levels [5]string) {
+	level := func(i int) int {
+		if calls[i] == 0 {
+			return 0
+		}
+		return min(len(strconv.FormatUint(calls[i], 10)), len(levels)-1) // the number of digits
+	}
+	for from := 0; from < len(calls); {
+		to := from + 1
+		for to < len(calls) && level(to) == level(from) {
+			to++
+		}
+		if l := level(from); l > 0 {
+			levels[l] += fmt.Sprintf("M%d 5h%d", from, to-from)
+		}
+		from = to
+	}
+	return levels
+}

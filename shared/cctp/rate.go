@@ -80,15 +80,7 @@ func decimalText(n uint64, places int) string {
 // Estimate is the issuer's fee on amount, rounded up. It is exact for every
 // amount there is.
 func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
-	// The amount is taken apart so that no product needs more than 256 bits.
-	rate := uint256.NewInt(r.nano)
-	var fee, rest uint256.Int
-	fee.DivMod(amount, whole, &rest)
-	fee.Mul(&fee, rate)
-	rest.Mul(&rest, rate)
-	divideUp(&rest, whole)
-	fee.Add(&fee, &rest)
-	return fee
+	return scaleUp(amount, uint256.NewInt(r.nano), whole)
 }
 
 // MaxFee is what a burn of amount may cost at most: the estimate and a fifth
@@ -97,8 +89,7 @@ func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
 // error for the caller.
 func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	fee := r.Estimate(amount)
-	fee.Mul(&fee, uint256.NewInt(6))
-	divideUp(&fee, uint256.NewInt(5))
+	fee = scaleUp(&fee, uint256.NewInt(6), uint256.NewInt(5))
 	if fee.Lt(amount) {
 		return fee, nil
 	}
@@ -113,11 +104,11 @@ func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	return uint256.Int{}, err
 }
 
-// divideUp divides n by d, rounding up.
-func divideUp(n, d *uint256.Int) {
-	var remainder uint256.Int
-	n.DivMod(n, d, &remainder)
-	if !remainder.IsZero() {
-		n.AddUint64(n, 1)
+// scaleUp is n × by / over, rounded up. The product may have more than 256 bits.
+func scaleUp(n, by, over *uint256.Int) (scaled uint256.Int) {
+	scaled.MulDivOverflow(n, by, over)
+	if rest := new(uint256.Int).MulMod(n, by, over); !rest.IsZero() {
+		scaled.AddUint64(&scaled, 1)
 	}
+	return scaled
 }

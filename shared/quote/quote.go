@@ -4,6 +4,7 @@
 package quote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -145,16 +146,14 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.price(ctx, req, q); err != nil {
-		return nil, err
+	if err = e.price(ctx, req, q); err == nil {
+		err = e.encode(req, q)
 	}
-	if err := e.encode(req, q); err != nil {
-		return nil, err
+	if err == nil && req.Details {
+		err = e.explain(ctx, req, q)
 	}
-	if req.Details {
-		if err := e.explain(ctx, req, q); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	return q, nil
 }
@@ -166,10 +165,7 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Recipient.payableOn(pair.Dst); err != nil {
-		return nil, err
-	}
-	if err := req.Recipient.canOwn(e.Deployment); err != nil {
+	if err := cmp.Or(req.Recipient.payableOn(pair.Dst), req.Recipient.canOwn(e.Deployment)); err != nil {
 		return nil, err
 	}
 	return &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}, nil

@@ -59,7 +59,6 @@ type Status struct {
 	Omitted int     // how many more there are
 
 	Next time.Duration // when to ask again; 0 for never
-	Keep time.Duration // how long the answer may be used again
 }
 
 // Source is the block of the source transaction.

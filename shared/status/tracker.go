@@ -19,7 +19,6 @@ import (
 const (
 	lookupTime = 9 * time.Second // less than a request may take
 	cacheSize  = 4096            // transactions that a node has seen, and as many others; one has a few kilobytes
-	finalAge   = 24 * time.Hour  // how long clients may keep a final answer
 	tooLongAge = time.Minute     // how long an answer beyond our bounds is not asked for again
 )
 
@@ -121,7 +120,6 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	s := *e.status
 	if s.Next > 0 { // the next look-up is due when this one expires
 		s.Next = min(s.Next, max(e.until.Sub(t.Now()), shortestNext))
-		s.Keep = s.Next
 	}
 	return &s, nil
 }
@@ -211,7 +209,6 @@ const (
 // the longer it takes.
 func (l *lookup) schedule(s *Status) {
 	if s.Final {
-		s.Next, s.Keep = 0, finalAge
 		return
 	}
 	since, block := l.first, l.key.Network.BlockTime()
@@ -234,5 +231,4 @@ func (l *lookup) schedule(s *Status) {
 		longest = staleNext
 	}
 	s.Next = min(max(block, waited/20, shortestNext), longest)
-	s.Keep = s.Next
 }

@@ -70,9 +70,9 @@ func cacheControl(s *status.Status) string {
 	if s.State == status.NotFound {
 		return "no-store"
 	}
-	age := s.Keep
+	age := 24 * time.Hour // of a final answer
 	if s.Next > 0 {
-		age /= 2 // so that the one who asks at the right time gets a new answer
+		age = s.Next / 2 // so that the one who asks at the right time gets a new answer
 	}
 	return "public, max-age=" + strconv.Itoa(int(max(age, time.Second)/time.Second))
 }

@@ -15,10 +15,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto/keccak"
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -54,10 +57,30 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 	err := r.client.Ask(ctx, token.ChainID, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
 		return holding.read(ctx, e, token, owner, spender)
 	})
-	if err != nil {
-		return Holding{}, explain(err, token.ChainID)
+	if err == nil {
+		return holding, nil
 	}
-	return holding, nil
+	text := "Balance and allowance could not be read on chain %s just now; ask again, or check them yourself"
+	switch reasonOf(err) {
+	case rpc.Unconfigured:
+		text = "This service has no RPC endpoint for chain %s, so balance and allowance are not checked"
+	case rpc.Reverted:
+		text = "The token contract on chain %s refused to tell balance and allowance"
+	}
+	return Holding{}, sentence(fmt.Sprintf(text, token.ChainID))
+}
+
+// sentence is an error for the client to read.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
+// reasonOf is why rpc failed, empty if it did not.
+func reasonOf(err error) rpc.Reason {
+	if f, ok := errors.AsType[*rpc.Failure](err); ok {
+		return f.Reason
+	}
+	return ""
 }
 
 func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token, owner, spender common.Address) error {
@@ -77,7 +100,6 @@ func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token,
 		h.Balance = h.Native
 		return nil
 	}
-	const word = 32
 	if len(balance) != word || len(allowance) != word {
 		return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
 	}
@@ -86,25 +108,205 @@ func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token,
 	return nil
 }
 
-// reason is an error that is a sentence for the client.
-type reason string
-
-func (r reason) Error() string { return string(r) }
-
-// explain says why nothing was read.
-func explain(err error, network chain.ID) reason {
-	switch failureOf(err) {
-	case rpc.Unconfigured:
-		return reason(fmt.Sprintf("This service has no RPC endpoint for chain %s, so balance and allowance are not checked", network))
-	case rpc.Reverted:
-		return reason(fmt.Sprintf("The token contract on chain %s refused to tell balance and allowance", network))
-	}
-	return reason(fmt.Sprintf("Balance and allowance could not be read on chain %s just now; ask again, or check them yourself", network))
+// Call is a transaction to sign.
+type Call struct {
+	To    chain.Address
+	Data  []byte
+	Value *uint256.Int
 }
 
-func failureOf(err error) rpc.Reason {
-	if f := (*rpc.Failure)(nil); errors.As(err, &f) {
-		return f.Reason
+// Simulation is what calls would do, one after the other, on the state of the
+// newest block.
+type Simulation struct {
+	BlockNumber uint64
+	Calls       []Result
+	HasLogs     bool        // false if the node could only estimate, and told no logs
+	GasPrice    uint256.Int // what the node would pay for a unit of gas
+	Native      uint256.Int // what the account has of the chain's own coin
+}
+
+// Result is what became of one call.
+type Result struct {
+	GasUsed uint64 // 0 if it failed and the node does not say
+	Error   string // why it failed, in words; empty if it did not
+	Logs    []rpc.Log
+}
+
+// Simulate tries calls that from would send. The text of an error is for the client
+// to read. A node that cannot simulate is asked to estimate, if there is one call.
+func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Address, calls []Call) (*Simulation, error) {
+	messages := make([]rpc.Message, len(calls))
+	for i, c := range calls {
+		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
 	}
-	return ""
+	var s *Simulation
+	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+		s, err = simulate(ctx, e, messages)
+		if reasonOf(err) == rpc.Timeout {
+			// The node may be quick enough for readings, so it must not rest.
+			return &rpc.Failure{Reason: rpc.Declined, Text: "no simulation in time"}
+		}
+		return err
+	})
+	if err == nil {
+		return s, nil
+	}
+	text := "The transactions could not be tried on chain %s just now; ask again"
+	switch reasonOf(err) {
+	case rpc.Unconfigured:
+		text = "This service has no RPC endpoint for chain %s, so the transactions are not tried"
+	case rpc.Declined:
+		text = "No node of this service for chain %s could try the transactions"
+	}
+	return nil, sentence(fmt.Sprintf(text, network))
+}
+
+var errCannot = &rpc.Failure{Reason: rpc.Declined, Text: "it cannot simulate"}
+
+func simulate(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) (*Simulation, error) {
+	var (
+		blocks        []rpc.Simulated
+		price, native hexutil.U256
+		number        hexutil.Uint64
+	)
+	reads := []rpc.Read{
+		rpc.ReadSimulation(messages, &blocks), rpc.ReadGasPrice(&price), rpc.ReadBalance(messages[0].From, &native), rpc.ReadNumber(&number),
+	}
+	if err := e.Batch(ctx, reads); err != nil {
+		return nil, err
+	}
+	for _, r := range reads[1:] {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+	}
+	s := &Simulation{BlockNumber: uint64(number), GasPrice: uint256.Int(price), Native: uint256.Int(native)}
+	if s.GasPrice.BitLen() > 128 {
+		return nil, &rpc.Failure{Reason: rpc.Undecodable, Text: "an absurd price of gas"}
+	}
+	last := messages[len(messages)-1]
+	switch {
+	case reads[0].Err == nil:
+		return s, s.take(blocks, len(messages))
+	case s.Native.Lt((*uint256.Int)(last.Value)): // nodes then refuse to simulate at all
+		s.Calls = []Result{{Error: "The account has less of the chain's own coin than the call sends"}}
+		return s, nil
+	case len(messages) > 1:
+		return nil, errCannot
+	}
+	gas, reverted, output, err := e.Estimate(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	s.Calls = []Result{{GasUsed: gas}}
+	if reverted {
+		s.Calls[0].Error = explainRevert(output)
+	}
+	return s, nil
+}
+
+// take reads what a node has simulated.
+func (s *Simulation) take(blocks []rpc.Simulated, calls int) error {
+	const mostGas = 1 << 40 // far more than fits a block
+	if len(blocks) != 1 || len(blocks[0].Calls) != calls || blocks[0].Number == 0 {
+		return errCannot
+	}
+	s.BlockNumber, s.HasLogs = uint64(blocks[0].Number)-1, true
+	for _, c := range blocks[0].Calls {
+		if c.GasUsed > mostGas {
+			return errCannot
+		}
+		result := Result{GasUsed: uint64(c.GasUsed), Logs: c.Logs}
+		if c.Status != 1 {
+			result.Error, result.Logs = explainRevert(c.Revert()), nil
+		}
+		s.Calls = append(s.Calls, result)
+	}
+	return nil
+}
+
+const (
+	word         = 32
+	selectorSize = 4 // bytes that say which error it is that a contract reverts with
+)
+
+func selector(declaration string) [selectorSize]byte {
+	hasher := keccak.NewLegacyKeccak256()
+	hasher.Write([]byte(declaration))
+	return [selectorSize]byte(hasher.Sum(nil))
+}
+
+// Errors that the language itself has.
+var (
+	errorText  = selector("Error(string)")
+	errorPanic = selector("Panic(uint256)")
+)
+
+// knownErrors are those of the libraries that tokens and pools are made of.
+var knownErrors = map[[selectorSize]byte]string{
+	selector("ERC20InsufficientBalance(address,uint256,uint256)"):   "The account has less of the token than the call moves",
+	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account has allowed less of the token than the call moves",
+	selector("ERC20InvalidReceiver(address)"):                       "The token refuses the receiver",
+	selector("ERC20InvalidSender(address)"):                         "The token refuses the sender",
+	selector("ERC20InvalidSpender(address)"):                        "The token refuses the spender",
+	selector("SafeERC20FailedOperation(address)"):                   "The token refuses the transfer",
+	selector("EnforcedPause()"):                                     "The contract is paused",
+	selector("ReentrancyGuardReentrantCall()"):                      "The contract is called from within itself",
+	selector("AddressEmptyCode(address)"):                           "There is no contract where one is called",
+	selector("FailedCall()"):                                        "A call that the contract makes fails without a reason",
+	selector("FailedInnerCall()"):                                   "A call that the contract makes fails without a reason",
+}
+
+// panics are what the language stops for.
+var panics = map[uint64]string{
+	0x01: "an assertion does not hold",
+	0x11: "a number is too large or below zero",
+	0x12: "a division by zero",
+	0x21: "a value that is none of its list",
+	0x31: "an empty list",
+	0x32: "a place outside of a list",
+	0x41: "too much memory",
+	0x51: "a call of nothing",
+}
+
+// explainRevert says in words why a call reverts. What a contract says is repeated
+// without anything that is not printed, and shortened.
+func explainRevert(output []byte) string {
+	if len(output) < selectorSize {
+		return "The contract fails without giving a reason"
+	}
+	kind, data := [selectorSize]byte(output), output[selectorSize:]
+	if known, ok := knownErrors[kind]; ok {
+		return known
+	}
+	switch kind {
+	case errorText:
+		if text, ok := readText(data); ok {
+			return "The contract says: " + text
+		}
+	case errorPanic:
+		if n := new(uint256.Int).SetBytes(data[:min(len(data), word)]); n.IsUint64() && panics[n.Uint64()] != "" {
+			return "The contract stops: " + panics[n.Uint64()]
+		}
+	}
+	return fmt.Sprintf("The contract fails with the error 0x%x", kind)
+}
+
+// readText reads a string argument.
+func readText(data []byte) (string, bool) {
+	const longest = 200
+	if len(data) < 2*word || new(uint256.Int).SetBytes(data[:word]).CmpUint64(word) != 0 {
+		return "", false
+	}
+	size := new(uint256.Int).SetBytes(data[word : 2*word])
+	if data = data[2*word:]; size.CmpUint64(uint64(len(data))) > 0 {
+		return "", false
+	}
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(string(data[:min(size.Uint64(), longest)]), "?"))
+	return text, text != ""
 }

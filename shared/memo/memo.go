@@ -47,12 +47,8 @@ type Cache[V any] struct {
 	known, others *lru.Cache[Key, Answer[V]]
 }
 
-// New remembers so many answers about what is known, and as many others. now is nil
-// for time.Now.
+// New remembers so many answers about what is known, and as many others.
 func New[V any](size int, now func() time.Time) *Cache[V] {
-	if now == nil {
-		now = time.Now
-	}
 	c := &Cache[V]{now: now}
 	for _, tier := range []**lru.Cache[Key, Answer[V]]{&c.known, &c.others} {
 		var err error

@@ -14,7 +14,7 @@ func name(n int) Key { return Key{Network: 1, Name: [32]byte{byte(n), byte(n >> 
 
 // Callers at the same time share one answer, and who gives up leaves it to the others.
 func TestOneQuestionForAll(t *testing.T) {
-	c := New[int](4, nil)
+	c := New[int](4, time.Now)
 	var asked atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
 	ask := func() Answer[int] {
@@ -80,7 +80,7 @@ func TestKnownNamesStay(t *testing.T) {
 }
 
 func TestPanicIsAnError(t *testing.T) {
-	c := New[int](4, nil)
+	c := New[int](4, time.Now)
 	if _, err := c.Ask(context.Background(), name(1), func() Answer[int] { panic("a bug") }); err == nil || !strings.Contains(err.Error(), "a bug") {
 		t.Errorf("got %v", err)
 	}

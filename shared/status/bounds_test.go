@@ -214,12 +214,9 @@ func TestSchedule(t *testing.T) {
 	} {
 		deployment := editDeployment(t, `"1": 1, `, ``, `"8453": 1, `, ``)
 		l := &lookup{tracker: &Tracker{deployment: deployment, Options: Options{Now: func() time.Time { return now }}}, key: memo.Key{Network: test.network}, first: now.Add(-test.asked)}
-		s, keep := test.status, test.next
-		if keep == 0 {
-			keep = finalAge
-		}
-		if l.schedule(&s); s.Next != test.next || s.Keep != keep {
-			t.Errorf("%s: ask again in %v, keep for %v, want %v and %v", name, s.Next, s.Keep, test.next, keep)
+		s := test.status
+		if l.schedule(&s); s.Next != test.next {
+			t.Errorf("%s: ask again in %v, want %v", name, s.Next, test.next)
 		}
 	}
 }

@@ -92,14 +92,13 @@ type searching struct {
 // bounds of this look-up, or cannot be asked for.
 func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*found {
 	s := l.trail.searches[f.key]
-	if s == nil || !slices.Equal(s.names, f.names) {
-		hits := make(map[common.Hash]*found)
-		if s != nil { // what was found is not searched for again
-			hits = s.hits
-			maps.DeleteFunc(hits, func(name common.Hash, _ *found) bool { return !slices.Contains(f.names, name) })
-		}
-		s = &search{names: f.names, hits: hits}
+	if s == nil {
+		s = &search{hits: make(map[common.Hash]*found)}
 		l.trail.searches[f.key] = s
+	}
+	if !slices.Equal(s.names, f.names) { // what was found is not searched for again
+		maps.DeleteFunc(s.hits, func(name common.Hash, _ *found) bool { return !slices.Contains(f.names, name) })
+		*s = search{names: f.names, hits: s.hits}
 	}
 	f.search = s
 	for name, hit := range s.hits {

@@ -334,8 +334,8 @@ func (g *rig) want(src chain.ID, tx common.Hash, state State, final bool) *Statu
 	if s.State != state || s.Final != final {
 		g.t.Fatalf("got %s, final %v, want %s, final %v: %+v", s.State, s.Final, state, final, s)
 	}
-	if (s.Next == 0) != final || s.Keep <= 0 || s.Next > 0 && (s.Keep > s.Next || s.Next < shortestNext) {
-		g.t.Errorf("%s: ask again in %v, keep for %v", s.State, s.Next, s.Keep)
+	if (s.Next == 0) != final || s.Next > 0 && s.Next < shortestNext {
+		g.t.Errorf("%s: ask again in %v", s.State, s.Next)
 	}
 	return s
 }

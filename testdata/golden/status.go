@@ -74,36 +74,36 @@ func statuses() map[byte]*status.Status {
 		s.Seconds = seconds
 		return []status.Swap{s}
 	}
-	const block, day = 12 * time.Second, 24 * time.Hour
+	const block = 12 * time.Second
 	return map[byte]*status.Status{
-		0x01: {State: status.NotFound, Next: 5 * time.Second, Keep: 5 * time.Second},
-		0x02: {State: status.Pending, Swaps: one(status.Swap{State: status.Pending, Swap: usdc}, 90), Next: block, Keep: block},
-		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute, Keep: time.Minute},
-		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12), Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0), Keep: day},
-		0x05: {State: status.NotASwap, Final: true, Source: source(12), Keep: day},
-		0x06: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+		0x01: {State: status.NotFound, Next: 5 * time.Second},
+		0x02: {State: status.Pending, Swaps: one(status.Swap{State: status.Pending, Swap: usdc}, 90), Next: block},
+		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute},
+		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12), Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0)},
+		0x05: {State: status.NotASwap, Final: true, Source: source(12)},
+		0x06: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: usdc, Burn: &status.Burn{Domain: 2, State: cctp.Waiting, Reason: "insufficient_fee"}}, 60)},
-		0x07: {State: status.Settled, Final: true, Source: source(12), Keep: day, Swaps: one(status.Swap{
+		0x07: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)}, 90)},
-		0x08: {State: status.Settled, Source: source(12), Next: block, Keep: block, Swaps: one(status.Swap{
+		0x08: {State: status.Settled, Source: source(12), Next: block, Swaps: one(status.Swap{
 			State: status.Settled, Swap: shield, Settlement: shielded}, 0)},
-		0x09: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: []status.Swap{
+		0x09: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: []status.Swap{
 			{State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)},
 			{State: status.Settling, Swap: partnered},
 		}},
-		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: []status.Swap{
+		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Swaps: []status.Swap{
 			{State: status.Settling, Swap: usdc, Reason: "No pool of this deployment pays that token on that chain; ask the operator"},
 			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000), Seconds: 90},
 		}},
-		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: usdc, Reason: "The pool on chain 369 says that it has settled this swap. Its event is not found yet: blocks 21900000 to 21909999 of 21950000 were searched"}, 0)},
-		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Unread: true, Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
-		0x0f: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Keep: 10 * time.Second, Swaps: one(status.Swap{
+		0x0f: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: odd, Reason: "No pool of this deployment pays that token on that chain; ask the operator"}, 0)},
-		0x0b: {State: status.Settling, Source: source(12), Next: 5 * time.Second, Keep: 5 * time.Second, Swaps: one(status.Swap{
+		0x0b: {State: status.Settling, Source: source(12), Next: 5 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Unknown, Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
-		0x0c: {State: status.Settled, Final: true, Source: source(12), Keep: day, Swaps: one(status.Swap{
+		0x0c: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce}, Settlement: paid(10, 99_500_000)}, 0)},
 	}
 }

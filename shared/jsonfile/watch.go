@@ -44,8 +44,8 @@ type Refusal struct {
 // Start reads the file for the first time. The error lists all its faults.
 func (w *Watch[T]) Start() (T, error) {
 	return Load(w.Path, w.Size, func(data []byte) (T, error) {
-		w.seen = sha256.Sum256(data)
-		w.inUse = w.seen
+		w.inUse = sha256.Sum256(data)
+		w.seen = w.inUse
 		return w.Parse(data)
 	})
 }
@@ -82,17 +82,13 @@ func (w *Watch[T]) Poll(onDemand bool) {
 			err = w.Use(value)
 		}
 	}
-	if err != nil {
-		w.refuse(err)
+	if err == nil {
+		w.inUse = found
+		if w.refused.Swap(nil) != nil {
+			w.Log.Info("the "+w.What+" is good again", "file", w.Path)
+		}
 		return
 	}
-	w.inUse = found
-	if w.refused.Swap(nil) != nil {
-		w.Log.Info("the "+w.What+" is good again", "file", w.Path)
-	}
-}
-
-func (w *Watch[T]) refuse(err error) {
 	what := w.What + " refused"
 	if errors.Is(err, fs.ErrNotExist) {
 		what = "the " + w.What + " is gone"

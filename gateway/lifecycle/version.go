@@ -39,10 +39,15 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 	v, now := versions[i], k.options.Now()
 	v.announce(h, now)
 	var refusal *fault.Error
-	if Rehearsing(r) {
+	switch stage := v.stage(now); {
+	case Rehearsing(r):
 		refusal = v.rehearse(h, r, now)
-	} else {
-		refusal = v.refuse(c, now)
+	case stage == Retired:
+		refusal = v.retired(now)
+	case stage == BrowningOut:
+		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(b, Calling(name, c)) {
+			refusal = v.brownout(now, b.To)
+		}
 	}
 	if refusal != nil {
 		// A cache may keep a 410 and return it to clients outside the share,
@@ -55,18 +60,6 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 // Exempts reports whether the plan spares a caller in the brownouts of a version.
 func (k *Keeper) Exempts(name string, c caller.Caller) bool {
 	return k.inForce.Load().plan.Versions[name].Exempts(Calling(name, c))
-}
-
-func (v *version) refuse(c caller.Caller, now time.Time) *fault.Error {
-	switch v.stage(now) {
-	case Retired:
-		return v.retired(now)
-	case BrowningOut:
-		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(b, Calling(v.name, c)) {
-			return v.brownout(now, b.To)
-		}
-	}
-	return nil
 }
 
 // Rehearsing reports whether a request asks for a rehearsal. A rehearsal is

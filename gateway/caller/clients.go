@@ -82,37 +82,27 @@ func (c *Clients) Reload() { c.watch.Poll(true) }
 func (c *Clients) Refused() bool { return c.watch.Refused() != nil }
 
 func (c *Clients) use(set *clientSet) error {
-	added, removed, changed := set.changes(c.current.Swap(set))
+	before := c.current.Swap(set)
+	absent := func(_, there *entry) bool { return there == nil }
+	changed := func(e, was *entry) bool { return was != nil && !reflect.DeepEqual(e, was) }
 	c.watch.Log.Info("known clients changed", "file", c.watch.Path, "clients", len(set.entries),
-		"added", shortened(added), "removed", shortened(removed), "changed", shortened(changed))
+		"added", set.compare(before, absent), "removed", before.compare(set, absent), "changed", set.compare(before, changed))
 	return nil
 }
 
-// changes lists by name what differs from the clients before.
-func (s *clientSet) changes(before *clientSet) (added, removed, changed []string) {
+// compare lists by name the clients that differ from those of another set, as many as
+// a log line can show.
+func (s *clientSet) compare(other *clientSet, differ func(e, there *entry) bool) (names []string) {
 	for _, e := range s.entries {
-		switch was := before.names[e.Name]; {
-		case was == nil:
-			added = append(added, e.Name)
-		case !reflect.DeepEqual(was, e):
-			changed = append(changed, e.Name)
+		if differ(e, other.names[e.Name]) {
+			names = append(names, e.Name)
 		}
 	}
-	for _, e := range before.entries {
-		if s.names[e.Name] == nil {
-			removed = append(removed, e.Name)
-		}
-	}
-	return added, removed, changed
-}
-
-// shortened keeps a log line readable.
-func shortened(names []string) []string {
 	const most = 50
-	if len(names) <= most {
-		return names
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
-	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+	return names
 }
 
 func (c *Clients) set() *clientSet {

@@ -270,24 +270,21 @@ type Usage interface {
 // of calls that a brownout refused. Without the latter, a long brownout would look
 // like a version that nobody needs.
 type Evidence struct {
-	Clients int    // distinct, in all these days
-	Calls   int    // on the busiest day
-	Missing string // why more clients or calls are possible; empty if the numbers are complete
+	Clients int    `json:"clients"` // distinct, in all these days
+	Calls   int    `json:"calls"`   // on the busiest day
+	Missing string `json:"-"`       // why more clients or calls are possible; empty if the numbers are complete
 
-	Waiting      []string // clients of the last 90 days that have not moved and did not call within these days, at most 10
-	WaitingCount int      // how many there are
+	Waiting      []string `json:"waiting,omitempty"`      // clients of the last 90 days that have not moved and did not call within these days, at most 10
+	WaitingCount int      `json:"waitingCount,omitempty"` // how many there are
 }
 
 // GateReading compares a gate with the evidence.
 type GateReading struct {
 	Gate
-	Clients      int       `json:"clients"`
-	Calls        int       `json:"calls"`
-	Holds        bool      `json:"holds"`             // a sunset would not take effect now
-	Why          string    `json:"why,omitempty"`     // why it holds
-	Released     time.Time `json:"released,omitzero"` // when it let the sunset pass, which is final; the sunset, if only the plan says so
-	Waiting      []string  `json:"waiting,omitempty"` // as in Evidence
-	WaitingCount int       `json:"waitingCount,omitempty"`
+	Evidence
+	Holds    bool      `json:"holds"`             // a sunset would not take effect now
+	Why      string    `json:"why,omitempty"`     // why it holds
+	Released time.Time `json:"released,omitzero"` // when it let the sunset pass, which is final; the sunset, if only the plan says so
 }
 
 const (
@@ -425,15 +422,14 @@ func readGate(key gateKey, counts Counts, usage Usage, void, now time.Time) (r G
 		r.Released = released
 		return r
 	}
-	found := counts.Evidence(key.version, key.gate.Days)
-	r.Clients, r.Calls, r.Waiting, r.WaitingCount = found.Clients, found.Calls, found.Waiting, found.WaitingCount
+	r.Evidence = counts.Evidence(key.version, key.gate.Days)
 	days := words.Count(r.Days, "day", "days")
 	switch {
 	case r.Clients > r.MaxClients || r.Calls > r.MaxCallsPerDay:
 		hold("%s called within %s, with %s on the busiest day; the gate lets the sunset pass at %d clients and %d calls or fewer",
 			words.Count(r.Clients, "client", "clients"), days, words.Count(r.Calls, "call", "calls"), r.MaxClients, r.MaxCallsPerDay)
-	case found.Missing != "":
-		hold("the evidence of %s is incomplete: %s", days, found.Missing)
+	case r.Missing != "":
+		hold("the evidence of %s is incomplete: %s", days, r.Missing)
 	case usage != nil && !now.Before(key.sunset):
 		if err := usage.Release(key.version, key.sunset); err != nil {
 			hold("the release of the gate cannot be recorded: %v", err)

@@ -201,10 +201,7 @@ type parser struct {
 // check reports what is wrong with a schedule, and completes it.
 func (p parser) check(at, name string, s *Schedule) {
 	p.time(at+".deprecated", &s.Deprecated)
-	if !p.checkSuccessor(at+".successor", name, s.Successor) {
-		s.Successor = ""
-	}
-	p.checkDocs(at+".docs", s.Docs)
+	p.checkLinks(at, name, s)
 	if !s.Sunset.IsZero() {
 		p.time(at+".sunset", &s.Sunset)
 		if s.Sunset.Before(s.Deprecated) {
@@ -253,7 +250,6 @@ func (p parser) time(at string, t *time.Time) {
 	switch {
 	case t.IsZero():
 		p.Add(at, "missing")
-		return
 	case t.Nanosecond() != 0:
 		p.Add(at, "%s has a fraction of a second, which the headers cannot carry", t.Format(time.RFC3339Nano))
 	case t.Year() < 1970 || t.Year() > 9999:
@@ -351,9 +347,17 @@ var (
 
 const maxLink = 1024
 
-// checkSuccessor checks the path that a version sends its clients to.
-func (p parser) checkSuccessor(at, name, text string) (ok bool) {
-	switch {
+// checkLinks checks the path that a version sends its clients to, and the address of
+// its migration page. A faulty path becomes empty.
+func (p parser) checkLinks(at, name string, s *Schedule) {
+	u, err := url.Parse(s.Docs)
+	if s.Docs == "" {
+		p.Add(at+".docs", "missing")
+	} else if err != nil || u.Hostname() == "" || u.User != nil || len(s.Docs) > maxLink || !plainURL.MatchString(s.Docs) {
+		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate-v1", s.Docs)
+	}
+	at += ".successor"
+	switch text := s.Successor; {
 	case text == "":
 		p.Add(at, "missing")
 	case len(text) > maxLink || path.Clean(text) != text || !plainPath.MatchString(text):
@@ -363,17 +367,7 @@ func (p parser) checkSuccessor(at, name, text string) (ok bool) {
 	case p.versionOf(text) == "":
 		p.Add(at, "%q leads to no version this gateway serves, which are %s", text, strings.Join(p.served, ", "))
 	default:
-		return true
+		return
 	}
-	return false
-}
-
-// checkDocs checks the address of a migration page.
-func (p parser) checkDocs(at, text string) {
-	u, err := url.Parse(text)
-	if text == "" {
-		p.Add(at, "missing")
-	} else if err != nil || u.Hostname() == "" || u.User != nil || len(text) > maxLink || !plainURL.MatchString(text) {
-		p.Add(at, "%.80q is not an https address, like https://example.org/migrate-v1", text)
-	}
+	s.Successor = ""
 }

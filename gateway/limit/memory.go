@@ -46,7 +46,11 @@ type memory struct {
 func newMemory(perMinute int) *memory {
 	m := &memory{seed: maphash.MakeSeed()}
 	for i := range m.shards {
-		m.shards[i].init(memoryBudget / budgetBytes(perMinute) / shardCount)
+		s := &m.shards[i]
+		s.room = memoryBudget / budgetBytes(perMinute) / shardCount
+		s.index = map[clientKey]uint32{}
+		s.entries = []entry{{}, {prev: seenAgain, next: seenAgain}}
+		s.blocks = make([]block, 1)
 	}
 	return m
 }
@@ -102,13 +106,6 @@ type block struct {
 	next  uint32 // the block of later times
 }
 
-func (s *shard) init(room int) {
-	s.room = room
-	s.index = map[clientKey]uint32{}
-	s.entries = []entry{{}, {prev: seenAgain, next: seenAgain}}
-	s.blocks = make([]block, 1)
-}
-
 // take counts a request at tick now, or refuses it.
 func (m *memory) take(q question, now int64) decision {
 	s := m.shard(q)
@@ -148,10 +145,10 @@ func (m *memory) giveBack(q question, at int64) {
 	for k >= 0 && *s.time(e, k) != uint32(at) {
 		k--
 	}
-	if k >= 0 {
-		for ; k > 0; k-- { // the times before it move up
-			*s.time(e, k) = *s.time(e, k-1)
-		}
+	for ; k > 0; k-- { // the times before it move up
+		*s.time(e, k) = *s.time(e, k-1)
+	}
+	if k == 0 {
 		s.forgetOldest(e)
 	}
 	if e.used == 0 {

@@ -127,3 +127,15 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeSaysThatThereAreMoreProblems(t *testing.T) {
+	var got file
+	err := jsonfile.Decode([]byte(`{"rows": [1e999`+strings.Repeat(`, 7`, 200)+`]}`), &got).Err()
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 101 || lines[0] != "line 1, column 11: rows[0]: got number, want object" || lines[100] != "and more" {
+		t.Errorf("got %d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+}

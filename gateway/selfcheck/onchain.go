@@ -227,15 +227,11 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	return nil
 }
 
-// delegation begins the code of a plain account that runs the code of a contract
-// (EIP-7702). The address of the contract follows.
-var delegation = []byte{0xef, 0x01, 0x00}
-
 func checkCode(code []byte) string {
 	switch {
 	case len(code) == 0:
 		return "there is no contract at this address"
-	case bytes.HasPrefix(code, delegation) && len(code) == len(delegation)+common.AddressLength:
+	case bytes.HasPrefix(code, []byte{0xef, 0x01, 0x00}) && len(code) == 3+common.AddressLength: // EIP-7702
 		return "this is a plain account that borrows the code of a contract, and its owner can change that at any time"
 	}
 	return ""

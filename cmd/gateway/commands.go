@@ -30,7 +30,7 @@ func writeReport(ctx context.Context, in invocation) error {
 	if err != nil {
 		return err
 	}
-	body, err := makeReport(ctx, cfg, time.Now)
+	body, err := makeReport(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -41,17 +41,17 @@ func writeReport(ctx context.Context, in invocation) error {
 	return writeWhole(*file, body)
 }
 
-func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte, error) {
+func makeReport(ctx context.Context, cfg *config) ([]byte, error) {
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Now: now, Contacts: contacts(clients)})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Contacts: contacts(clients)})
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	facts := admin.Facts{Now: now()}
+	facts := admin.Facts{Now: time.Now()}
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
 		return nil, err
 	}

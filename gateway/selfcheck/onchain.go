@@ -99,22 +99,20 @@ func noEndpoint(network chain.ID) string { return "no endpoint for chain " + net
 // verdict is what the endpoints together say of one contract. It is right if all
 // that answer find so.
 func verdict(network chain.ID, contract int, answers []answer) (Outcome, string) {
-	if len(answers) == 0 {
-		return NotTested, noEndpoint(network)
-	}
 	var problem string
 	var says []string // the endpoints that see the problem
 	answered := 0
 	for i, a := range answers {
-		if a.err != nil {
-			continue
-		}
-		answered++
-		if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
-			problem, says = p, append(says, strconv.Itoa(i+1))
+		if a.err == nil {
+			answered++
+			if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
+				problem, says = p, append(says, strconv.Itoa(i+1))
+			}
 		}
 	}
 	switch {
+	case len(answers) == 0:
+		return NotTested, noEndpoint(network)
 	case answered == 0:
 		return NotTested, "no endpoint of chain " + network.String() + " works"
 	case problem == "":

@@ -43,11 +43,7 @@ func checkService(ctx context.Context, in invocation) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	results := testAll(ctx, in.env)
-	count := make(map[selfcheck.Outcome]int)
-	for _, r := range results {
-		count[r.Outcome]++
-	}
-	failed := count[selfcheck.Failed]
+	sum, failed := tally(results)
 	var err error
 	if *asJSON {
 		err = writeJSON(in.stdout, struct {
@@ -55,12 +51,22 @@ func checkService(ctx context.Context, in invocation) error {
 			Results []selfcheck.Result `json:"results"`
 		}{failed == 0, results})
 	} else {
-		err = writeTable(in.stdout, results, count)
+		err = writeTable(in.stdout, results, sum)
 	}
 	if err == nil && failed > 0 {
 		err = fmt.Errorf("failed tests: %d", failed)
 	}
 	return err
+}
+
+// tally adds up the outcomes.
+func tally(results []selfcheck.Result) (text string, failed int) {
+	count := make(map[selfcheck.Outcome]int)
+	for _, r := range results {
+		count[r.Outcome]++
+	}
+	failed = count[selfcheck.Failed]
+	return fmt.Sprintf("%d ok, %d failed, %d not tested", count[selfcheck.OK], failed, count[selfcheck.NotTested]), failed
 }
 
 // testAll tests what the environment names, as far as it can be read.
@@ -211,7 +217,7 @@ func testDatabase(ctx context.Context, cfg usage.Config) error {
 }
 
 // writeTable writes one line for each result, and a last one that adds them up.
-func writeTable(out io.Writer, results []selfcheck.Result, count map[selfcheck.Outcome]int) error {
+func writeTable(out io.Writer, results []selfcheck.Result, sum string) error {
 	width := 0
 	for _, r := range results {
 		width = max(width, len(r.Name))
@@ -221,7 +227,6 @@ func writeTable(out io.Writer, results []selfcheck.Result, count map[selfcheck.O
 		line := fmt.Sprintf("%-10s  %-*s  %s", r.Outcome, width, r.Name, r.Detail)
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	fmt.Fprintf(&text, "\n%d ok, %d failed, %d not tested\n", count[selfcheck.OK], count[selfcheck.Failed], count[selfcheck.NotTested])
-	_, err := io.WriteString(out, text.String())
+	_, err := fmt.Fprintf(out, "%s\n%s\n", &text, sum)
 	return err
 }

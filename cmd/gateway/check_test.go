@@ -214,6 +214,16 @@ func TestCheckOfFiles(t *testing.T) {
 	}
 }
 
+// A file of endpoints that cannot be read is one failure, and the rest is tested.
+func TestCheckOfTheEndpointsFile(t *testing.T) {
+	out, err := checkWith(t, map[string]string{"RPC_FILE": "/does/not/exist"})
+	if err == nil || err.Error() != "failed tests: 1" {
+		t.Errorf("got %v, want one failure", err)
+	}
+	wantLines(t, out, "failed RPC endpoints RPC_FILE: open /does/not/exist: no such file or directory",
+		"not tested issuer's fees ISSUER_FEE_URL is not set", "not tested usage database USAGE_DB is not set")
+}
+
 // TestCheckOfServices tests what the service depends on beside chains.
 func TestCheckOfServices(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,19 +1,200 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/jsonfile"
+	"github.com/quotegate/quotegate/shared/words"
 )
+
+// servedVersions are the versions that this program serves, whatever the deployment.
+func servedVersions() []string {
+	return gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
+}
+
+// openUsage opens the database of the counts to read it.
+func openUsage(ctx context.Context, cfg usage.Config, versions []string, o usage.Options) (*usage.Reader, error) {
+	o.Versions, o.Current = versions, versions[0]
+	return usage.Open(ctx, cfg, o)
+}
+
+// simulatePlan predicts whom a plan would refuse, from the calls in USAGE_DB.
+func simulatePlan(ctx context.Context, in invocation) error {
+	flags := flag.NewFlagSet("gateway plan simulate", flag.ContinueOnError)
+	asJSON := flags.Bool("json", false, "print JSON")
+	files, err := in.parse(flags, 1)
+	if err != nil || files == nil {
+		return err
+	}
+	cfg, err := readConfig(ctx, in.env)
+	if err != nil {
+		return err
+	}
+	plan, err := lifecycle.Read(files[0], servedVersions())
+	if err != nil {
+		return err
+	}
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{})
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	simulation, err := reader.Simulate(ctx, plan)
+	if err != nil {
+		return fmt.Errorf("USAGE_DB: %w", err)
+	}
+	if *asJSON {
+		return writeJSON(in.stdout, simulation)
+	}
+	return simulation.Print(in.stdout)
+}
+
+// checked is what `gateway plan check -json` prints.
+type checked struct {
+	File     string              `json:"file"`
+	Hash     string              `json:"hash,omitempty"`
+	Valid    bool                `json:"valid"`
+	Faults   []string            `json:"faults"` // of a plan that is not valid
+	At       time.Time           `json:"at"`
+	Warnings []string            `json:"warnings"` // about the file
+	Versions []lifecycle.Outlook `json:"versions"` // of a valid plan
+}
+
+// checkPlan describes a plan at a time, or returns all its faults. With USAGE_DB it
+// also says what its gates make of the counts.
+func checkPlan(ctx context.Context, in invocation) error {
+	return checkPlanFor(ctx, in, servedVersions(), time.Now())
+}
+
+func checkPlanFor(ctx context.Context, in invocation, versions []string, now time.Time) error {
+	flags := flag.NewFlagSet("gateway plan check", flag.ContinueOnError)
+	moment := flags.String("at", words.Stamp(now), "the time to describe, in RFC 3339")
+	asJSON := flags.Bool("json", false, "print JSON")
+	files, err := in.parse(flags, 1)
+	if err != nil || files == nil {
+		return err
+	}
+	c := checked{File: files[0], Faults: []string{}, Versions: []lifecycle.Outlook{}, Warnings: clockWarnings(files[0], now)}
+	if c.At, err = time.Parse(time.RFC3339, *moment); err != nil {
+		return usageError(fmt.Sprintf("-at %q is not a time in RFC 3339, like 2027-01-12T14:05:00Z", *moment))
+	}
+	c.At = c.At.UTC()
+	plan, err := jsonfile.Load(c.File, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
+		c.Hash = lifecycle.Hash(data)
+		return lifecycle.Parse(data, versions)
+	})
+	if err == nil {
+		c.Valid, c.Versions = true, plan.Outlook(c.At)
+		c.readGates(ctx, usage.Config{DB: in.env["USAGE_DB"]}, versions, now)
+	}
+	switch {
+	case *asJSON && err != nil:
+		c.Hash, c.Faults = "", strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
+		return errors.Join(writeJSON(in.stdout, c), fmt.Errorf("%s is not a valid plan", c.File))
+	case err != nil:
+		return err
+	case *asJSON:
+		return writeJSON(in.stdout, c)
+	}
+	return c.print(in.stdout)
+}
+
+// readGates adds what the counts say about the gates of the plan now.
+func (c *checked) readGates(ctx context.Context, cfg usage.Config, versions []string, now time.Time) {
+	if cfg.DB == "" {
+		return
+	}
+	reader, err := openUsage(ctx, cfg, versions, usage.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
+		return
+	}
+	defer reader.Close()
+	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
+	if err != nil {
+		c.Warnings = append(c.Warnings, err.Error())
+	}
+	for i, v := range snapshot.Versions {
+		if v.Warning != "" && !slices.Contains(c.Versions[i].Warnings, v.Warning) {
+			c.Versions[i].Warnings = append(c.Versions[i].Warnings, v.Warning)
+		}
+		if v.Gate != nil && v.Gate.Why != "" {
+			c.Versions[i].Warnings = append(c.Versions[i].Warnings, "the gate holds now: "+v.Gate.Why)
+		}
+	}
+}
+
+// clockWarnings tells of a file that was changed in the future.
+func clockWarnings(file string, now time.Time) []string {
+	info, err := os.Stat(file)
+	if err != nil || info.ModTime().Sub(now) < time.Minute {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, and stages change by the clock of each gateway",
+		words.Stamp(info.ModTime()), words.Stamp(now))}
+}
+
+// print writes the timeline of every version, its stage at the time, and what each
+// group of clients sees then.
+func (c *checked) print(out io.Writer) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "%s is a valid plan.\n\n", c.File)
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(w, "warning: %s\n\n", warning)
+	}
+	now := words.Stamp(c.At)
+	for _, v := range c.Versions {
+		if !v.Planned {
+			fmt.Fprintf(w, "%s: active, not in the plan\n\n", v.Version)
+			continue
+		}
+		stage := string(v.Stage)
+		if v.Gated && v.Stage == lifecycle.Retired {
+			stage = "retired, unless its gate holds,"
+		}
+		fmt.Fprintf(w, "%s: %s at %s\n\n  timeline\n", v.Version, stage, now)
+		position := sort.Search(len(v.Changes), func(i int) bool { return v.Changes[i].At.After(c.At) })
+		for i, change := range slices.Insert(v.Changes, position, lifecycle.Change{At: c.At, What: "the time asked about"}) {
+			mark := " "
+			if i == position {
+				mark = ">"
+			}
+			fmt.Fprintf(w, "  %s %s  %s\n", mark, words.Stamp(change.At), change.What)
+		}
+		for _, warning := range v.Warnings {
+			fmt.Fprintf(w, "    warning: %s\n", warning)
+		}
+		fmt.Fprintf(w, "\n  who sees what at %s\n", now)
+		for _, g := range v.Groups {
+			fmt.Fprintf(w, "    %-40s  %s\n", g.Who, g.Sees)
+		}
+		fmt.Fprintf(w, "\n  headers of every answer at %s\n", now)
+		for _, name := range lifecycle.ResponseHeaders() {
+			for _, value := range v.Headers.Values(name) {
+				fmt.Fprintf(w, "    %s: %s\n", name, value)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
 
 // writeReport is `gateway report`: it writes the operator's page as a file of its
 // own. The database and the plan are only read.
@@ -30,7 +211,7 @@ func writeReport(ctx context.Context, in invocation) error {
 	if err != nil {
 		return err
 	}
-	body, err := makeReport(ctx, cfg, time.Now)
+	body, err := makeReport(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -41,17 +222,17 @@ func writeReport(ctx context.Context, in invocation) error {
 	return writeWhole(*file, body)
 }
 
-func makeReport(ctx context.Context, cfg *config, now func() time.Time) ([]byte, error) {
+func makeReport(ctx context.Context, cfg *config) ([]byte, error) {
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Now: now, Contacts: contacts(clients)})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Contacts: contacts(clients)})
 	if err != nil {
 		return nil, err
 	}
 	defer reader.Close()
-	facts := admin.Facts{Now: now()}
+	facts := admin.Facts{Now: time.Now()}
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
 		return nil, err
 	}

@@ -63,16 +63,19 @@ type config struct {
 // that it cannot parse, so it is called again without that variable until none is
 // left.
 func readConfig(ctx context.Context, env environment) (*config, error) {
-	problems := slices.Concat(env.misspelled(), env.secretFiles())
+	problems := env.misspelled()
 	left := make(map[string]setting)
 	for _, s := range settings() {
 		left[s.name] = s
+		if _, _, err := s.value(env); err != nil {
+			problems = append(problems, err)
+		}
 	}
 	var last setting // the one looked up last, if it is set
 	lookup := func(name string) (text string, set bool) {
 		var from string
 		if last, set = left[name]; set {
-			text, from = last.value(env)
+			text, from, _ = last.value(env) // the error is among the problems
 		}
 		if from == "" {
 			last = setting{}
@@ -180,17 +183,23 @@ const fileSuffix = "_FILE"
 
 // value is the text in the environment or in the file that it names, and where it
 // is from. A number that is set but empty counts as not set: an empty RATE_LIMIT
-// must not turn the limit off.
-func (s setting) value(env environment) (text, from string) {
+// must not turn the limit off. The error is about the file.
+func (s setting) value(env environment) (text, from string, err error) {
 	text, set := env[s.name]
 	if path := env[s.name+fileSuffix]; s.secret && path != "" {
-		text, _ = readSecret(path) // secretFiles reports the error
-		return text, "file"
+		secret, err := readSecret(path)
+		if text != "" {
+			err = fmt.Errorf("%s is set too; set one of them", s.name)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s%s: %w", s.name, fileSuffix, err)
+		}
+		return secret, "file", err
 	}
 	if !set || text == "" && s.typ.Kind() != reflect.String && s.typ.Kind() != reflect.Slice {
-		return "", ""
+		return "", "", nil
 	}
-	return text, "environment"
+	return text, "environment", nil
 }
 
 // readSecret reads a file with one line.
@@ -203,24 +212,6 @@ func readSecret(path string) (string, error) {
 		}
 		return text, nil
 	})
-}
-
-// secretFiles reports every file of a secret that cannot be used.
-func (e environment) secretFiles() (problems []error) {
-	for _, s := range settings() {
-		path := e[s.name+fileSuffix]
-		if !s.secret || path == "" {
-			continue
-		}
-		_, err := readSecret(path)
-		if e[s.name] != "" {
-			err = fmt.Errorf("%s is set too; set one of them", s.name)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s%s: %w", s.name, fileSuffix, err))
-		}
-	}
-	return problems
 }
 
 // unreadable says what is wrong with a text that cannot be parsed. The parser's
@@ -247,7 +238,7 @@ type shown struct{ name, value, from string }
 // showSettings lists what is in force and where it came from.
 func showSettings(env environment) (all []shown) {
 	for _, s := range settings() {
-		text, from := s.value(env)
+		text, from, _ := s.value(env) // readConfig reports the error
 		if from == "" {
 			text, from = s.standard, "default"
 		}

@@ -71,7 +71,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	}
 	server := newServer(s, writeTimeout, log.Logger)
 	s.connections.watch(ctx, server, log.Logger)
-	go func() { failed <- server.Serve(s.connections.limit(public)) }()
+	go func() { failed <- server.Serve(steadyListener{netutil.LimitListener(public, s.connections.max)}) }()
 
 	addr := public.Addr().String()
 	log.Info("serving", "version", metrics.Build()["version"], "addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
@@ -138,11 +138,6 @@ type connections struct {
 	max     int
 	open    atomic.Int64
 	crowded atomic.Bool
-}
-
-// limit is a listener that accepts at most max connections at a time.
-func (c *connections) limit(l net.Listener) net.Listener {
-	return steadyListener{netutil.LimitListener(l, c.max)}
 }
 
 type steadyListener struct{ net.Listener }

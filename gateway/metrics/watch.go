@@ -72,6 +72,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 }
 
 func (s Sources) sendFees(send send) {
+	asLabel := strings.NewReplacer(" ", "_", "-", "_")
 	for _, f := range s.IssuerFees() {
 		chain := f.Source.String()
 		send("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none.", boolValue(f.Err != nil), "chain", chain)
@@ -170,9 +171,6 @@ func (s Sources) sendChecks(send send) {
 			n, "what", of.what, "chain", of.chain)
 	}
 }
-
-// asLabel turns text for people into the value of a label.
-var asLabel = strings.NewReplacer(" ", "_", "-", "_")
 
 func boolValue(b bool) float64 {
 	if b {

@@ -99,22 +99,20 @@ func noEndpoint(network chain.ID) string { return "no endpoint for chain " + net
 // verdict is what the endpoints together say of one contract. It is right if all
 // that answer find so.
 func verdict(network chain.ID, contract int, answers []answer) (Outcome, string) {
-	if len(answers) == 0 {
-		return NotTested, noEndpoint(network)
-	}
 	var problem string
 	var says []string // the endpoints that see the problem
 	answered := 0
 	for i, a := range answers {
-		if a.err != nil {
-			continue
-		}
-		answered++
-		if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
-			problem, says = p, append(says, strconv.Itoa(i+1))
+		if a.err == nil {
+			answered++
+			if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
+				problem, says = p, append(says, strconv.Itoa(i+1))
+			}
 		}
 	}
 	switch {
+	case len(answers) == 0:
+		return NotTested, noEndpoint(network)
 	case answered == 0:
 		return NotTested, "no endpoint of chain " + network.String() + " works"
 	case problem == "":
@@ -227,15 +225,11 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	return nil
 }
 
-// delegation begins the code of a plain account that runs the code of a contract
-// (EIP-7702). The address of the contract follows.
-var delegation = []byte{0xef, 0x01, 0x00}
-
 func checkCode(code []byte) string {
 	switch {
 	case len(code) == 0:
 		return "there is no contract at this address"
-	case bytes.HasPrefix(code, delegation) && len(code) == len(delegation)+common.AddressLength:
+	case bytes.HasPrefix(code, []byte{0xef, 0x01, 0x00}) && len(code) == 3+common.AddressLength: // EIP-7702
 		return "this is a plain account that borrows the code of a contract, and its owner can change that at any time"
 	}
 	return ""

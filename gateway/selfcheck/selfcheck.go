@@ -70,9 +70,6 @@ func (r Result) String() string {
 	return strings.ToUpper(r.Name[:1]) + strings.TrimSuffix(r.Name[1:]+": "+r.Detail, ": ")
 }
 
-// every is how often a running service tests itself.
-const every = 10 * time.Minute
-
 // Watch tests the deployment of a running service. It is safe for concurrent use.
 type Watch struct {
 	deployment *chain.Deployment
@@ -93,7 +90,7 @@ func (w *Watch) Run(ctx context.Context) {
 	const what = "testing the deployment"
 	round := func() { w.round(ctx) }
 	guard.Do(w.log, what, round)
-	guard.Every(ctx, every, w.log, what, round)
+	guard.Every(ctx, 10*time.Minute, w.log, what, round)
 }
 
 // Results are those of the last round, none before the first has ended. A test

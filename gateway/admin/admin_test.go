@@ -314,22 +314,9 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-func TestPartsThatAreNotThere(t *testing.T) {
-	h := Handler(Options{Log: slog.New(slog.DiscardHandler)})
-	for path, want := range map[string]int{"/": 200, "/livez": 200, "/readyz": 200, "/metrics": 404, "/admin/usage": 404, "/admin/lifecycle": 404, "/admin/log-level": 404} {
-		w := httptest.NewRecorder()
-		req := httptest.NewRequest(http.MethodGet, path, nil)
-		req.Host = "localhost"
-		h.ServeHTTP(w, req)
-		if w.Code != want {
-			t.Errorf("%s: got %d, want %d", path, w.Code, want)
-		}
-	}
-}
-
 // TestUsageThatCannotBeRead tells so, and no more breaks than that.
 func TestUsageThatCannotBeRead(t *testing.T) {
-	h := Handler(Options{Usage: reporter{err: errors.New("the database is away")}})
+	h := Handler(Options{Metrics: http.NotFoundHandler(), Usage: reporter{err: errors.New("the database is away")}, Log: slog.New(slog.DiscardHandler)})
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/admin/usage", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

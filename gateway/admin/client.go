@@ -34,7 +34,6 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 // clientPage is one client on all versions that it called.
 type clientPage struct {
 	frame
-	Name     string
 	First    *usage.Client
 	Versions []clientVersion
 }
@@ -54,7 +53,7 @@ type clientVersion struct {
 // at least one.
 func newClientPage(f *Facts) clientPage {
 	first := &f.Report.Clients[0]
-	p := clientPage{frame: frame{Title: short(first.Name()), Facts: f}, Name: first.Client, First: first}
+	p := clientPage{frame: frame{Title: short(first.Name()), Facts: f}, First: first}
 	for _, row := range f.rows() {
 		v := clientVersion{clientRow: row, Chart: f.clientChart(row.Client), Days: slices.Clone(row.Client.Days), Old: f.old(row.Version)}
 		slices.Reverse(v.Days)

@@ -228,12 +228,8 @@ type clientsPage struct {
 // traffic adds up clients by a trait that they share.
 type traffic struct {
 	Title string
-	Rows  []trafficRow
-}
-
-type trafficRow struct {
-	usage.Traffic
-	Path string
+	Rows  []usage.Traffic
+	Path  func(name string) string // where the clients of a row are listed
 }
 
 // readTraffic adds up the clients of a query by software, and integrators one by one.
@@ -246,18 +242,10 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 	byIntegrator := q
 	byIntegrator.Kind = string(caller.Integrator)
 	integrators, err := h.Usage.Traffic(ctx, byIntegrator, "client")
-	all := []traffic{{Title: "By software"}, {Title: "By integrator"}}
-	for _, row := range software {
-		path := ""
-		if row.Name != "" { // no query asks for clients without software
-			path = clientsPath(q, "software", row.Name)
-		}
-		all[0].Rows = append(all[0].Rows, trafficRow{row, path})
-	}
-	for _, row := range integrators {
-		all[1].Rows = append(all[1].Rows, trafficRow{row, clientPath(row.Name)})
-	}
-	return all, err
+	return []traffic{
+		{"By software", software, func(name string) string { return clientsPath(q, "software", name) }},
+		{"By integrator", integrators, clientPath},
+	}, err
 }
 
 // newClientsPage shows the page of clients that a query has given.

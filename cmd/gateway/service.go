@@ -115,17 +115,16 @@ func (s *service) build(ctx context.Context, cfg *config, log logs) error {
 	}
 	s.metrics.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
-		Token:     cfg.Admin.Token,
-		Metrics:   s.metrics.Handler(s.log),
-		Versions:  versions,
-		Usage:     recorder,
-		Lifecycle: func() any { return s.lifecycle.Snapshot() },
-		Plan:      s.lifecycle.Snapshot,
-		Moves:     moves(first.modules),
-		Health:    s.health(cfg, sources, time.Now()),
-		Ready:     s.ready,
-		Level:     log.level,
-		Log:       s.log,
+		Token:    cfg.Admin.Token,
+		Metrics:  s.metrics.Handler(s.log),
+		Versions: versions,
+		Usage:    recorder,
+		Plan:     s.lifecycle.Snapshot,
+		Moves:    moves(first.modules),
+		Health:   s.health(cfg, sources, time.Now()),
+		Ready:    s.ready,
+		Level:    log.level,
+		Log:      s.log,
 	})
 	s.use(ctx, first)
 	return nil

@@ -39,13 +39,12 @@ import (
 
 // Options of a handler.
 type Options struct {
-	Token     string       // required of every request except probes; empty: of none
-	Versions  []string     // that are served
-	Metrics   http.Handler // for Prometheus
-	Lifecycle func() any   // what /admin/lifecycle shows, as JSON
-	Usage     Reporter     // what /admin/usage shows
+	Token    string       // required of every request except probes; empty: of none
+	Versions []string     // that are served
+	Metrics  http.Handler // for Prometheus
+	Usage    Reporter     // what /admin/usage shows
 
-	// What the pages show beside the usage.
+	// What the pages show beside the usage. /admin/lifecycle shows the plan, too.
 	Plan   func() lifecycle.Snapshot
 	Moves  map[string][]string // what clients have to do to leave a version, by version
 	Health func() []Table
@@ -88,7 +87,7 @@ func Handler(o Options) http.Handler {
 	h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.queried(h.usageJSON))
 	h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
-	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))
+	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return o.Plan() }))
 	h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
 	h.mux.HandleFunc("PUT /admin/log-level", h.setLevel)
 	h.addProfiles()

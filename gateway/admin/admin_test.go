@@ -65,9 +65,11 @@ func serve(t *testing.T, token string) *rig {
 			}
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
-		Versions:  []string{"v3", "v1"},
-		Usage:     reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Sum: usage.Sum{Calls7: 7}}}}},
-		Lifecycle: func() any { return map[string]float64{"share": math.NaN()} }, // which JSON cannot hold
+		Versions: []string{"v3", "v1"},
+		Usage:    reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Sum: usage.Sum{Calls7: 7}}}}},
+		Plan: func() lifecycle.Snapshot { // which JSON cannot hold
+			return lifecycle.Snapshot{Plan: &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}}}}
+		},
 		Ready: func() error {
 			if r.draining.Load() {
 				return errors.New("draining")

@@ -86,7 +86,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}
 	l.Server = httptest.NewServer(Handler(Options{
 		Token: token, Versions: served, Metrics: http.NotFoundHandler(), Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
-		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },
+		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l

@@ -119,17 +119,16 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	}
 	figures.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
-		Token:     cfg.Admin.Token,
-		Metrics:   figures.Handler(s.log),
-		Versions:  versions,
-		Usage:     recorder,
-		Lifecycle: func() any { return s.lifecycle.Snapshot() },
-		Plan:      s.lifecycle.Snapshot,
-		Moves:     moves,
-		Health:    s.health(cfg, sources, time.Now()),
-		Ready:     s.ready,
-		Level:     log.level,
-		Log:       s.log,
+		Token:    cfg.Admin.Token,
+		Metrics:  figures.Handler(s.log),
+		Versions: versions,
+		Usage:    recorder,
+		Plan:     s.lifecycle.Snapshot,
+		Moves:    moves,
+		Health:   s.health(cfg, sources, time.Now()),
+		Ready:    s.ready,
+		Level:    log.level,
+		Log:      s.log,
 	})
 	s.use(ctx, first)
 	return s, nil

@@ -37,16 +37,14 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// Options of a handler. If a part is nil, its path does not exist.
+// Options of a handler.
 type Options struct {
-	Token     string       // required of every request except probes; empty: of none
-	Versions  []string     // that are served
-	Metrics   http.Handler // for Prometheus
-	Lifecycle func() any   // what /admin/lifecycle shows, as JSON
-	Usage     Reporter     // what /admin/usage shows
+	Token    string       // required of every request except probes; empty: of none
+	Versions []string     // that are served
+	Metrics  http.Handler // for Prometheus
+	Usage    Reporter     // what /admin/usage shows
 
-	// Plan and Health are what the pages show beside the usage. There are pages
-	// only if there is all three.
+	// What the pages show beside the usage. /admin/lifecycle shows the plan, too.
 	Plan   func() lifecycle.Snapshot
 	Moves  map[string][]string // what clients have to do to leave a version, by version
 	Health func() []Table
@@ -56,7 +54,7 @@ type Options struct {
 	Ready func() error
 
 	Level *slog.LevelVar // of the log
-	Log   *slog.Logger   // slog.Default() if nil
+	Log   *slog.Logger
 }
 
 // Reporter reads who calls which version, and predicts what a plan would do.
@@ -78,33 +76,20 @@ const livez, readyz = "/livez", "/readyz"
 
 // Handler answers on the admin listener.
 func Handler(o Options) http.Handler {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
 	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
 	h.get("/", "this list; for browsers, a page", h.root)
-	if h.hasPages() {
-		h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
-		h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
-		h.get("/what-if", "page: whom one more window would hit", h.whatIf)
-		h.get("/health", "page: the state of the parts of this process", h.health)
-	}
+	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
+	h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
+	h.get("/what-if", "page: whom one more window would hit", h.whatIf)
+	h.get("/health", "page: the state of the parts of this process", h.health)
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
-	if o.Metrics != nil {
-		h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
-	}
-	if o.Usage != nil {
-		h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.queried(h.usageJSON))
-		h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
-	}
-	if o.Lifecycle != nil {
-		h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(o.Lifecycle))
-	}
-	if o.Level != nil {
-		h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
-		h.mux.HandleFunc("PUT /admin/log-level", h.setLevel)
-	}
+	h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
+	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.queried(h.usageJSON))
+	h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
+	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return o.Plan() }))
+	h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
+	h.mux.HandleFunc("PUT /admin/log-level", h.setLevel)
 	h.addProfiles()
 	return h
 }
@@ -128,7 +113,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
 		const nothing = "There is nothing at this path; / lists what there is"
-		if h.hasPages() && web.PrefersHTML(r.Header) {
+		if web.PrefersHTML(r.Header) {
 			h.problem(w, http.StatusNotFound, "Not found", nothing)
 		} else {
 			fail(w, http.StatusNotFound, nothing)

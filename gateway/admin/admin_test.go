@@ -65,9 +65,11 @@ func serve(t *testing.T, token string) *rig {
 			}
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
-		Versions:  []string{"v3", "v1"},
-		Usage:     reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Sum: usage.Sum{Calls7: 7}}}}},
-		Lifecycle: func() any { return map[string]float64{"share": math.NaN()} }, // which JSON cannot hold
+		Versions: []string{"v3", "v1"},
+		Usage:    reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Sum: usage.Sum{Calls7: 7}}}}},
+		Plan: func() lifecycle.Snapshot { // which JSON cannot hold
+			return lifecycle.Snapshot{Plan: &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}}}}
+		},
 		Ready: func() error {
 			if r.draining.Load() {
 				return errors.New("draining")
@@ -314,22 +316,9 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-func TestPartsThatAreNotThere(t *testing.T) {
-	h := Handler(Options{Log: slog.New(slog.DiscardHandler)})
-	for path, want := range map[string]int{"/": 200, "/livez": 200, "/readyz": 200, "/metrics": 404, "/admin/usage": 404, "/admin/lifecycle": 404, "/admin/log-level": 404} {
-		w := httptest.NewRecorder()
-		req := httptest.NewRequest(http.MethodGet, path, nil)
-		req.Host = "localhost"
-		h.ServeHTTP(w, req)
-		if w.Code != want {
-			t.Errorf("%s: got %d, want %d", path, w.Code, want)
-		}
-	}
-}
-
 // TestUsageThatCannotBeRead tells so, and no more breaks than that.
 func TestUsageThatCannotBeRead(t *testing.T) {
-	h := Handler(Options{Usage: reporter{err: errors.New("the database is away")}})
+	h := Handler(Options{Metrics: http.NotFoundHandler(), Usage: reporter{err: errors.New("the database is away")}, Log: slog.New(slog.DiscardHandler)})
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/admin/usage", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -34,7 +34,6 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 // clientPage is one client on all versions that it called.
 type clientPage struct {
 	frame
-	Name     string
 	First    *usage.Client
 	Versions []clientVersion
 }
@@ -42,25 +41,21 @@ type clientPage struct {
 // clientVersion is a client on one version.
 type clientVersion struct {
 	clientRow
-	Chart    chart
-	Findings []string
-	Days     []usage.DayCount // the last first
-	Old      bool             // it has to move
-	Letter   string           // what to write to it; empty on the current version
-	Mail     template.URL     // opens a mail with the letter; empty if its contact is no address
+	Chart  chart
+	Days   []usage.DayCount // the last first
+	Old    bool             // it has to move
+	Letter string           // what to write to it; empty on the current version
+	Mail   template.URL     // opens a mail with the letter; empty if its contact is no address
 }
 
 // newClientPage shows one client. The report must have its clients and no others, and
 // at least one.
 func newClientPage(f *Facts) clientPage {
 	first := &f.Report.Clients[0]
-	p := clientPage{frame: frame{Title: short(first.Name()), Facts: f}, Name: first.Client, First: first}
+	p := clientPage{frame: frame{Title: short(first.Name()), Facts: f}, First: first}
 	for _, row := range f.rows() {
 		v := clientVersion{clientRow: row, Chart: f.clientChart(row.Client), Days: slices.Clone(row.Client.Days), Old: f.old(row.Version)}
 		slices.Reverse(v.Days)
-		for _, found := range row.Client.Findings {
-			v.Findings = append(v.Findings, found.Sentence(row.Version, f.Current()))
-		}
 		if v.Old {
 			v.Letter = f.letter(row.Client)
 			v.Mail = mailTo(row.Contact.Contact, v.Letter)

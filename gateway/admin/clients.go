@@ -36,7 +36,7 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 // query reads which clients a request asks for. A window is one of the plan in force.
 func (h *handler) query(r *http.Request) (usage.Query, error) {
 	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
-	if err == nil && query.Window != "" && h.Plan != nil {
+	if err == nil && query.Window != "" {
 		err = query.Choose(h.Plan().Plan)
 	}
 	return query, err
@@ -182,8 +182,8 @@ func clientsPath(q usage.Query, name, value string) string {
 
 // filter is a row of links, of which one is in force.
 type filter struct {
-	Name    string
-	Choices []choice
+	Name, Value string // Value is in force if it is not among the choices
+	Choices     []choice
 }
 
 type choice struct {
@@ -222,22 +222,14 @@ type clientsPage struct {
 	Heat, Clients  []clientRow // the same
 	Previous, Next string
 	CSV, JSON      string
-	Others         []without
 	Traffic        []traffic
 }
-
-// without is a filter or an order in force, and the address of the same list without.
-type without struct{ Name, Value, Path, Text string }
 
 // traffic adds up clients by a trait that they share.
 type traffic struct {
 	Title string
-	Rows  []trafficRow
-}
-
-type trafficRow struct {
-	usage.Traffic
-	Path string
+	Rows  []usage.Traffic
+	Path  func(name string) string // where the clients of a row are listed
 }
 
 // readTraffic adds up the clients of a query by software, and integrators one by one.
@@ -250,18 +242,10 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 	byIntegrator := q
 	byIntegrator.Kind = string(caller.Integrator)
 	integrators, err := h.Usage.Traffic(ctx, byIntegrator, "client")
-	all := []traffic{{Title: "By software"}, {Title: "By integrator"}}
-	for _, row := range software {
-		path := ""
-		if row.Name != "" { // no query asks for clients without software
-			path = clientsPath(q, "software", row.Name)
-		}
-		all[0].Rows = append(all[0].Rows, trafficRow{row, path})
-	}
-	for _, row := range integrators {
-		all[1].Rows = append(all[1].Rows, trafficRow{row, clientPath(row.Name)})
-	}
-	return all, err
+	return []traffic{
+		{"By software", software, func(name string) string { return clientsPath(q, "software", name) }},
+		{"By integrator", integrators, clientPath},
+	}, err
 }
 
 // newClientsPage shows the page of clients that a query has given.
@@ -284,7 +268,7 @@ func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
 		{"old", "Of old versions only", "all versions"}, {"sort", "Order by", "known clients first"},
 	} {
 		if value := values.Get(in[0]); value != "" {
-			p.Others = append(p.Others, without{in[1], value, clientsPath(q, in[0], ""), in[2]})
+			p.Filters = append(p.Filters, filter{in[1], value, []choice{{in[2], clientsPath(q, in[0], ""), false}}})
 		}
 	}
 	return p

@@ -19,14 +19,11 @@ type Config struct {
 	Token string `env:"ADMIN_TOKEN" setting:"secret"`
 }
 
-const (
-	off = "off"
-	// minToken makes a token too long to guess.
-	minToken = 16
-)
+// minToken makes a token too long to guess.
+const minToken = 16
 
 // Enabled reports whether there is an admin listener.
-func (c Config) Enabled() bool { return c.Addr != off && c.Addr != "" }
+func (c Config) Enabled() bool { return c.Addr != "off" && c.Addr != "" }
 
 // Validate reports every problem, naming the variable. The token is never
 // repeated.
@@ -36,16 +33,15 @@ func (c Config) Validate() error {
 	if c.Token != "" && (len(c.Token) < minToken || strings.ContainsFunc(c.Token, unprintable)) {
 		problems = append(problems, fmt.Errorf("ADMIN_TOKEN: must be at least %d characters, all of them printable ASCII and none a space, such as 32 hexadecimal digits", minToken))
 	}
-	if !c.Enabled() {
-		return errors.Join(problems...)
-	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
-	if err != nil {
+	switch {
+	case !c.Enabled():
+	case err != nil:
 		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q is not an address such as 127.0.0.1:9090; write off for no admin listener", c.Addr))
-	} else if c.Token == "" && !loopback(host) {
+	case c.Token == "" && !loopback(host):
 		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q can be reached by others, and ADMIN_TOKEN is not set: set it, or listen on 127.0.0.1", c.Addr))
 	}
 	return errors.Join(problems...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
@@ -84,8 +85,8 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		t.Fatal(err)
 	}
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
-		Lifecycle: func() any { return l.plan() }, Health: func() []Table { return l.tables },
+		Token: token, Versions: served, Metrics: http.NotFoundHandler(), Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
+		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l

@@ -16,7 +16,7 @@ import (
 // root is the overview for browsers, and a list of the paths for everyone else.
 func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	if !h.hasPages() || !web.PrefersHTML(r.Header) {
+	if !web.PrefersHTML(r.Header) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
@@ -44,11 +44,8 @@ func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 	f.next = map[string]tallied{}
 	for _, v := range f.Plan.Versions {
 		b, coming := f.schedule(v.Version).NextBrownout(f.Now)
-		if !coming {
-			continue
-		}
 		q := usage.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
-		if q.Choose(f.Plan.Plan) != nil {
+		if !coming || q.Choose(f.Plan.Plan) != nil {
 			continue
 		}
 		if found, err := read(q); err == nil {
@@ -98,19 +95,16 @@ type versionView struct {
 	Means   string // what the stage means for clients, now
 	Line    *timeline
 	Steps   []step
-	Next    string
 	Verdict verdict
 	Week    string // served calls, and clients
-	Outlook string // what the current version would answer
+	Usage   usage.Version
 	Tally   []tallied
 }
 
 // step is a moment in the life of a version.
 type step struct {
-	At   time.Time
-	When string // past, coming
-	What string
-	Ago  string
+	At              time.Time
+	When, What, Ago string // When is past or coming
 }
 
 // verdict says whether a version can be retired, and by which numbers.
@@ -130,9 +124,8 @@ type bar struct {
 
 // tallied is how many clients are in a group, and where they are listed.
 type tallied struct {
-	N    int
-	What string
-	Path string
+	N          int
+	What, Path string
 }
 
 // Current is the version that others are compared with.
@@ -167,14 +160,10 @@ func (f *Facts) usage(version string) (v usage.Version) {
 func (f *Facts) versions() (all []versionView) {
 	for _, status := range f.Plan.Versions {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Status: status, Means: f.means(status, s), Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
+		v := versionView{Status: status, Usage: u, Means: f.means(status, s), Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
 		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
-		if u.Findings != nil {
-			v.Outlook = u.Findings.Summary
-		}
 		if s != nil {
 			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
-			v.Next = next(v.Steps)
 		}
 		all = append(all, v)
 	}
@@ -263,16 +252,6 @@ func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
 		add(s.Sunset, what)
 	}
 	return all
-}
-
-// next is the first step to come, as a sentence.
-func next(all []step) string {
-	for _, s := range all {
-		if s.When == "coming" {
-			return fmt.Sprintf("%s, %s: %s.", s.Ago, words.Moment(s.At), s.What)
-		}
-	}
-	return ""
 }
 
 // verdict is the answer to "can this version be retired?".

@@ -36,7 +36,7 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "short": short, "clean": clean,
+		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "short": short, "clean": clean, "clientPath": clientPath,
 	}).ParseFS(files, "*.html"))
 )
 
@@ -68,8 +68,6 @@ func render(name string, data any) ([]byte, error) {
 
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
-
-func (h *handler) hasPages() bool { return h.Usage != nil && h.Plan != nil && h.Health != nil }
 
 // facts reads the plan, and the clients of a query.
 func (h *handler) facts(r *http.Request, q usage.Query) *Facts {

@@ -135,7 +135,7 @@ func (broken) Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, erro
 func TestPagesWithoutDatabase(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	server := httptest.NewServer(Handler(Options{
-		Versions: served, Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
+		Versions: served, Metrics: http.NotFoundHandler(), Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
 		Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
 	}))
 	defer server.Close()
@@ -168,7 +168,7 @@ func TestHostileText(t *testing.T) {
 	}
 	report.Matching = len(report.Clients)
 	server := httptest.NewServer(Handler(Options{
-		Versions: served, Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
+		Versions: served, Metrics: http.NotFoundHandler(), Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
 		Health: func() []Table {
 			return []Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []Row{{Cells: hostile, Wrong: true}}}}
 		},
@@ -248,7 +248,7 @@ func (unnamed) Traffic(_ context.Context, _ usage.Query, by string) ([]usage.Tra
 func TestSoftwareLinks(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	report := usage.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []usage.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: unnamed{reporter{report: report}}, Plan: l.plan, Health: func() []Table { return nil }}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: report}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	_, body, _ := get(t, server.URL+"/clients?version=v1")
 	for _, want := range []string{`<th scope="row">no software named</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
@@ -263,7 +263,7 @@ const maxPage = 500_000
 
 func TestPagesOfACrowd(t *testing.T) {
 	plan := begin(t, today, halfYear, "").keeper
-	server := httptest.NewServer(Handler(Options{Versions: served, Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Metrics: http.NotFoundHandler(), Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/", "/clients"} {
 		status, body, _ := get(t, server.URL+path)

@@ -17,11 +17,9 @@ type status struct {
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	if h.Ready != nil {
-		if err := h.Ready(); err != nil {
-			reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
-			return
-		}
+	if err := h.Ready(); err != nil {
+		reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
+		return
 	}
 	reply(w, http.StatusOK, status{Status: "ready"})
 }

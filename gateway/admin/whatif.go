@@ -61,11 +61,7 @@ func (f whatIfForm) path() string {
 // Window is the window that the form describes. The error says what to correct.
 func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
 	var faults []error
-	text := f.From
-	if len(text) > len(formTime) {
-		text = text[:len(formTime)]
-	}
-	b.From, err = time.Parse(formTime, text)
+	b.From, err = time.Parse(formTime, f.From[:min(len(f.From), len(formTime))])
 	if err != nil || b.From.Year() < 1970 {
 		faults = append(faults, errors.New("begin: give a date and a time in UTC, like 2027-03-01T14:00"))
 	}
@@ -136,7 +132,7 @@ type whatIfPage struct {
 	Window   *usage.Hit
 	Length   string
 	Percent  string
-	Names    []named
+	Names    []usage.HitClient
 	More     int
 	JSON     string
 	InPlan   bool          // the plan has the window already
@@ -144,18 +140,11 @@ type whatIfPage struct {
 	Notes    []string
 }
 
-type named struct {
-	Name, Path string
-	Moved      bool
-}
-
 // plannedStep is a window or a sunset that is in the plan already.
 type plannedStep struct {
 	usage.Hit
-	What   string
-	Length string
-	Share  string
-	Path   string // of this page with the window filled in
+	What, Length, Share string
+	Path                string // of this page with the window filled in
 }
 
 // maxNamed is how many clients of a window are named.
@@ -205,9 +194,7 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 	if p.Window == nil {
 		return p, nil
 	}
-	for _, c := range p.Window.Names[:min(maxNamed, len(p.Window.Names))] {
-		p.Names = append(p.Names, named{c.Client, clientPath(c.Client), c.Moved})
-	}
+	p.Names = p.Window.Names[:min(maxNamed, len(p.Window.Names))]
 	if p.Window.Clients != nil {
 		p.More = *p.Window.Clients - len(p.Names)
 	}

@@ -474,24 +474,21 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 
 func (c *Client) fields(today Day) []string {
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	when := func(t time.Time) string {
+	in := func(layout string, t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return t.Format(time.RFC3339)
+		return t.Format(layout)
 	}
+	when := func(t time.Time) string { return in(time.RFC3339, t) }
 	var reasons []string
 	for _, f := range c.Findings {
 		reasons = append(reasons, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", f.Outcome, f.Code, f.Param)), " "))
 	}
-	found := ""
-	if !c.Found.IsZero() {
-		found = c.Found.Format(time.DateOnly)
-	}
 	fields := []string{c.Version, plain(c.Client), strconv.FormatBool(c.Known), plain(c.Contact.Contact), plain(c.Notes), plain(c.Software),
 		when(c.FirstSeen), when(c.LastSeen), number(c.Calls7), number(c.Calls30), number(c.Calls90), number(c.Proven), number(c.Claimed),
 		strconv.FormatFloat(c.Position, 'f', 6, 64), strconv.FormatBool(c.Exempt), when(c.Last410), when(c.Rehearsed), when(c.Moved),
-		string(c.Finding()), plain(strings.Join(reasons, "; ")), found}
+		string(c.Finding()), plain(strings.Join(reasons, "; ")), in(time.DateOnly, c.Found)}
 	days := make([]string, reportDays)
 	for _, d := range c.Days {
 		if i := int64(reportDays-1) - int64(today-d.Day)/day; i >= 0 && i < reportDays {

@@ -605,9 +605,10 @@ func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
 var spans = [3]int64{7, 30, reportDays}
 
 // What is written about a client, of a day and of all days. dayColumns end with the
-// outcomes.
+// outcomes, in their order.
 var (
-	dayColumns    = []string{"day bigint key", "version text key", "client bigint key", "hours bigint |"}
+	dayColumns = []string{"day bigint key", "version text key", "client bigint key", "hours bigint |",
+		"served bigint +", "brownout bigint +", "retired bigint +", "rehearsed bigint +", "failed bigint +"}
 	clientColumns = []string{"version text key", "client bigint key", "first_seen bigint least", "last_seen bigint greatest", "last_call bigint greatest",
 		"last_served bigint greatest", "last_410 bigint greatest", "last_rehearsal bigint greatest", "position float8 new.position",
 		"exempt bigint case when new.last_seen >= old.last_seen then new.exempt else old.exempt end", "proven bigint +", "claimed bigint +", "kind bigint",
@@ -616,12 +617,6 @@ var (
 	findingColumns = []string{"version text key", "client bigint key", "finding text key", "code text key", "param text key", "day bigint greatest",
 		"calls bigint case when new.day > old.day then new.calls when new.day = old.day then old.calls + new.calls else old.calls end"}
 )
-
-func init() {
-	for _, name := range outcomeNames {
-		dayColumns = append(dayColumns, name+" bigint +")
-	}
-}
 
 // insertDay writes rows of one day.
 func (r *Recorder) insertDay(tx *session, rows []entry, rolled int64) {

@@ -343,9 +343,7 @@ func (b *buffer) observe(hash uint64, version uint8, at int64, o outcome, e *eve
 	one.name, one.position, one.network = networkName(one.network), unknownPosition, 0
 	one.hash = b.hash(one.name)
 	one.class = b.classify(one.hash, at, o, &event.Event{})
-	if !b.again(one.key, at, o, e) {
-		b.add(&one, at, o, e)
-	}
+	b.add(&one, at, o, e)
 	return false
 }
 
@@ -367,6 +365,11 @@ func (b *buffer) again(k key, at int64, o outcome, e *event.Event) bool {
 	s := &b.shards[k.hash%shards]
 	s.Lock()
 	defer s.Unlock()
+	return b.countIn(s, k, at, o, e)
+}
+
+// countIn counts a call if the shard, which is locked, has an entry for it.
+func (b *buffer) countIn(s *shard, k key, at int64, o outcome, e *event.Event) bool {
 	found := s.entries[k]
 	if found == nil {
 		return false
@@ -393,6 +396,9 @@ func (b *buffer) add(one *entry, at int64, o outcome, e *event.Event) bool {
 	s := &b.shards[one.hash%shards]
 	s.Lock()
 	defer s.Unlock()
+	if b.countIn(s, one.key, at, o, e) { // another call came first
+		return true
+	}
 	_, seen := b.seen.find(one.hash)
 	if !s.room(one.class, b.most) || one.class != knownClient && one.network != 0 && !b.networkShard(one.network).enter(one.network, at/day, !seen) {
 		return false

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -283,5 +284,31 @@ func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
 	r.flush(t)
 	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {
 		t.Errorf("got %v allocations a call, want none", got)
+	}
+}
+
+// Calls of a new client that come at the same time all count, in one entry.
+func TestFirstCallsTogether(t *testing.T) {
+	b := newBuffer(shardEntries)
+	const clients, callers = 8000, 4
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for i := range clients {
+				e := &event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Version: "v1"}
+				b.observe(b.hash(e.Client), 1, noon.Unix(), served, e, &hashKey{})
+			}
+		})
+	}
+	all.Wait()
+	calls, entries := int64(0), 0
+	for _, e := range b.take(noon.Unix()) {
+		calls += e.calls[served]
+	}
+	for i := range b.shards {
+		entries += b.shards[i].count[fresh] + b.shards[i].count[usual]
+	}
+	if calls != clients*callers || entries != clients {
+		t.Errorf("got %d calls of %d entries, want %d of %d", calls, entries, clients*callers, clients)
 	}
 }

@@ -246,41 +246,40 @@ const maxPages = 16
 
 func (r *Reader) readPage(ctx context.Context, q Query, at time.Time, report *Report) error {
 	per, page := cmp.Or(q.Per, defaultPer), max(1, q.Page)
-	keys, err := r.find(ctx, q, per, page, report)
-	if err != nil {
-		return err
+	db := r.db.askPages(ctx)
+	keys := r.find(db, q, per, page, report)
+	if db.err != nil {
+		return db.err
 	}
 	report.Pages = max(1, (report.Matching+per-1)/per)
 	if report.Page = min(page, report.Pages); report.Page < page {
 		q.Page = report.Page
 		return r.readPage(ctx, q, at, report)
 	}
-	report.Clients, err = r.load(ctx, keys, at)
-	return err
+	report.Clients = r.load(db, keys, at)
+	return db.err
 }
 
 // find returns the clients on a page, and counts those that match. Which clients a
 // window hits is not for the database to say, so that all of them are looked at.
-func (r *Reader) find(ctx context.Context, q Query, per, page int, report *Report) (keys []clientKey, err error) {
+func (r *Reader) find(db *session, q Query, per, page int, report *Report) (keys []clientKey) {
 	report.Matching, report.Distinct, report.Sum = 0, 0, Sum{}
 	from, where, args := q.sql(r.current)
 	order := " order by " + orders[q.Sort] + ", c.client, c.version"
 	var k clientKey
 	if q.hits == nil {
-		err = r.db.pages.QueryRowContext(ctx, "select count(*), count(distinct c.client), "+sums+" from "+from+" where "+where, args...).
-			Scan(&report.Matching, &report.Distinct, &report.Sum.Calls7, &report.Sum.Calls30, &report.Sum.Calls90)
-		if err == nil {
-			err = each(ctx, r.db.pages, fmt.Sprintf("select c.version, c.client from %s where %s%s limit %d offset %d", from, where, order, per, (page-1)*per), args,
-				[]any{&k.version, &k.client}, func() { keys = append(keys, k) })
-		}
-		return keys, err
+		db.get("select count(*), count(distinct c.client), "+sums+" from "+from+" where "+where, args,
+			&report.Matching, &report.Distinct, &report.Sum.Calls7, &report.Sum.Calls30, &report.Sum.Calls90)
+		db.each(fmt.Sprintf("select c.version, c.client from %s where %s%s limit %d offset %d", from, where, order, per, (page-1)*per), args,
+			[]any{&k.version, &k.client}, func() { keys = append(keys, k) })
+		return keys
 	}
 	distinct := map[int64]struct{}{}
 	var name string
 	var position float64
 	var exempt bool
 	var sum Sum
-	err = each(ctx, r.db.pages, "select c.version, c.client, n.name, c.position, c.exempt = 1, c.calls7, c.calls30, c.calls90 from "+from+" where "+where+order, args,
+	db.each("select c.version, c.client, n.name, c.position, c.exempt = 1, c.calls7, c.calls30, c.calls90 from "+from+" where "+where+order, args,
 		[]any{&k.version, &k.client, &name, &position, &exempt, &sum.Calls7, &sum.Calls30, &sum.Calls90}, func() {
 			if !q.hits(lifecycle.Recorded(name, position, exempt)) {
 				return
@@ -293,14 +292,14 @@ func (r *Reader) find(ctx context.Context, q Query, per, page int, report *Repor
 			report.Distinct = len(distinct)
 			report.Sum = Sum{report.Sum.Calls7 + sum.Calls7, report.Sum.Calls30 + sum.Calls30, report.Sum.Calls90 + sum.Calls90}
 		})
-	return keys, err
+	return keys
 }
 
 // sums adds up the calls of clients.
 const sums = "cast(coalesce(sum(c.calls7), 0) as bigint), cast(coalesce(sum(c.calls30), 0) as bigint), cast(coalesce(sum(c.calls90), 0) as bigint)"
 
 // load reads what a report says about some clients, in the given order.
-func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Client, error) {
+func (r *Reader) load(db *session, keys []clientKey, at time.Time) []Client {
 	clients := make([]Client, len(keys))
 	place := make(map[clientKey]*Client, len(keys))
 	lists := map[string][]int64{}
@@ -318,7 +317,7 @@ func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Cl
 		these := list(ids)
 		var id, first, last, last410, rehearsed, found, moved, kind int64
 		var row Client
-		err := each(ctx, r.db.pages, `select c.client, n.name, n.software, c.first_seen, c.last_seen, c.last_410, c.last_rehearsal, c.position, c.exempt = 1, c.proven, c.claimed, c.kind,
+		db.each(`select c.client, n.name, n.software, c.first_seen, c.last_seen, c.last_410, c.last_rehearsal, c.position, c.exempt = 1, c.proven, c.claimed, c.kind,
 			c.calls7, c.calls30, c.calls90, c.found, coalesce(m.last_served, 0)
 			from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1
 			where c.version = $2 and c.client in (`+these+")", []any{r.current, version},
@@ -336,27 +335,19 @@ func (r *Reader) load(ctx context.Context, keys []clientKey, at time.Time) ([]Cl
 				}
 				*place[clientKey{version, id}] = c
 			})
-		if err != nil {
-			return nil, err
-		}
 		var f FindingCount
-		err = each(ctx, r.db.pages, `select f.client, f.finding, f.code, f.param, f.calls from usage_findings as f join usage_clients as c on c.version = f.version and c.client = f.client and c.found = f.day
+		db.each(`select f.client, f.finding, f.code, f.param, f.calls from usage_findings as f join usage_clients as c on c.version = f.version and c.client = f.client and c.found = f.day
 			where f.version = $1 and f.client in (`+these+")", []any{version}, []any{&id, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
 			c := place[clientKey{version, id}]
 			c.Findings = append(c.Findings, f)
 		})
-		if err == nil {
-			err = r.loadDays(ctx, version, ids, at, place)
-		}
-		if err != nil {
-			return nil, err
-		}
+		db.loadDays(version, ids, at, place)
 	}
 	for i := range clients {
 		sortFindings(clients[i].Findings)
 		slices.SortFunc(clients[i].Days, func(a, b DayCount) int { return cmp.Compare(a.Day, b.Day) })
 	}
-	return clients, nil
+	return clients
 }
 
 // list writes numbers for a query.
@@ -372,7 +363,7 @@ func list(ids []int64) string {
 // of clients, so that each client of each day is looked up, or a range of clients if
 // that has few others. The days of a client come as one text: a row for each would
 // take several times as long.
-func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at time.Time, place map[clientKey]*Client) error {
+func (t *session) loadDays(version string, ids []int64, at time.Time, place map[clientKey]*Client) {
 	today := at.Unix() / day
 	which := "u.client in (" + list(ids) + ")"
 	if first, last := slices.Min(ids), slices.Max(ids); last-first < 4*int64(len(ids)) {
@@ -380,7 +371,7 @@ func (r *Reader) loadDays(ctx context.Context, version string, ids []int64, at t
 	}
 	var id int64
 	var text string
-	return each(ctx, r.db.pages, `with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
+	t.each(`with recursive days(day) as (select cast($1 as bigint) union all select day + 1 from days where day < $2)
 		select u.client, string_agg(cast(u.day as text) || ':' || cast(u.served + u.brownout + u.retired as text), ' ') from days cross join usage_days as u
 		where u.day = days.day and u.version = $3 and `+which+` and u.served + u.brownout + u.retired > 0 group by u.client`,
 		[]any{today - reportDays + 1, today, version}, []any{&id, &text}, func() {
@@ -420,9 +411,10 @@ func (r *Reader) Traffic(ctx context.Context, q Query, by string) ([]Traffic, er
 	q.Sort = "name" // which joins the names
 	from, where, args := q.sql(r.current)
 	var t Traffic
-	err := each(ctx, r.db.pages, fmt.Sprintf("select %s, count(*), %s from %s where %s group by %[1]s order by 4 desc, 2 desc, 1 limit %[5]d", column, sums, from, where, maxTraffic),
+	db := r.db.askPages(ctx)
+	db.each(fmt.Sprintf("select %s, count(*), %s from %s where %s group by %[1]s order by 4 desc, 2 desc, 1 limit %[5]d", column, sums, from, where, maxTraffic),
 		args, []any{&t.Name, &t.Clients, &t.Calls7, &t.Calls30, &t.Calls90}, func() { all = append(all, t) })
-	return all, err
+	return all, db.err
 }
 
 // WriteCSV writes the clients that match a query, one a line, with a column for each
@@ -445,7 +437,7 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 		return err
 	}
 	from, where, args := q.sql(r.current)
-	column := "''"
+	db, column := r.db.askPages(ctx), "''"
 	if q.hits != nil {
 		column = "n.name"
 	}
@@ -456,18 +448,15 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 		for last := int64(0); ; {
 			var keys []clientKey
 			read := 0
-			err := each(ctx, r.db.pages, fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s and c.version = $%d and c.client > $%d order by c.client limit %d",
+			db.each(fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s and c.version = $%d and c.client > $%d order by c.client limit %d",
 				column, from, where, len(args)+1, len(args)+2, chunk), append(slices.Clone(args), version, last), []any{&last, &name, &position, &exempt}, func() {
 				if read++; q.hits == nil || q.hits(lifecycle.Recorded(name, position, exempt)) {
 					keys = append(keys, clientKey{version, last})
 				}
 			})
-			if err != nil {
-				return err
-			}
-			clients, err := r.load(ctx, keys, at)
-			if err != nil {
-				return err
+			clients := r.load(db, keys, at)
+			if db.err != nil {
+				return db.err
 			}
 			for i := range clients {
 				if err := w.Write(clients[i].fields(today)); err != nil {
@@ -485,24 +474,21 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 
 func (c *Client) fields(today Day) []string {
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	when := func(t time.Time) string {
+	in := func(layout string, t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return t.Format(time.RFC3339)
+		return t.Format(layout)
 	}
+	when := func(t time.Time) string { return in(time.RFC3339, t) }
 	var reasons []string
 	for _, f := range c.Findings {
 		reasons = append(reasons, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", f.Outcome, f.Code, f.Param)), " "))
 	}
-	found := ""
-	if !c.Found.IsZero() {
-		found = c.Found.Format(time.DateOnly)
-	}
 	fields := []string{c.Version, plain(c.Client), strconv.FormatBool(c.Known), plain(c.Contact.Contact), plain(c.Notes), plain(c.Software),
 		when(c.FirstSeen), when(c.LastSeen), number(c.Calls7), number(c.Calls30), number(c.Calls90), number(c.Proven), number(c.Claimed),
 		strconv.FormatFloat(c.Position, 'f', 6, 64), strconv.FormatBool(c.Exempt), when(c.Last410), when(c.Rehearsed), when(c.Moved),
-		string(c.Finding()), plain(strings.Join(reasons, "; ")), found}
+		string(c.Finding()), plain(strings.Join(reasons, "; ")), in(time.DateOnly, c.Found)}
 	days := make([]string, reportDays)
 	for _, d := range c.Days {
 		if i := int64(reportDays-1) - int64(today-d.Day)/day; i >= 0 && i < reportDays {

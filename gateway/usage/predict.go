@@ -70,52 +70,34 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 	err := r.inTurn(ctx, func(ctx context.Context, at time.Time) error {
 		now := at.Unix()
 		from := now - now%hour - simulatedWeeks*week
-		missing, err := r.missing(ctx, "", at, from)
-		if err != nil {
-			return err
-		}
-		if missing != "" {
+		db := r.db.askPages(ctx)
+		if missing := r.missing(db, "", at, from); missing != "" {
 			s.Notes = append(s.Notes, "the counts of four weeks are incomplete: "+missing)
 		}
-		recorded, err := r.recordedHours(ctx, now-2*simulatedWeeks*week)
+		recorded := map[int64]bool{} // hours of which there are counts
+		var began int64
+		db.each("select began from usage_hours where began >= $1", []any{now - 2*simulatedWeeks*week}, []any{&began}, func() { recorded[began] = true })
 		for _, version := range r.versions {
-			if schedule := plan.Versions[version]; schedule != nil && err == nil {
-				p := prediction{Reader: r, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
-				err = p.add(ctx, &s)
+			if schedule := plan.Versions[version]; schedule != nil && db.err == nil {
+				p := prediction{session: db, version: version, schedule: schedule, recorded: recorded, from: from, to: now}
+				p.readMembers(r.current)
+				p.add(&s)
 			}
 		}
-		return err
+		return db.err
 	})
 	return s, err
 }
 
 // add adds what is predicted to a simulation.
-func (p *prediction) add(ctx context.Context, s *Simulation) error {
-	if err := p.readMembers(ctx); err != nil {
-		return err
-	}
+func (p *prediction) add(s *Simulation) {
 	for i := range p.schedule.Brownouts {
-		hit, err := p.window(ctx, i)
-		if err != nil {
-			return err
-		}
-		s.Windows = append(s.Windows, hit)
+		s.Windows = append(s.Windows, p.window(i))
 	}
 	s.Notes = append(s.Notes, p.notes()...)
-	if p.schedule.Sunset.IsZero() {
-		return nil
+	if !p.schedule.Sunset.IsZero() {
+		s.Sunset[p.version] = p.sunset()
 	}
-	hit, err := p.sunset(ctx)
-	s.Sunset[p.version] = hit
-	return err
-}
-
-// recordedHours are the hours since a time of which there are counts.
-func (r *Reader) recordedHours(ctx context.Context, from int64) (map[int64]bool, error) {
-	hours := map[int64]bool{}
-	var began int64
-	err := each(ctx, r.db.pages, "select began from usage_hours where began >= $1", []any{from}, []any{&began}, func() { hours[began] = true })
-	return hours, err
 }
 
 // member is a client of a version.
@@ -132,7 +114,7 @@ func (m member) hit(window int) bool { return m.hits.Bit(window) != 0 }
 
 // prediction is what is needed to predict the windows of one version.
 type prediction struct {
-	*Reader
+	*session
 	version  string
 	schedule *lifecycle.Schedule
 	recorded map[int64]bool
@@ -141,15 +123,15 @@ type prediction struct {
 }
 
 // readMembers reads the clients of 90 days.
-func (p *prediction) readMembers(ctx context.Context) error {
+func (p *prediction) readMembers(current string) {
 	p.members = map[int64]member{}
 	var id, exempt, lastCall, movedTo, seenThere int64
 	var name string
 	var position float64
 	var m member
-	return each(ctx, p.db.pages, `select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
+	p.each(`select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.last_call, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
 		from usage_clients as c join usage_names as n on n.id = c.client left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
-		where c.version = $2 and c.last_call >= $3`, []any{p.current, p.version, p.to - reportDays*day},
+		where c.version = $2 and c.last_call >= $3`, []any{current, p.version, p.to - reportDays*day},
 		[]any{&id, &name, &position, &exempt, &m.kind, &m.calls30, &lastCall, &movedTo, &seenThere}, func() {
 			m.hits = big.Int{}
 			who := lifecycle.Recorded(name, position, exempt == 1)
@@ -196,7 +178,7 @@ func AddressNote(addresses, all int) string {
 // window tells what a window did, or predicts it. A prediction looks at the same
 // hours of the same weekdays, up to four weeks back, as far as all of these hours
 // were recorded.
-func (p *prediction) window(ctx context.Context, i int) (Hit, error) {
+func (p *prediction) window(i int) Hit {
 	b := p.schedule.Brownouts[i]
 	hit := Hit{Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{}, Past: b.To.Unix() <= p.to}
 	for _, m := range p.members {
@@ -206,10 +188,10 @@ func (p *prediction) window(ctx context.Context, i int) (Hit, error) {
 	calls := map[int64]float64{}
 	if hit.Past {
 		if hit.Weeks = 1; !p.covered(from, to) {
-			return hit, nil
+			return hit
 		}
-		err := p.uses(ctx, "brownout", from, to, calls, func(int64) bool { return true })
-		return p.fill(ctx, hit, calls, 1, err)
+		p.uses("brownout", from, to, calls, func(int64) bool { return true })
+		return p.fill(hit, calls, 1)
 	}
 	back := (to - p.to + week - 1) / week // the last time that is over by now
 	for w := back; w < back+simulatedWeeks; w++ {
@@ -217,15 +199,12 @@ func (p *prediction) window(ctx context.Context, i int) (Hit, error) {
 			continue
 		}
 		hit.Weeks++
-		err := p.uses(ctx, "served + brownout", from-w*week, to-w*week, calls, func(id int64) bool { return p.members[id].hit(i) })
-		if err != nil {
-			return hit, err
-		}
+		p.uses("served + brownout", from-w*week, to-w*week, calls, func(id int64) bool { return p.members[id].hit(i) })
 	}
 	if hit.Weeks == 0 {
-		return hit, nil
+		return hit
 	}
-	return p.fill(ctx, hit, calls, float64(hit.Weeks), nil)
+	return p.fill(hit, calls, float64(hit.Weeks))
 }
 
 // covered reports whether every hour between two times was recorded.
@@ -240,7 +219,7 @@ func (p *prediction) covered(from, to int64) bool {
 
 // sunset predicts the end of a version, which spares nobody: the clients of four
 // weeks, with their calls of 30 days.
-func (p *prediction) sunset(ctx context.Context) (Hit, error) {
+func (p *prediction) sunset() Hit {
 	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}}
 	hours := 0.0
 	for began := p.to - p.to%hour; began > p.to-30*day; began -= hour {
@@ -253,20 +232,20 @@ func (p *prediction) sunset(ctx context.Context) (Hit, error) {
 		}
 	}
 	if hit.AtMost = len(calls); hours == 0 {
-		return hit, nil
+		return hit
 	}
-	return p.fill(ctx, hit, calls, max(1, hours/24), nil)
+	return p.fill(hit, calls, max(1, hours/24))
 }
 
 // uses adds up the calls between two times. Those of a day are taken to be spread
 // evenly over the hours in which there were any.
-func (p *prediction) uses(ctx context.Context, what string, from, to int64, calls map[int64]float64, of func(client int64) bool) error {
+func (p *prediction) uses(what string, from, to int64, calls map[int64]float64, of func(client int64) bool) {
 	mask := int64(1<<24 - 1)
 	if from/day == (to-1)/day {
 		mask = 1<<((to-1)%day/hour+1) - 1<<(from%day/hour)
 	}
 	var on, client, hours, n int64
-	return each(ctx, p.db.pages, "select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0",
+	p.each("select day, client, hours, "+what+" from usage_days where day >= $1 and day <= $2 and version = $3 and "+what+" > 0 and hours & $4 <> 0",
 		[]any{from / day, (to - 1) / day, p.version, mask}, []any{&on, &client, &hours, &n}, func() {
 			if part := within(on*day, uint32(hours), from, to); part > 0 && of(client) {
 				calls[client] += part * float64(n)
@@ -289,7 +268,7 @@ func within(start int64, hours uint32, from, to int64) (part float64) {
 }
 
 // fill adds up calls, as an average over so many weeks or days, and names clients.
-func (p *prediction) fill(ctx context.Context, hit Hit, calls map[int64]float64, times float64, err error) (Hit, error) {
+func (p *prediction) fill(hit Hit, calls map[int64]float64, times float64) Hit {
 	ids := make([]int64, 0, len(calls))
 	sum := 0.0
 	for id, n := range calls {
@@ -307,16 +286,16 @@ func (p *prediction) fill(ctx context.Context, hit Hit, calls map[int64]float64,
 		return cmp.Or(cmp.Compare(boolInt(p.members[b].kind == knownKind), boolInt(p.members[a].kind == knownKind)), cmp.Compare(calls[b], calls[a]), cmp.Compare(a, b))
 	})
 	ids = ids[:min(maxNames, len(ids))]
-	if len(ids) == 0 || err != nil {
-		return hit, err
+	if len(ids) == 0 {
+		return hit
 	}
 	hit.Names = make([]HitClient, len(ids))
 	var id int64
 	var name string
-	err = each(ctx, p.db.pages, "select id, name from usage_names where id in ("+list(ids)+")", nil, []any{&id, &name}, func() {
+	p.each("select id, name from usage_names where id in ("+list(ids)+")", nil, []any{&id, &name}, func() {
 		hit.Names[slices.Index(ids, id)] = HitClient{name, p.members[id].moved, p.members[id].failing}
 	})
-	return hit, err
+	return hit
 }
 
 // Print writes a simulation as text.

@@ -252,7 +252,11 @@ func (r *Recorder) flushSoon(ctx context.Context) error {
 	if err := r.away(); err != nil {
 		return err
 	}
-	return r.answers(ctx)
+	limited, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	q, n := r.db.askPages(limited), 0
+	q.get("select count(*) from usage_meta", nil, &n) // can it be read?
+	return q.err
 }
 
 // run writes until the context ends. The pause grows with what a write costs, at
@@ -382,27 +386,12 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 		return err
 	}
 	r.markHour(at)
-	if err := r.flushWaiting(ctx, at); err != nil {
-		return err
-	}
-	if err := r.flushNew(ctx, at); err != nil {
-		return err
-	}
-	if err := r.recordDeadInstances(ctx, at); err != nil {
-		return err
-	}
-	if today := at.Unix() / day; r.rolled != today {
-		if err := r.db.transact(ctx, r.db, func(tx *transaction) { r.roll(tx, today) }); err != nil {
-			return err
-		}
-		r.rolled = today
-	}
-	if r.db.shared && at.Sub(r.recalled).Abs() > time.Minute {
-		if err := r.recall(ctx, at); err != nil {
+	for _, step := range []func(context.Context, time.Time) error{r.flushWaiting, r.flushNew, r.recordDeadInstances, r.roll, r.recall, r.measure} {
+		if err := step(ctx, at); err != nil {
 			return err
 		}
 	}
-	return r.measure(ctx, at)
+	return nil
 }
 
 // markHour notes that the service is up. It counts once it is written.
@@ -411,15 +400,16 @@ func (r *Recorder) markHour(at time.Time) { r.hours[at.Unix()/hour*hour] = struc
 // compareClocks returns the database's time. If our clock is far from it, calls are
 // counted by the database's.
 func (r *Recorder) compareClocks(ctx context.Context) (time.Time, error) {
-	at, err := r.db.now(ctx, r.now())
+	q := r.db.ask(ctx)
+	at := q.now(r.now())
 	offset := at.Sub(r.now())
 	if offset.Abs() <= maxSkew {
 		offset = 0
 	}
-	if err == nil {
+	if q.err == nil {
 		r.offset.Store(int64(offset / time.Second))
 	}
-	return at, err
+	return at, q.err
 }
 
 // flushWaiting writes the batch that the database has not confirmed.
@@ -428,7 +418,7 @@ func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
 		return nil
 	}
 	ids := map[uint64]clientID{}
-	if err := r.db.transact(ctx, r.db, func(tx *transaction) { r.insertBatch(tx, at, ids) }); err != nil {
+	if err := r.db.transact(ctx, r.db, func(tx *session) { r.insertBatch(tx, at, ids) }); err != nil {
 		return err
 	}
 	maps.Copy(r.ids, ids)
@@ -457,7 +447,7 @@ func (r *Recorder) measure(ctx context.Context, at time.Time) error {
 	if r.changed || at.Sub(r.measured).Abs() >= time.Minute {
 		last, r.measured = nil, at
 	}
-	s, err := r.readStats(ctx, at, last)
+	s, err := r.readStats(r.db.ask(ctx), at, last)
 	if err != nil {
 		return err
 	}
@@ -480,7 +470,7 @@ func (r *Recorder) prepare(ctx context.Context) error {
 		return err
 	}
 	var secret string
-	err = r.db.transact(ctx, r.db, func(tx *transaction) {
+	err = r.db.transact(ctx, r.db, func(tx *session) {
 		for name, value := range map[string]string{
 			"since": strconv.FormatInt(at.Unix(), 10), "rolled": strconv.FormatInt(at.Unix()/day, 10), "deleted": "0", "secret": rand.Text(),
 		} {
@@ -499,8 +489,11 @@ func (r *Recorder) prepare(ctx context.Context) error {
 }
 
 // recall reads which clients were seen before, on any instance, and how many each
-// network has added today.
+// network has added today. Other instances may see more of them later.
 func (r *Recorder) recall(ctx context.Context, at time.Time) error {
+	if !r.recalled.IsZero() && (!r.db.shared || at.Sub(r.recalled).Abs() <= time.Minute) {
+		return nil
+	}
 	now := at.Unix()
 	since := now - reportDays*day
 	if !r.recalled.IsZero() {
@@ -508,21 +501,22 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 	}
 	var name string
 	var first, network int64
-	err := each(ctx, r.db, `select name, first_seen from usage_names where id in
+	q := r.db.ask(ctx)
+	q.each(`select name, first_seen from usage_names where id in
 		(select client from usage_clients where version <> $1 and last_seen >= $2) order by first_seen limit $3`, []any{r.current, since, seenMost}, []any{&name, &first},
 		func() { r.buffer.seen.add(r.buffer.hash(name), first/day) })
-	if err != nil {
-		return err
-	}
-	r.recalled = at
 	var added int
-	return each(ctx, r.db, "select network, count(*) from usage_names where first_seen >= $1 and network <> 0 group by network having count(*) > 1",
+	q.each("select network, count(*) from usage_names where first_seen >= $1 and network <> 0 group by network having count(*) > 1",
 		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.set(network, now/day, added) })
+	if q.err == nil {
+		r.recalled = at
+	}
+	return q.err
 }
 
 // insertBatch writes the waiting batch. The rows are sorted, so that instances
 // that write at the same time cannot deadlock.
-func (r *Recorder) insertBatch(tx *transaction, at time.Time, ids map[uint64]clientID) {
+func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientID) {
 	if tx.exec(`insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ($1, $2, $3, $4, 0, $5, $6, $7)
 		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch, plan = excluded.plan,
 		every = excluded.every, ahead = excluded.ahead where usage_instances.batch < excluded.batch`,
@@ -566,7 +560,7 @@ func (r *Recorder) insertBatch(tx *transaction, at time.Time, ids map[uint64]cli
 
 // rolled is the day up to which counts of several days are rolled on. It stays until
 // the transaction ends.
-func (t *transaction) rolled(deleted *string) (rolled int64) {
+func (t *session) rolled(deleted *string) (rolled int64) {
 	lock := ""
 	if t.db.shared {
 		lock = " for share"
@@ -578,7 +572,7 @@ func (t *transaction) rolled(deleted *string) (rolled int64) {
 
 // insertNames gives every row its client's number. Names that are in the database
 // are not written again, unless their software has changed.
-func (r *Recorder) insertNames(tx *transaction, ids map[uint64]clientID) {
+func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
 	fresh := map[string]*entry{}
 	for i := range r.batch.rows {
 		e := &r.batch.rows[i]
@@ -611,9 +605,10 @@ func (r *Recorder) insertNames(tx *transaction, ids map[uint64]clientID) {
 var spans = [3]int64{7, 30, reportDays}
 
 // What is written about a client, of a day and of all days. dayColumns end with the
-// outcomes.
+// outcomes, in their order.
 var (
-	dayColumns    = []string{"day bigint key", "version text key", "client bigint key", "hours bigint |"}
+	dayColumns = []string{"day bigint key", "version text key", "client bigint key", "hours bigint |",
+		"served bigint +", "brownout bigint +", "retired bigint +", "rehearsed bigint +", "failed bigint +"}
 	clientColumns = []string{"version text key", "client bigint key", "first_seen bigint least", "last_seen bigint greatest", "last_call bigint greatest",
 		"last_served bigint greatest", "last_410 bigint greatest", "last_rehearsal bigint greatest", "position float8 new.position",
 		"exempt bigint case when new.last_seen >= old.last_seen then new.exempt else old.exempt end", "proven bigint +", "claimed bigint +", "kind bigint",
@@ -623,14 +618,8 @@ var (
 		"calls bigint case when new.day > old.day then new.calls when new.day = old.day then old.calls + new.calls else old.calls end"}
 )
 
-func init() {
-	for _, name := range outcomeNames {
-		dayColumns = append(dayColumns, name+" bigint +")
-	}
-}
-
 // insertDay writes rows of one day.
-func (r *Recorder) insertDay(tx *transaction, rows []entry, rolled int64) {
+func (r *Recorder) insertDay(tx *session, rows []entry, rolled int64) {
 	var days, clients, findings [][]any
 	for i := range rows {
 		e := &rows[i]
@@ -670,13 +659,13 @@ func boolInt(b bool) int64 {
 }
 
 // countClients counts the clients of days that are over.
-func (t *transaction) countClients(from, to int64) {
+func (t *session) countClients(from, to int64) {
 	t.exec(`insert into usage_version_days (day, version, clients)
 		select day, version, count(*) from usage_days where day >= $1 and day <= $2 and served + brownout + retired > 0 group by day, version
 		on conflict (day, version) do update set clients = excluded.clients`, from, to)
 }
 
-func (t *transaction) gap(instance string, began, ended int64, reason string) {
+func (t *session) gap(instance string, began, ended int64, reason string) {
 	t.exec("insert into usage_gaps (instance, began, ended, reason) values ($1, $2, $3, $4)", instance, began, ended, reason)
 }
 
@@ -686,12 +675,13 @@ func (r *Recorder) recordDeadInstances(ctx context.Context, at time.Time) error 
 	var instance string
 	var written int64
 	dead := map[string]int64{} // when each has last written
-	err := each(ctx, r.db, "select instance, written from usage_instances where stopped = 0 and instance <> $1 and written < $2 - 12 * every",
+	q := r.db.ask(ctx)
+	q.each("select instance, written from usage_instances where stopped = 0 and instance <> $1 and written < $2 - 12 * every",
 		[]any{r.instance, at.Unix()}, []any{&instance, &written}, func() { dead[instance] = written })
-	if err != nil || len(dead) == 0 {
-		return err
+	if q.err != nil || len(dead) == 0 {
+		return q.err
 	}
-	return r.db.transact(ctx, r.db, func(tx *transaction) {
+	return r.db.transact(ctx, r.db, func(tx *session) {
 		for _, instance := range slices.Sorted(maps.Keys(dead)) { // in order, so that instances cannot deadlock
 			if tx.exec("update usage_instances set stopped = $1 where instance = $2 and stopped = 0 and written = $3", at.Unix(), instance, dead[instance]) == 1 {
 				tx.gap(instance, dead[instance], at.Unix(), killed)
@@ -703,7 +693,19 @@ func (r *Recorder) recordDeadInstances(ctx context.Context, at time.Time) error 
 // roll brings the counts of several days to a new day, once a day, and deletes what
 // is too old. With several instances, the first one does it. If a clock was ahead
 // for a while, the days that have left come back.
-func (r *Recorder) roll(tx *transaction, today int64) {
+func (r *Recorder) roll(ctx context.Context, at time.Time) error {
+	today := at.Unix() / day
+	if r.rolled == today {
+		return nil
+	}
+	err := r.db.transact(ctx, r.db, func(tx *session) { r.rollTo(tx, today) })
+	if err == nil {
+		r.rolled = today
+	}
+	return err
+}
+
+func (r *Recorder) rollTo(tx *session, today int64) {
 	var rolled int64
 	tx.get("select cast(value as bigint) from usage_meta where name = 'rolled'", nil, &rolled)
 	if tx.err != nil || rolled == today ||
@@ -737,7 +739,7 @@ func (r *Recorder) roll(tx *transaction, today int64) {
 
 // addUp adds the calls of some days to what clients have called within a span, or
 // takes them away.
-func (t *transaction) addUp(span int64, sign string, from, to int64) {
+func (t *session) addUp(span int64, sign string, from, to int64) {
 	column := fmt.Sprintf("calls%d", span)
 	t.exec(`update usage_clients set `+column+` = `+column+` `+sign+` d.calls
 		from (select version, client, cast(sum(served + brownout + retired) as bigint) as calls from usage_days where day >= $1 and day <= $2 group by version, client) as d
@@ -746,7 +748,7 @@ func (t *transaction) addUp(span int64, sign string, from, to int64) {
 
 // deleteClients deletes what is known about some clients of some versions, and then
 // the names of which nothing is known.
-func (t *transaction) deleteClients(which string, args ...any) {
+func (t *session) deleteClients(which string, args ...any) {
 	for _, table := range []string{"usage_days", "usage_findings"} {
 		t.exec("delete from "+table+" where (version, client) in (select version, client from usage_clients where "+which+")", args...)
 	}
@@ -759,7 +761,7 @@ func (t *transaction) deleteClients(which string, args ...any) {
 // makeRoom gives up counts in a database that has reached its greatest size. First
 // go clients that only got errors and rehearsals; then those first seen today, if
 // they are most of all, since they may be invented; then the older half of the days.
-func (r *Recorder) makeRoom(tx *transaction) {
+func (r *Recorder) makeRoom(tx *session) {
 	now := r.now().Unix() + r.offset.Load()
 	today := now - now%day
 	const stranger = "client in (select id from usage_names where name not like 'client %') and "

@@ -86,10 +86,12 @@ func (r *rig) flush(t testing.TB) {
 // up lets time pass while the service is up, and writes.
 func (r *rig) up(t testing.TB, d time.Duration) {
 	t.Helper()
+	r.writing <- struct{}{} // which guards the hours
 	for ; d > time.Hour; d -= time.Hour {
 		r.clock.pass(time.Hour)
 		r.hours[r.clock.now().Unix()/hour*hour] = struct{}{}
 	}
+	<-r.writing
 	r.clock.pass(d)
 	r.flush(t)
 }

@@ -116,14 +116,6 @@ func Open(ctx context.Context, cfg Config, o Options) (*Reader, error) {
 // Close closes the database.
 func (r *Reader) Close() { _ = r.db.Close() } // nothing is written
 
-// answers is an error if the database cannot be read.
-func (r *Reader) answers(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	var n int
-	return r.db.pages.QueryRowContext(limited, "select count(*) from usage_meta").Scan(&n)
-}
-
 // forget is called when counts were written.
 func (r *Reader) forget() {
 	r.mu.Lock()
@@ -241,11 +233,13 @@ func (r *Reader) upToDate(ctx context.Context) (time.Time, error) {
 	if err := r.flush(ctx); err != nil {
 		return time.Time{}, err
 	}
-	return r.db.now(ctx, r.now())
+	db := r.db.ask(ctx)
+	at := db.now(r.now())
+	return at, db.err
 }
 
 func (r *Reader) report(ctx context.Context, q Query, at time.Time) (Report, error) {
-	s, err := r.readStats(ctx, at, nil)
+	s, err := r.readStats(r.db.ask(ctx), at, nil)
 	if err != nil {
 		return Report{}, err
 	}
@@ -286,8 +280,12 @@ func (r *Reader) summarise(ctx context.Context, at time.Time) ([]Version, error)
 			all[i].Days = append(all[i].Days, VersionDay{Day: Day((from + d) * day)})
 		}
 	}
-	if err := errors.Join(r.addDays(ctx, from, all), r.addGroups(ctx, all), r.addFindings(ctx, all)); err != nil {
-		return nil, err
+	db := r.db.askPages(ctx)
+	addDays(db, from, all)
+	r.addGroups(db, all)
+	r.addFindings(db, all)
+	if db.err != nil {
+		return nil, db.err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -306,11 +304,11 @@ func dayOf(all []Version, version string, day int64) (*Version, *VersionDay) {
 
 // addDays reads the curves. Clients of today are counted, those of days that are over
 // were counted before.
-func (r *Reader) addDays(ctx context.Context, from int64, all []Version) error {
+func addDays(db *session, from int64, all []Version) {
 	var at int64
 	var version, what string
 	var calls, unnamed, clients uint64
-	err := each(ctx, r.db.pages, `select began / 86400 as day, version, outcome, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
+	db.each(`select began / 86400 as day, version, outcome, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
 		from usage_totals where began >= $1 group by day, version, outcome`, []any{from * day}, []any{&at, &version, &what, &calls, &unnamed}, func() {
 		v, d := dayOf(all, version, at-from)
 		switch what {
@@ -324,10 +322,7 @@ func (r *Reader) addDays(ctx context.Context, from int64, all []Version) error {
 			d.Refused += calls
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return each(ctx, r.db.pages, `select day, version, clients from usage_version_days where day >= $1
+	db.each(`select day, version, clients from usage_version_days where day >= $1
 		union all select day, version, count(*) from usage_days where day >= $2 and served + brownout + retired > 0 group by day, version`,
 		[]any{from, from + reportDays - 1}, []any{&at, &version, &clients}, func() {
 			_, d := dayOf(all, version, at-from)
@@ -335,10 +330,10 @@ func (r *Reader) addDays(ctx context.Context, from int64, all []Version) error {
 		})
 }
 
-func (r *Reader) addGroups(ctx context.Context, all []Version) error {
+func (r *Reader) addGroups(db *session, all []Version) {
 	var version string
 	var grave, clients, addresses int
-	return each(ctx, r.db.pages, `select c.version, case when coalesce(m.last_served, 0) > c.last_seen then -1 else c.worst end as grave, count(*), sum(case when c.kind = 2 then 1 else 0 end)
+	db.each(`select c.version, case when coalesce(m.last_served, 0) > c.last_seen then -1 else c.worst end as grave, count(*), sum(case when c.kind = 2 then 1 else 0 end)
 		from usage_clients as c left join usage_clients as m on m.version = $1 and m.client = c.client and c.version <> $1
 		where c.calls90 > 0 group by c.version, grave`, []any{r.current}, []any{&version, &grave, &clients, &addresses}, func() {
 		v, _ := dayOf(all, version, 0)
@@ -467,7 +462,7 @@ const countingFindings = `usage_findings as f join usage_clients as c on c.versi
 	left join usage_clients as m on m.version = $1 and m.client = c.client and c.version <> $1 where coalesce(m.last_served, 0) <= c.last_seen`
 
 // addFindings reads the findings of every version but the current one.
-func (r *Reader) addFindings(ctx context.Context, all []Version) error {
+func (r *Reader) addFindings(db *session, all []Version) {
 	for i := range all {
 		if r.current != "" && all[i].Version != r.current {
 			all[i].Findings = &Findings{Successor: r.current, Reasons: []Reason{}}
@@ -476,7 +471,7 @@ func (r *Reader) addFindings(ctx context.Context, all []Version) error {
 	var version string
 	var reason Reason
 	var first, last int64
-	err := each(ctx, r.db.pages, `select f.version, f.finding, f.code, f.param, cast(sum(f.calls) as bigint), count(*), min(f.day), max(f.day) from `+countingFindings+`
+	db.each(`select f.version, f.finding, f.code, f.param, cast(sum(f.calls) as bigint), count(*), min(f.day), max(f.day) from `+countingFindings+`
 		group by f.version, f.finding, f.code, f.param order by 5 desc, f.finding, f.code, f.param`, []any{r.current},
 		[]any{&version, &reason.Outcome, &reason.Code, &reason.Param, &reason.Calls, &reason.Clients, &first, &last}, func() {
 			if v, _ := dayOf(all, version, 0); v.Findings != nil {
@@ -485,21 +480,20 @@ func (r *Reader) addFindings(ctx context.Context, all []Version) error {
 		})
 	for i := range all {
 		f := all[i].Findings
-		if f == nil || err != nil {
+		if f == nil {
 			continue
 		}
 		for j := range f.Reasons[:min(summaryReasons, len(f.Reasons))] {
-			err = cmp.Or(err, r.nameClients(ctx, all[i].Version, &f.Reasons[j]))
+			r.nameClients(db, all[i].Version, &f.Reasons[j])
 		}
 		f.Summary = f.summary(all[i].Version, all[i].Groups.Uncompared)
 	}
-	return err
 }
 
 // nameClients reads the clients with the most calls that have a reason.
-func (r *Reader) nameClients(ctx context.Context, version string, reason *Reason) error {
+func (r *Reader) nameClients(db *session, version string, reason *Reason) {
 	var name string
-	return each(ctx, r.db.pages, `select n.name from (select f.client, f.calls from `+countingFindings+` and f.version = $2 and f.finding = $3 and f.code = $4 and f.param = $5
+	db.each(`select n.name from (select f.client, f.calls from `+countingFindings+` and f.version = $2 and f.finding = $3 and f.code = $4 and f.param = $5
 		order by f.calls desc, f.client limit $6) as top join usage_names as n on n.id = top.client order by top.calls desc, n.name`,
 		[]any{r.current, version, string(reason.Outcome), string(reason.Code), reason.Param, summaryClients}, []any{&name},
 		func() { reason.topClients = append(reason.topClients, name) })

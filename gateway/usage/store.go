@@ -104,6 +104,10 @@ func openPostgres(address string, setup ...stdlib.OptionOpenDB) (*store, error) 
 	return &store{DB: pool(3), pages: pool(2), shared: true, most: maxPostgresBytes, schema: schema}, nil
 }
 
+// ask is a session of the writer or a gate, and askPages one of a page.
+func (s *store) ask(ctx context.Context) *session      { return &session{ctx: ctx, on: s.DB, db: s} }
+func (s *store) askPages(ctx context.Context) *session { return &session{ctx: ctx, on: s.pages, db: s} }
+
 func (s *store) Close() error {
 	if s.pages != s.DB {
 		_ = s.pages.Close() // nothing is written through it
@@ -121,28 +125,27 @@ func (s *store) dialect(statement string) string {
 }
 
 // now is the database's time. A file has no clock but ours.
-func (s *store) now(ctx context.Context, own time.Time) (time.Time, error) {
-	if !s.shared {
-		return own, nil
+func (t *session) now(own time.Time) (at time.Time) {
+	switch {
+	case !t.db.shared:
+		return own
+	case t.db.clock != nil:
+		return t.db.clock()
 	}
-	if s.clock != nil {
-		return s.clock(), nil
-	}
-	var at time.Time
-	err := s.QueryRowContext(ctx, "select now()").Scan(&at)
-	return at, err
+	t.get("select now()", nil, &at)
+	return at
 }
 
 // size is how many bytes the counts take. PostgreSQL keeps the room of deleted rows,
 // so there it is estimated from the number of rows.
-func (s *store) size(ctx context.Context) (bytes int64, err error) {
+func (t *session) size() (bytes int64) {
 	query := "select (page_count - freelist_count) * page_size from pragma_page_count, pragma_freelist_count, pragma_page_size"
-	if s.shared {
+	if t.db.shared {
 		query = `select coalesce(sum(n_live_tup * case relname when 'usage_days' then 140 else 280 end), 0)::bigint
 			from pg_stat_user_tables where schemaname = current_schema() and relname like 'usage\_%'`
 	}
-	err = s.QueryRowContext(ctx, query).Scan(&bytes)
-	return bytes, err
+	t.get(query, nil, &bytes)
+	return bytes
 }
 
 // openFile prepares to use a SQLite file.
@@ -191,11 +194,15 @@ func sqliteCode(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// transaction runs statements that take effect together or not at all. After the
-// first error, no more statements run.
-type transaction struct {
+// session runs statements one after the other. After the first error, no more run.
+type session struct {
 	ctx context.Context
-	tx  *sql.Tx
+	on  interface {
+		PrepareContext(context.Context, string) (*sql.Stmt, error)
+		ExecContext(context.Context, string, ...any) (sql.Result, error)
+		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+		QueryRowContext(context.Context, string, ...any) *sql.Row
+	}
 	db  *store
 	err error
 }
@@ -205,13 +212,14 @@ type beginner interface {
 	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
 }
 
-func (s *store) transact(ctx context.Context, on beginner, do func(*transaction)) error {
+// transact runs statements that take effect together or not at all.
+func (s *store) transact(ctx context.Context, on beginner, do func(*session)) error {
 	tx, err := on.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	t := &transaction{ctx: ctx, tx: tx, db: s}
+	t := &session{ctx: ctx, on: tx, db: s}
 	if do(t); t.err != nil {
 		return t.err
 	}
@@ -219,11 +227,11 @@ func (s *store) transact(ctx context.Context, on beginner, do func(*transaction)
 }
 
 // exec returns how many rows were changed.
-func (t *transaction) exec(statement string, args ...any) (changed int64) {
+func (t *session) exec(statement string, args ...any) (changed int64) {
 	if t.err != nil {
 		return 0
 	}
-	result, err := t.tx.ExecContext(t.ctx, t.db.dialect(statement), args...)
+	result, err := t.on.ExecContext(t.ctx, t.db.dialect(statement), args...)
 	if err == nil {
 		changed, err = result.RowsAffected()
 	}
@@ -232,24 +240,37 @@ func (t *transaction) exec(statement string, args ...any) (changed int64) {
 }
 
 // get reads the single row that a query returns.
-func (t *transaction) get(query string, args []any, into ...any) {
+func (t *session) get(query string, args []any, into ...any) {
 	if t.err == nil {
-		t.err = t.tx.QueryRowContext(t.ctx, query, args...).Scan(into...)
+		t.err = t.on.QueryRowContext(t.ctx, query, args...).Scan(into...)
 	}
 }
 
-// each reads the rows of a query, as the function of that name does.
-func (t *transaction) each(query string, args, into []any, row func()) {
-	if t.err == nil {
-		t.err = each(t.ctx, t.tx, t.db.dialect(query), args, into, row)
+// each scans every row of a query into the given places, and calls row. That must not
+// ask for anything meanwhile.
+func (t *session) each(query string, args, into []any, row func()) {
+	if t.err != nil {
+		return
 	}
+	rows, err := t.on.QueryContext(t.ctx, t.db.dialect(query), args...)
+	if t.err = err; err != nil {
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if t.err = rows.Scan(into...); t.err != nil {
+			return
+		}
+		row()
+	}
+	t.err = rows.Err()
 }
 
 // write writes rows. Each of the columns has a name, a type and a rule for a row that
 // exists: "key" finds it, nothing keeps the value, an operator or a function joins
 // both, and an expression has old and new values. SQLite is quickest with one prepared
 // statement and a round for each row; PostgreSQL takes many rows at a time, as JSON.
-func (t *transaction) write(table string, columns []string, rows [][]any) {
+func (t *session) write(table string, columns []string, rows [][]any) {
 	if t.err != nil || len(rows) == 0 {
 		return
 	}
@@ -280,7 +301,7 @@ func (t *transaction) write(table string, columns []string, rows [][]any) {
 		source = "select " + strings.Join(values, ", ") + " from json_each($1)"
 		rows = [][]any{{asJSON(rows)}}
 	}
-	statement, err := t.tx.PrepareContext(t.ctx, t.db.dialect(fmt.Sprintf("insert into %s (%s) %s on conflict (%s) do %s",
+	statement, err := t.on.PrepareContext(t.ctx, t.db.dialect(fmt.Sprintf("insert into %s (%s) %s on conflict (%s) do %s",
 		table, strings.Join(names, ", "), source, strings.Join(keys, ", "), action)))
 	if t.err = err; err != nil {
 		return
@@ -308,29 +329,28 @@ func (s *store) migrate(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer connection.Close()
+	q := &session{ctx: ctx, on: connection, db: s}
 	if s.shared {
 		const lock = 7106201
-		if _, err := connection.ExecContext(ctx, "select pg_advisory_lock($1)", lock); err != nil {
-			return err
+		if q.exec("select pg_advisory_lock($1)", lock); q.err != nil {
+			return q.err
 		}
 		defer func() {
 			_, _ = connection.ExecContext(context.WithoutCancel(ctx), "select pg_advisory_unlock($1)", lock) // a broken connection has no lock
 		}()
 	}
-	if _, err := connection.ExecContext(ctx, "create table if not exists usage_migrations (number bigint primary key)"); err != nil {
-		return err
-	}
+	q.exec("create table if not exists usage_migrations (number bigint primary key)")
 	for {
 		next := 0
-		if err := connection.QueryRowContext(ctx, "select coalesce(max(number), 0) + 1 from usage_migrations").Scan(&next); err != nil {
-			return err
+		if q.get("select coalesce(max(number), 0) + 1 from usage_migrations", nil, &next); q.err != nil {
+			return q.err
 		}
 		text, err := fs.ReadFile(s.schema, fmt.Sprintf("schema/%d.sql", next))
 		if err != nil {
 			return nil // that was the last
 		}
 		steps, began := strings.SplitAfter(strings.TrimSpace(string(text)), ";\n"), time.Now()
-		err = s.transact(ctx, connection, func(tx *transaction) {
+		err = s.transact(ctx, connection, func(tx *session) {
 			if !s.shared { // another process may have done it while this one waited
 				done := 0
 				if tx.get("select count(*) from usage_migrations where number = $1", []any{next}, &done); done > 0 {
@@ -349,25 +369,6 @@ func (s *store) migrate(ctx context.Context, log *slog.Logger) error {
 			return fmt.Errorf("migration %d: %w", next, err)
 		}
 	}
-}
-
-// each scans every row of a query into the given places, and calls row. That must not
-// ask for anything meanwhile.
-func each(ctx context.Context, db interface {
-	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
-}, query string, args, into []any, row func()) error {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		row()
-	}
-	return rows.Err()
 }
 
 // Config is read from the environment. The zero value counts in memory.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -102,7 +103,11 @@ func checkPlanFor(ctx context.Context, in invocation, versions []string, now tim
 	})
 	if err == nil {
 		c.Valid, c.Versions = true, plan.Outlook(c.At)
-		c.readGates(ctx, usage.Config{DB: in.env["USAGE_DB"]}, versions, now)
+		database, _, err := setting{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}.value(in.env)
+		if err != nil {
+			return err
+		}
+		c.readGates(ctx, usage.Config{DB: database}, versions, now)
 	}
 	switch {
 	case *asJSON && err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 )
 
-var away = errors.New("the database is away")
+var errAway = errors.New("the database is away")
 
 // confirmed is the plan with a release that the operator has written down.
 var confirmed = strings.Replace(fullPlan, `"maxCallsPerDay": 100}`, `"maxCallsPerDay": 100, "released": true}`, 1)
@@ -160,7 +160,7 @@ func TestReleaseIsFinal(t *testing.T) {
 // A release that cannot be recorded would not be final, so the gate holds.
 func TestReleaseThatCannotBeRecorded(t *testing.T) {
 	counts := &usage{}
-	counts.broken.Store(&away)
+	counts.broken.Store(&errAway)
 	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
 	if g := w.keeper.Snapshot().Versions[2]; g.Stage != lifecycle.Held || !strings.Contains(g.Gate.Why, "the database is away") {
 		t.Errorf("got %+v %+v, want held with the reason", g, g.Gate)
@@ -207,7 +207,7 @@ func TestReleasedVersionStaysRetiredWithoutTheDatabase(t *testing.T) {
 	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
 	w.wantStatus(http.StatusGone, "after the release")
 	w.usage.clients.Store(1_000)
-	w.usage.broken.Store(&away)
+	w.usage.broken.Store(&errAway)
 	for range 3 {
 		w.advance(time.Minute)
 		w.keeper.Poll()
@@ -235,7 +235,7 @@ func TestConfirmedReleaseSurvivesARestartWithoutTheDatabase(t *testing.T) {
 		want int
 	}{"confirmed": {confirmed, http.StatusGone}, "not confirmed": {fullPlan, http.StatusOK}} {
 		counts := &usage{}
-		counts.broken.Store(&away)
+		counts.broken.Store(&errAway)
 		w := newWorld(t, "2027-03-02T00:00:00Z", tt.plan, func(o *lifecycle.Options) { o.Usage = counts })
 		w.wantStatus(tt.want, name)
 		w.keeper.Poll()

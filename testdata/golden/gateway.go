@@ -96,7 +96,7 @@ func (accounts) Simulate(_ context.Context, network chain.ID, from common.Addres
 		s.Calls[len(calls)-1].Error = `The contract says: "balance" too low`
 	case allowedEnough:
 	default:
-		return nil, fmt.Errorf("This service has no RPC endpoint for chain %s, so the transactions are not tried", network)
+		return nil, sentence(fmt.Sprintf("This service has no RPC endpoint for chain %s, so the transactions are not tried", network))
 	}
 	return s, nil
 }
@@ -173,3 +173,8 @@ func (unused) Evidence(string, int) (e lifecycle.Evidence)       { return e }
 func (unused) Released(string, time.Time) (t time.Time, _ error) { return t, nil }
 func (unused) Release(string, time.Time) error                   { return nil }
 func (unused) Follow(string, []string)                           {}
+
+// sentence is an error for the client to read, as those of accounts are.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }

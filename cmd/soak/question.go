@@ -109,6 +109,10 @@ func (w *world) judgeIntegrator(a load.Answer, swap *referee.Swap, integrator co
 		}
 		return isFault(a, http.StatusServiceUnavailable, "INTEGRATOR_UNVERIFIED")
 	}
+	// A node that lies names a fee above the cap for every other integrator.
+	if integrator[1]%2 != 0 && isFault(a, http.StatusBadRequest, "INTEGRATOR_FEE_TOO_HIGH") == nil {
+		return nil
+	}
 	switch integrator[0] {
 	case unregistered:
 		return isFault(a, http.StatusBadRequest, "INTEGRATOR_UNREGISTERED")

@@ -90,6 +90,8 @@ function writePlan() {
     brownouts: [{ from: "2125-01-01T00:00:00Z", to: "2125-01-01T00:15:00Z", share: 0.25 }],
   });
   const older = versions.filter((version) => version !== "v3");
+  // A key that was given out, or the header would be ignored.
+  writeFileSync(`${scratch}/clients.json`, JSON.stringify({ clients: [{ name: "Someone", keys: ["sha256:" + "0".repeat(63) + "1"] }] }));
   writeFileSync(`${scratch}/plan.json`, JSON.stringify({ versions: Object.fromEntries(older.map((version) => [version, retire(version)])) }));
 }
 
@@ -98,7 +100,7 @@ function startGateway(limit) {
     command: `${scratch}/gateway`, args: [],
     more: {
       LISTEN_ADDR: `127.0.0.1:${port}`, ADMIN_ADDR: `127.0.0.1:${adminPort}`,
-      RATE_LIMIT: String(limit), LIFECYCLE_FILE: `${scratch}/plan.json`, LOG_LEVEL: "warn",
+      RATE_LIMIT: String(limit), LIFECYCLE_FILE: `${scratch}/plan.json`, CLIENTS_FILE: `${scratch}/clients.json`, LOG_LEVEL: "warn",
     },
   }));
 }

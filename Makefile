@@ -52,8 +52,9 @@ staticcheck: ## run staticcheck
 race: ## run all tests where goroutines meet with the race detector, the long ones too
 	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test -vet=off -shuffle=on $(raced)
 
-long: ## run all tests of the packages that have long ones and no race detector
+long: ## run all tests of the packages that have long ones and no race detector, and the soak that asserts the memory
 	go test -vet=off -shuffle=on $(long)
+	go test -vet=off -run '^TestSoak$$' ./cmd/soak
 
 deletable: ## delete each older version in a copy, and check what is left
 	.ci/deletable

@@ -6,26 +6,45 @@ import (
 	"testing"
 )
 
-// TestSpareHeap sees the collector's next run move away by what is held and half of
-// it, and back when it is let go.
-func TestSpareHeap(t *testing.T) {
+// TestPaceCollector sees how far the heap may grow with little and with much in use,
+// and that the pace is Go's own again afterwards.
+func TestPaceCollector(t *testing.T) {
 	t.Setenv("GOGC", "")
-	defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
+	usual := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(usual)
 	next := func() uint64 {
-		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.NextGC
 	}
-	before := next()
-	done := holdSpareHeap()
-	during := next()
-	done()
-	after := next()
-	if during < before+spareHeap || during < spareHeap+spareHeap*collectAt/100 {
-		t.Errorf("the collector waits for %d bytes, then for %d, want at least %d more", before, during, spareHeap+spareHeap*collectAt/100)
+	near := func(want uint64) func() bool {
+		return func() bool {
+			runtime.GC()
+			return next() > want-want/4 && next() < want+want/4
+		}
 	}
-	if after > during-spareHeap {
-		t.Errorf("the collector still waits for %d bytes of %d", after, during)
+	done := paceCollector()
+	eventually(t, "the heap may come to heapAim", near(heapAim))
+	held := make([]byte, 4*heapAim)
+	eventually(t, "a large heap may grow by leastGrowth", near(4*heapAim*(100+leastGrowth)/100))
+	runtime.KeepAlive(held)
+	eventually(t, "the heap may come to heapAim again", near(heapAim))
+	done()
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("afterwards the heap may grow by %d %%, want 100", got)
+	}
+
+	t.Setenv("GOGC", "70")
+	paceCollector()()
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("with GOGC, the pace was changed to %d %%", got)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	for live, want := range map[uint64]int{0: 400, 4 << 20: 400, 10 << 20: 100, 20 << 20: leastGrowth, 1 << 30: leastGrowth} {
+		if got := growth(live); got != want {
+			t.Errorf("with %d bytes in use the heap may grow by %d %%, want %d", live, got, want)
+		}
 	}
 }

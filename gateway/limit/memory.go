@@ -15,15 +15,15 @@ const (
 	memoryBudget = 24 << 20
 	shardCount   = 32
 
-	blockTimes = 10
+	blockTimes = 4
 )
 
 // budgetBytes is the most memory that one budget takes: its entry, its times in
 // blocks that may begin in the middle of one, of both an eighth spare, and its place
-// in the map.
+// in the index, of which a quarter is in use when that has just grown.
 func budgetBytes(perMinute int) int {
 	blocks := (blockTimes - 1 + perMinute + blockTimes - 1) / blockTimes
-	return (40+blocks*4*(blockTimes+1))*9/8 + 40
+	return (40+blocks*4*(blockTimes+1))*9/8 + 4*4
 }
 
 // decision is the result for one request.
@@ -47,8 +47,8 @@ func newMemory(perMinute int) *memory {
 	m := &memory{seed: maphash.MakeSeed()}
 	for i := range m.shards {
 		s := &m.shards[i]
-		s.room = memoryBudget / budgetBytes(perMinute) / shardCount
-		s.index = map[clientKey]uint32{}
+		s.seed, s.room = m.seed, memoryBudget/budgetBytes(perMinute)/shardCount
+		s.index = make([]uint32, 8)
 		s.entries = []entry{{}, {prev: seenAgain, next: seenAgain}}
 		s.blocks = make([]block, 1)
 	}
@@ -63,7 +63,7 @@ func (m *memory) budgets() int {
 	n := 0
 	for i := range m.shards {
 		m.shards[i].mu.Lock()
-		n += len(m.shards[i].index)
+		n += m.shards[i].budgets
 		m.shards[i].mu.Unlock()
 	}
 	return n
@@ -76,7 +76,9 @@ func (m *memory) ceiling() int { return m.shards[0].room * shardCount }
 // one another by their index.
 type shard struct {
 	mu         sync.Mutex
-	index      map[clientKey]uint32
+	seed       maphash.Seed
+	index      []uint32 // a hash table of entries, of 2^n places: 0 is a free one, a collision takes the next
+	budgets    int
 	entries    []entry // the first two are the heads of the lists
 	blocks     []block // the first is not used, as 0 means none
 	room       int     // most budgets it will hold
@@ -136,8 +138,8 @@ func (m *memory) giveBack(q question, at int64) {
 	s := m.shard(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.index[q.budget()]
-	if !ok {
+	i := s.index[s.place(q.budget())]
+	if i == 0 {
 		return
 	}
 	e := &s.entries[i]
@@ -231,10 +233,10 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 			s.drop(oldest)
 		}
 	}
-	if i, ok = s.index[key]; ok {
+	if i = s.index[s.place(key)]; i != 0 {
 		return i, true
 	}
-	if len(s.index) >= s.room {
+	if s.budgets >= s.room {
 		oldest := s.entries[seenOnce].next
 		if oldest == seenOnce {
 			return 0, false
@@ -248,8 +250,43 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 		s.entries = append(withRoom(s.entries), entry{})
 	}
 	s.entries[i] = entry{key: key, last: now, prev: i, next: i}
-	s.index[key] = i
+	if s.budgets++; 2*s.budgets > len(s.index) {
+		was := s.index
+		s.index = make([]uint32, 2*len(was))
+		for _, other := range was {
+			if other != 0 {
+				s.index[s.place(s.entries[other].key)] = other
+			}
+		}
+	}
+	s.index[s.place(key)] = i
 	return i, true
+}
+
+// home is where a key belongs in the index, and place where it is or may be put.
+func (s *shard) home(key clientKey) int {
+	return int(maphash.Comparable(s.seed, key)/shardCount) & (len(s.index) - 1)
+}
+
+func (s *shard) place(key clientKey) int {
+	at := s.home(key)
+	for i := s.index[at]; i != 0 && s.entries[i].key != key; i = s.index[at] {
+		at = (at + 1) & (len(s.index) - 1)
+	}
+	return at
+}
+
+// forget takes a key out of the index. Those after it move up, if they may, so that
+// place still finds them.
+func (s *shard) forget(key clientKey) {
+	free, mask := s.place(key), len(s.index)-1
+	for at := (free + 1) & mask; s.index[at] != 0; at = (at + 1) & mask {
+		if home := s.home(s.entries[s.index[at]].key); (at-home)&mask >= (at-free)&mask {
+			s.index[free], free = s.index[at], at
+		}
+	}
+	s.index[free] = 0
+	s.budgets--
 }
 
 // accepted moves an entry to the end of its list.
@@ -267,7 +304,7 @@ func (s *shard) accepted(i uint32) {
 // drop frees an entry and its blocks.
 func (s *shard) drop(i uint32) {
 	e := &s.entries[i]
-	delete(s.index, e.key)
+	s.forget(e.key)
 	if e.used > 0 {
 		s.blocks[e.newest].next, s.freeBlocks = s.freeBlocks, e.oldest
 	}

@@ -58,6 +58,35 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 	}
 }
 
+// TestIndexFindsWhatIsThere adds and drops budgets at random, and compares the index
+// with a map after each.
+func TestIndexFindsWhatIsThere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := &newMemory(30).shards[0]
+	s.room = 300
+	there := map[clientKey]bool{}
+	for range 20_000 {
+		key := clientKey(rng.IntN(400))
+		if i := s.index[s.place(key)]; (i != 0) != there[key] || i != 0 && s.entries[i].key != key {
+			t.Fatalf("budget %d: the index has %d, and it is there: %t", key, i, there[key])
+		} else if i != 0 {
+			s.drop(i)
+			delete(there, key)
+		} else if len(there) < s.room {
+			s.find(key, 0)
+			there[key] = true
+		}
+		if s.budgets != len(there) {
+			t.Fatalf("got %d budgets, want %d", s.budgets, len(there))
+		}
+	}
+	for key := range clientKey(400) {
+		if got := s.index[s.place(key)] != 0; got != there[key] {
+			t.Errorf("budget %d: found %t, want %t", key, got, there[key])
+		}
+	}
+}
+
 func TestGiveBackRestoresTheBudget(t *testing.T) {
 	m := newMemory(3)
 	first := m.take(asked(1, 3), 100)
@@ -187,8 +216,8 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 			}
 			used := heap() - before
 			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.budgets(), tt.requests, used/m.budgets(), float64(used)/(1<<20))
-			if tt.perMinute == 30 && m.ceiling() != 88_896 {
-				t.Errorf("got a ceiling of %d, want 88896 as documented", m.ceiling())
+			if tt.perMinute == 30 && m.ceiling() != 95_680 {
+				t.Errorf("got a ceiling of %d, want 95680 as documented", m.ceiling())
 			}
 			if used > memoryBudget {
 				t.Errorf("got %d bytes, want at most %d", used, memoryBudget)

@@ -8,10 +8,12 @@ import (
 	"hash/maphash"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/dchest/siphash"
 
@@ -196,7 +198,7 @@ func (s *seenSet) add(hash uint64, day int64) {
 const (
 	shards        = 64
 	shardEntries  = 512 // 64 × 512 = 32,768 entries of clients that the operator does not know
-	maxFindings   = 8   // of a client on a day
+	maxFindings   = 6   // of a client between two writes
 	maxClientText = 512
 	maxParamText  = 32
 
@@ -221,35 +223,44 @@ const (
 // key of an entry. The hash is that of the name, and is not predictable.
 type key struct {
 	hash    uint64
-	day     int64
+	day     uint32
 	version uint8
 }
 
-// entry is what a client called on a version on a day, since the last take.
+// entry is what a client called on a version on a day, since the last take. There are
+// many, so it is small and has few pointers: times are Unix seconds.
 type entry struct {
 	key
-	id       int64 // in the database, once it is written
 	class    class
+	exempt   bool // at the last call
 	name     string
-	software string
+	software unique.Handle[string]
 	network  int64 // a keyed hash, 0 if unknown
 	position float64
+	id       int64 // in the database, once it is written
 
-	calls           [outcomes]int64
-	hours           int64 // a bit for each hour with evidence
-	proven, claimed int64
-	first, last     int64 // first is 0 without calls
-	lastOf          [outcomes]int64
-	exempt          bool // at the last call
-	findings        []FindingCount
+	calls, lastOf   [outcomes]uint32
+	hours           uint32 // a bit for each hour with evidence
+	proven, claimed uint32
+	first, last     uint32 // first is 0 without calls
+	findings        [maxFindings]findingCalls
+}
+
+// findingCalls is a finding and how many calls have it, 0 if it is not in use.
+type findingCalls struct {
+	finding unique.Handle[event.Finding]
+	calls   uint32
 }
 
 const unknownPosition = -1
 
+var noSoftware = unique.Make("")
+
 // count adds a call.
 func (e *entry) count(at int64, o outcome, ev *event.Event) {
-	e.first, e.last = min(cmp.Or(e.first, at), at), max(e.last, at)
-	e.lastOf[o] = max(e.lastOf[o], at)
+	second := uint32(at)
+	e.first, e.last = min(cmp.Or(e.first, second), second), max(e.last, second)
+	e.lastOf[o] = max(e.lastOf[o], second)
 	e.calls[o]++
 	if o == served || o == brownout { // evidence
 		e.hours |= 1 << (at % day / hour)
@@ -260,8 +271,8 @@ func (e *entry) count(at int64, o outcome, ev *event.Event) {
 		e.claimed++
 	}
 	e.exempt = ev.Exempt
-	if agent := ev.Caller.Agent; agent != "" && agent != e.software && printable(agent, maxClientText) {
-		e.software = strings.Clone(agent)
+	if agent := ev.Caller.Agent; agent != "" && agent != e.software.Value() && printable(agent, maxClientText) {
+		e.software = unique.Make(agent)
 	}
 	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
 		e.find(ev.Finding)
@@ -270,15 +281,34 @@ func (e *entry) count(at int64, o outcome, ev *event.Event) {
 
 // find adds a finding. One that finds no room counts as another of its kind.
 func (e *entry) find(f event.Finding) {
+	full := e.findings[maxFindings-1].calls > 0
 	for i := range e.findings {
-		if e.findings[i].is(f) || len(e.findings) == maxFindings && e.findings[i].Outcome == f.Outcome {
-			e.findings[i].Calls++
+		found := &e.findings[i]
+		if found.calls == 0 {
+			if !printable(f.Param, maxParamText) {
+				return
+			}
+			found.finding = unique.Make(f)
+		}
+		if was := found.finding.Value(); was == f || full && was.Outcome == f.Outcome {
+			found.calls++
 			return
 		}
 	}
-	if len(e.findings) < maxFindings && printable(f.Param, maxParamText) {
-		e.findings = append(e.findings, FindingCount{f.Outcome, f.Code, strings.Clone(f.Param), 1})
+}
+
+// found are the findings, in the order in which all instances write them.
+func (e *entry) found() (all []FindingCount) {
+	for _, f := range e.findings {
+		if f.calls > 0 {
+			is := f.finding.Value()
+			all = append(all, FindingCount{is.Outcome, is.Code, is.Param, uint64(f.calls)})
+		}
 	}
+	slices.SortFunc(all, func(a, b FindingCount) int {
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
+	})
+	return all
 }
 
 // buffer counts the calls of clients until they are written. Its size is bounded.
@@ -290,13 +320,47 @@ type buffer struct {
 	networks [shards]networkShard
 }
 
-// shard holds some of the entries under one lock. An entry stays until its hour is
-// over, so that a client's next call allocates nothing, or until there is little
-// room left and the client was silent since the last take.
+// shard holds some of the entries under one lock, in one piece, so that the garbage
+// collector has little to follow. An entry stays until its hour is over, so that a
+// client's next call allocates nothing, or until there is little room left and the
+// client was silent since the last take.
 type shard struct {
 	sync.Mutex
-	entries map[key]*entry
+	index   map[key]uint32 // where entries has them
+	entries []entry
+	free    []uint32 // the places without an entry
 	count   [classes]int
+}
+
+// find is nil if there is no entry. It is valid while the shard is locked.
+func (s *shard) find(k key) *entry {
+	if i, ok := s.index[k]; ok {
+		return &s.entries[i]
+	}
+	return nil
+}
+
+func (s *shard) add(one entry) *entry {
+	i := uint32(len(s.entries))
+	if last := len(s.free) - 1; last >= 0 {
+		i, s.free = s.free[last], s.free[:last]
+	} else {
+		if i == uint32(cap(s.entries)) {
+			s.entries = append(make([]entry, 0, i+i/8+8), s.entries...) // little more than is needed
+		}
+		s.entries = s.entries[:i+1]
+	}
+	s.index[one.key], s.entries[i] = i, one
+	s.count[one.class]++
+	return &s.entries[i]
+}
+
+func (s *shard) remove(k key) {
+	i := s.index[k]
+	delete(s.index, k)
+	s.count[s.entries[i].class]--
+	s.entries[i] = entry{}
+	s.free = append(s.free, i)
 }
 
 type networkShard struct {
@@ -317,7 +381,7 @@ func newBuffer(perShard int) *buffer {
 	slots := make([]atomic.Uint64, 1024)
 	b.seen.slots.Store(&slots)
 	for i := range b.shards {
-		b.shards[i].entries = map[key]*entry{}
+		b.shards[i].index = map[key]uint32{}
 		b.networks[i].networks = map[int64]network{}
 	}
 	return b
@@ -328,11 +392,11 @@ func (b *buffer) hash(name string) uint64 { return maphash.String(b.seed, name) 
 // observe counts a call under its client's name, or else under its network's. It
 // returns false if the call has no client of its own.
 func (b *buffer) observe(hash uint64, version uint8, at int64, o outcome, e *event.Event, secret *hashKey) (named bool) {
-	k := key{hash, at / day, version}
+	k := key{hash, uint32(at / day), version}
 	if b.again(k, at, o, e) {
 		return true
 	}
-	one := entry{key: k, name: e.Client, network: secret.network(e.Caller.Addr), position: e.Caller.Identity().Position(e.Version)}
+	one := entry{key: k, name: e.Client, software: noSoftware, network: secret.network(e.Caller.Addr), position: e.Caller.Identity().Position(e.Version)}
 	one.class = b.classify(hash, at, o, e)
 	if printable(one.name, maxClientText) && b.add(&one, at, o, e) {
 		return true
@@ -370,7 +434,7 @@ func (b *buffer) again(k key, at int64, o outcome, e *event.Event) bool {
 
 // countIn counts a call if the shard, which is locked, has an entry for it.
 func (b *buffer) countIn(s *shard, k key, at int64, o outcome, e *event.Event) bool {
-	found := s.entries[k]
+	found := s.find(k)
 	if found == nil {
 		return false
 	}
@@ -403,11 +467,9 @@ func (b *buffer) add(one *entry, at int64, o outcome, e *event.Event) bool {
 	if !s.room(one.class, b.most) || one.class != knownClient && one.network != 0 && !b.networkShard(one.network).enter(one.network, at/day, !seen) {
 		return false
 	}
-	made := *one
+	made := s.add(*one)
 	made.name = strings.Clone(one.name)
-	s.entries[made.key] = &made
-	s.count[made.class]++
-	b.remember(&made, at)
+	b.remember(made, at)
 	made.count(at, o, e)
 	return true
 }
@@ -477,25 +539,35 @@ func (b *buffer) set(hash, day int64, added int) {
 	})
 }
 
-// take returns the counts since the last take.
-func (b *buffer) take(now int64) (rows []entry) {
-	for i := range b.shards {
-		s := &b.shards[i]
+// batchRows is about how many rows are taken and written at a time.
+const batchRows = 4096
+
+// take returns the counts of some shards since their last take, and the shard to go
+// on with.
+func (b *buffer) take(now int64, from int) (rows []*entry, next int) {
+	for next = from; next < shards && len(rows) < batchRows; next++ {
+		s := &b.shards[next]
 		s.Lock()
-		crowded := 2*len(s.entries) >= b.most
-		for k, e := range s.entries {
-			if e.first != 0 {
-				rows = append(rows, *e)
-				e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]int64{}, 0, 0, 0, 0, nil
-			} else if crowded || e.last < now-now%hour {
-				delete(s.entries, k)
-				s.count[e.class]--
+		crowded, called := 2*len(s.index) >= b.most, 0
+		for k, i := range s.index {
+			if e := &s.entries[i]; e.first != 0 {
+				called++
+			} else if crowded || int64(e.last) < now-now%hour {
 				b.leave(e)
+				s.remove(k)
+			}
+		}
+		copies := make([]entry, 0, called)
+		for i := range s.entries {
+			if e := &s.entries[i]; e.first != 0 {
+				copies = append(copies, *e)
+				rows = append(rows, &copies[len(copies)-1])
+				e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]uint32{}, 0, 0, 0, 0, [maxFindings]findingCalls{}
 			}
 		}
 		s.Unlock()
 	}
-	return rows
+	return rows, next
 }
 
 // printable keeps out text that a database may refuse.

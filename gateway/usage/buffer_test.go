@@ -52,11 +52,11 @@ func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for as many clients as like, want at most 24 MiB", grown)
 	}
-	if rows, want := b.take(0), shards*shardEntries/2; len(rows) != want || named != want { // half of the room is for clients seen before
+	if rows, want := taken(b), shards*shardEntries/2; len(rows) != want || named != want { // half of the room is for clients seen before
 		t.Errorf("got %d rows of %d calls with a name, want %d", len(rows), named, want)
 	}
-	if b.take(2); len(b.shards[0].entries) != 0 || b.shards[0].count != [classes]int{} {
-		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].entries))
+	if b.take(2, 0); len(b.shards[0].index) != 0 || b.shards[0].count != [classes]int{} {
+		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].index))
 	}
 }
 
@@ -302,8 +302,8 @@ func TestFirstCallsTogether(t *testing.T) {
 	}
 	all.Wait()
 	calls, entries := int64(0), 0
-	for _, e := range b.take(noon.Unix()) {
-		calls += e.calls[served]
+	for _, e := range taken(b) {
+		calls += int64(e.calls[served])
 	}
 	for i := range b.shards {
 		entries += b.shards[i].count[fresh] + b.shards[i].count[usual]
@@ -311,4 +311,14 @@ func TestFirstCallsTogether(t *testing.T) {
 	if calls != clients*callers || entries != clients {
 		t.Errorf("got %d calls of %d entries, want %d of %d", calls, entries, clients*callers, clients)
 	}
+}
+
+// taken are the counts of all shards.
+func taken(b *buffer) (all []*entry) {
+	for next := 0; next < shards; {
+		var rows []*entry
+		rows, next = b.take(0, next)
+		all = append(all, rows...)
+	}
+	return all
 }

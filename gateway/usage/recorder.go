@@ -11,7 +11,7 @@
 //     stranger's call to the current version adds to one counter.
 //   - Memory is bounded, whatever clients send and however many there are: 32,768
 //     clients between two writes are counted apart, those that the operator knows
-//     beside them, and as many may wait to be written, in less than 48 MiB together.
+//     beside them, in less than 32 MiB together, with 4,096 that wait to be written.
 //     Calls of further clients count in the totals, as calls without a name.
 //   - Nobody can push real clients out: a client that the operator knows always has a
 //     place, half of the room is for clients seen on an earlier day, an eighth for
@@ -260,7 +260,8 @@ func (r *Recorder) flushSoon(ctx context.Context) error {
 }
 
 // run writes until the context ends. The pause grows with what a write costs, at
-// most to twice the one that was announced to other instances.
+// most to twice the one that was announced to other instances, and becomes shorter
+// as slowly.
 func (r *Recorder) run(ctx context.Context, first chan<- error) {
 	defer close(r.done)
 	pause := time.Duration(0)
@@ -279,7 +280,8 @@ func (r *Recorder) run(ctx context.Context, first chan<- error) {
 			default: // only the first is waited for
 			}
 			if err == nil && !unprepared { // the first has more to do
-				pause = min(max(writeInterval, writeShare*time.Since(began)), maxInterval, 2*time.Duration(r.every.Load()))
+				last := time.Duration(r.every.Load())
+				pause = min(max(writeInterval, writeShare*time.Since(began), last/2), maxInterval, 2*last)
 				r.every.Store(int64(pause))
 			}
 		})
@@ -314,7 +316,7 @@ const (
 type batch struct {
 	number  int64
 	waiting bool
-	rows    []entry
+	rows    []*entry
 	totals  map[total]totalCalls
 }
 
@@ -434,10 +436,17 @@ func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// flushNew writes what was counted since.
+// flushNew writes what was counted since, in several batches if it is much.
 func (r *Recorder) flushNew(ctx context.Context, at time.Time) error {
-	r.batch = batch{number: r.batch.number + 1, waiting: true, rows: r.buffer.take(at.Unix()), totals: r.totals.take()}
-	return r.flushWaiting(ctx, at)
+	totals := r.totals.take()
+	for next := 0; next < shards; totals = nil {
+		r.batch = batch{number: r.batch.number + 1, waiting: true, totals: totals}
+		r.batch.rows, next = r.buffer.take(at.Unix(), next)
+		if err := r.flushWaiting(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // measure reads the stats. Those that take long are read only if something was
@@ -537,13 +546,12 @@ func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientI
 	}
 	r.insertNames(tx, ids)
 	rows := r.batch.rows
-	slices.SortFunc(rows, func(a, b entry) int {
+	slices.SortFunc(rows, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
 	})
-	const most = 2000   // of which the values are in memory
 	for len(rows) > 0 { // a client has one row of a day
 		n := 1
-		for n < min(most, len(rows)) && rows[n].day == rows[0].day {
+		for n < min(mostRows, len(rows)) && rows[n].day == rows[0].day {
 			n++
 		}
 		r.insertDay(tx, rows[:n], rolled)
@@ -570,33 +578,35 @@ func (t *session) rolled(deleted *string) (rolled int64) {
 	return rolled
 }
 
+// mostRows is how many rows are prepared at a time, so that they take little memory.
+const mostRows = 500
+
 // insertNames gives every row its client's number. Names that are in the database
 // are not written again, unless their software has changed.
 func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
-	fresh := map[string]*entry{}
-	for i := range r.batch.rows {
-		e := &r.batch.rows[i]
-		software := r.buffer.hash(e.software)
-		if id, ok := r.ids[e.hash]; ok && (id.software == software || e.software == "") {
+	var fresh []*entry
+	for _, e := range r.batch.rows {
+		if id, ok := r.ids[e.hash]; ok && (id.software == r.buffer.hash(e.software.Value()) || e.software == noSoftware) {
 			e.id = id.id
-		} else if was := fresh[e.name]; was == nil || was.last < e.last {
-			fresh[e.name] = e
+		} else {
+			fresh = append(fresh, e)
 		}
 	}
-	names := [][]any{}
-	for _, name := range slices.Sorted(maps.Keys(fresh)) {
-		e := fresh[name]
-		names = append(names, []any{name, e.software, e.network, e.first})
-	}
-	tx.write("usage_names", []string{"name text key", "software text case when new.software = '' then old.software else new.software end", "network bigint", "first_seen bigint"}, names)
-	numbers := make(map[string]int64, len(names))
-	var id int64
-	var name string
-	tx.each("select id, name from usage_names where name in (select value ->> 0 from json_each($1))", []any{asJSON(names)}, []any{&id, &name}, func() { numbers[name] = id })
-	for i := range r.batch.rows {
-		if e := &r.batch.rows[i]; fresh[e.name] != nil {
+	slices.SortFunc(fresh, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.last, b.last)) })
+	for some := range slices.Chunk(fresh, mostRows) {
+		names, numbers := [][]any{}, map[string]int64{}
+		for i, e := range some {
+			if i+1 == len(some) || some[i+1].name != e.name { // of several days or versions, the last
+				names = append(names, []any{e.name, e.software.Value(), e.network, int64(e.first)})
+			}
+		}
+		tx.write("usage_names", []string{"name text key", "software text case when new.software = '' then old.software else new.software end", "network bigint", "first_seen bigint"}, names)
+		var id int64
+		var name string
+		tx.each("select id, name from usage_names where name in (select value ->> 0 from json_each($1))", []any{asJSON(names)}, []any{&id, &name}, func() { numbers[name] = id })
+		for _, e := range some {
 			e.id = numbers[e.name]
-			ids[e.hash] = clientID{e.id, r.buffer.hash(fresh[e.name].software)}
+			ids[e.hash] = clientID{e.id, r.buffer.hash(e.software.Value())}
 		}
 	}
 }
@@ -619,35 +629,33 @@ var (
 )
 
 // insertDay writes rows of one day.
-func (r *Recorder) insertDay(tx *session, rows []entry, rolled int64) {
+func (r *Recorder) insertDay(tx *session, rows []*entry, rolled int64) {
 	var days, clients, findings [][]any
-	for i := range rows {
-		e := &rows[i]
+	today := int64(rows[0].day)
+	for _, e := range rows {
 		version := r.versions[e.version]
-		of := []any{e.day, version, e.id, e.hours}
+		of := []any{today, version, e.id, int64(e.hours)}
 		for _, calls := range e.calls {
-			of = append(of, calls)
+			of = append(of, int64(calls))
 		}
 		days = append(days, of)
-		found := e.day * boolInt(len(e.findings) > 0)
-		of = []any{version, e.id, e.first, e.last, max(e.lastOf[served], e.lastOf[brownout]), e.lastOf[served], max(e.lastOf[brownout], e.lastOf[retired]),
-			e.lastOf[rehearsed], e.position, boolInt(e.exempt), e.proven, e.claimed, kindOf(e.name), found, worst(e.findings)}
+		found := e.found()
+		of = []any{version, e.id, int64(e.first), int64(e.last), int64(max(e.lastOf[served], e.lastOf[brownout])), int64(e.lastOf[served]),
+			int64(max(e.lastOf[brownout], e.lastOf[retired])), int64(e.lastOf[rehearsed]), e.position, boolInt(e.exempt), int64(e.proven), int64(e.claimed),
+			kindOf(e.name), today * boolInt(len(found) > 0), worst(found)}
 		for _, span := range spans {
-			of = append(of, (e.calls[served]+e.calls[brownout]+e.calls[retired])*boolInt(e.day > rolled-span))
+			of = append(of, int64(e.calls[served]+e.calls[brownout]+e.calls[retired])*boolInt(today > rolled-span))
 		}
 		clients = append(clients, of)
-		slices.SortFunc(e.findings, func(a, b FindingCount) int {
-			return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
-		})
-		for _, f := range e.findings {
-			findings = append(findings, []any{version, e.id, f.Outcome, f.Code, f.Param, e.day, f.Calls})
+		for _, f := range found {
+			findings = append(findings, []any{version, e.id, string(f.Outcome), string(f.Code), f.Param, today, int64(f.Calls)})
 		}
 	}
 	tx.write("usage_days", dayColumns, days)
 	tx.write("usage_clients", clientColumns, clients)
 	tx.write("usage_findings", findingColumns, findings)
-	if rows[0].day < rolled {
-		tx.countClients(rows[0].day, rows[0].day)
+	if today < rolled {
+		tx.countClients(today, today)
 	}
 }
 

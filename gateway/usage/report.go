@@ -352,10 +352,6 @@ type FindingCount struct {
 	Calls   uint64        `json:"calls"`
 }
 
-func (f *FindingCount) is(found event.Finding) bool {
-	return f.Outcome == found.Outcome && f.Code == found.Code && f.Param == found.Param
-}
-
 // gravity orders findings: the last is the worst.
 var gravity = []event.Outcome{"", event.SameMoney, event.DifferentMoney, event.Refused}
 

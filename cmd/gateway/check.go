@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,17 +34,12 @@ var quiet = slog.New(slog.DiscardHandler)
 // tests what it names, and prints the results. The error says how many tests
 // failed.
 func checkService(ctx context.Context, in invocation) error {
-	flags := flag.NewFlagSet("gateway check", flag.ContinueOnError)
-	asJSON := flags.Bool("json", false, "print JSON")
-	if rest, err := in.parse(flags, 0); err != nil || rest == nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	results := testAll(ctx, in.env)
 	sum, failed := tally(results)
 	var err error
-	if *asJSON {
+	if in.flags["json"] == "true" {
 		err = writeJSON(in.stdout, struct {
 			OK      bool               `json:"ok"` // no test failed
 			Results []selfcheck.Result `json:"results"`
@@ -125,7 +119,7 @@ func result(name string, what selfcheck.What, detail string, err error) selfchec
 	if err != nil {
 		r.Outcome, r.Detail = selfcheck.Failed, strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
 	}
-	if errors.As(err, new(notTested)) {
+	if _, skipped := errors.AsType[notTested](err); skipped {
 		r.Outcome = selfcheck.NotTested
 	}
 	return r

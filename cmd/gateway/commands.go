@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
@@ -37,18 +36,8 @@ func openUsage(ctx context.Context, cfg usage.Config, versions []string, o usage
 }
 
 // simulatePlan predicts whom a plan would refuse, from the calls in USAGE_DB.
-func simulatePlan(ctx context.Context, in invocation) error {
-	flags := flag.NewFlagSet("gateway plan simulate", flag.ContinueOnError)
-	asJSON := flags.Bool("json", false, "print JSON")
-	files, err := in.parse(flags, 1)
-	if err != nil || files == nil {
-		return err
-	}
-	cfg, err := readConfig(ctx, in.env)
-	if err != nil {
-		return err
-	}
-	plan, err := lifecycle.Read(files[0], servedVersions())
+func simulatePlan(ctx context.Context, in invocation, cfg *config) error {
+	plan, err := lifecycle.Read(in.args[0], servedVersions())
 	if err != nil {
 		return err
 	}
@@ -61,7 +50,7 @@ func simulatePlan(ctx context.Context, in invocation) error {
 	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
 	}
-	if *asJSON {
+	if in.flags["json"] == "true" {
 		return writeJSON(in.stdout, simulation)
 	}
 	return simulation.Print(in.stdout)
@@ -85,41 +74,43 @@ func checkPlan(ctx context.Context, in invocation) error {
 }
 
 func checkPlanFor(ctx context.Context, in invocation, versions []string, now time.Time) error {
-	flags := flag.NewFlagSet("gateway plan check", flag.ContinueOnError)
-	moment := flags.String("at", words.Stamp(now), "the time to describe, in RFC 3339")
-	asJSON := flags.Bool("json", false, "print JSON")
-	files, err := in.parse(flags, 1)
-	if err != nil || files == nil {
-		return err
+	c := checked{File: in.args[0], Faults: []string{}, Versions: []lifecycle.Outlook{}, Warnings: clockWarnings(in.args[0], now)}
+	moment, err := time.Parse(time.RFC3339, cmp.Or(in.flags["at"], words.Stamp(now)))
+	if err != nil {
+		return usageError(fmt.Sprintf("-at %q is not a time in RFC 3339, like 2027-01-12T14:05:00Z", in.flags["at"]))
 	}
-	c := checked{File: files[0], Faults: []string{}, Versions: []lifecycle.Outlook{}, Warnings: clockWarnings(files[0], now)}
-	if c.At, err = time.Parse(time.RFC3339, *moment); err != nil {
-		return usageError(fmt.Sprintf("-at %q is not a time in RFC 3339, like 2027-01-12T14:05:00Z", *moment))
-	}
-	c.At = c.At.UTC()
+	c.At = moment.UTC()
 	plan, err := jsonfile.Load(c.File, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
 		c.Hash = lifecycle.Hash(data)
 		return lifecycle.Parse(data, versions)
 	})
 	if err == nil {
 		c.Valid, c.Versions = true, plan.Outlook(c.At)
-		database, _, err := setting{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}.value(in.env)
-		if err != nil {
-			return err
+		database := setting{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}
+		if database.read(in.env); database.err != nil {
+			return database.err
 		}
-		c.readGates(ctx, usage.Config{DB: database}, versions, now)
+		c.readGates(ctx, usage.Config{DB: database.text}, versions, now)
 	}
+	asJSON := in.flags["json"] == "true"
 	switch {
-	case *asJSON && err != nil:
+	case asJSON && err != nil:
 		c.Hash, c.Faults = "", strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
 		return errors.Join(writeJSON(in.stdout, c), fmt.Errorf("%s is not a valid plan", c.File))
 	case err != nil:
 		return err
-	case *asJSON:
+	case asJSON:
 		return writeJSON(in.stdout, c)
 	}
-	return c.print(in.stdout)
+	return planText.Execute(in.stdout, c)
 }
+
+// planText is the timeline of every version, its stage at the time, and what each
+// group of clients sees then.
+var planText = template.Must(template.New("").Funcs(template.FuncMap{"stamp": words.Stamp, "headers": lifecycle.ResponseHeaders}).Parse(planTemplate))
+
+//go:embed plan.txt
+var planTemplate string
 
 // readGates adds what the counts say about the gates of the plan now.
 func (c *checked) readGates(ctx context.Context, cfg usage.Config, versions []string, now time.Time) {
@@ -156,96 +147,39 @@ func clockWarnings(file string, now time.Time) []string {
 		words.Stamp(info.ModTime()), words.Stamp(now))}
 }
 
-// print writes the timeline of every version, its stage at the time, and what each
-// group of clients sees then.
-func (c *checked) print(out io.Writer) error {
-	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "%s is a valid plan.\n\n", c.File)
-	for _, warning := range c.Warnings {
-		fmt.Fprintf(w, "warning: %s\n\n", warning)
-	}
-	now := words.Stamp(c.At)
-	for _, v := range c.Versions {
-		if !v.Planned {
-			fmt.Fprintf(w, "%s: active, not in the plan\n\n", v.Version)
-			continue
-		}
-		stage := string(v.Stage)
-		if v.Gated && v.Stage == lifecycle.Retired {
-			stage = "retired, unless its gate holds,"
-		}
-		fmt.Fprintf(w, "%s: %s at %s\n\n  timeline\n", v.Version, stage, now)
-		position := sort.Search(len(v.Changes), func(i int) bool { return v.Changes[i].At.After(c.At) })
-		for i, change := range slices.Insert(v.Changes, position, lifecycle.Change{At: c.At, What: "the time asked about"}) {
-			mark := " "
-			if i == position {
-				mark = ">"
-			}
-			fmt.Fprintf(w, "  %s %s  %s\n", mark, words.Stamp(change.At), change.What)
-		}
-		for _, warning := range v.Warnings {
-			fmt.Fprintf(w, "    warning: %s\n", warning)
-		}
-		fmt.Fprintf(w, "\n  who sees what at %s\n", now)
-		for _, g := range v.Groups {
-			fmt.Fprintf(w, "    %-40s  %s\n", g.Who, g.Sees)
-		}
-		fmt.Fprintf(w, "\n  headers of every answer at %s\n", now)
-		for _, name := range lifecycle.ResponseHeaders() {
-			for _, value := range v.Headers.Values(name) {
-				fmt.Fprintf(w, "    %s: %s\n", name, value)
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	return w.Flush()
-}
-
 // writeReport is `gateway report`: it writes the operator's page as a file of its
 // own. The database and the plan are only read.
-func writeReport(ctx context.Context, in invocation) error {
-	flags := flag.NewFlagSet("gateway report", flag.ContinueOnError)
-	file := flags.String("o", "", "the file to write")
-	if rest, err := in.parse(flags, 0); err != nil || rest == nil {
-		return err
-	}
-	if *file == "" {
+func writeReport(ctx context.Context, in invocation, cfg *config) error {
+	file := in.flags["o"]
+	if file == "" {
 		return usageError(in.usage)
 	}
-	cfg, err := readConfig(ctx, in.env)
-	if err != nil {
-		return err
-	}
-	body, err := makeReport(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	if *file == "-" {
-		_, err := in.stdout.Write(body)
-		return err
-	}
-	return writeWhole(*file, body)
-}
-
-func makeReport(ctx context.Context, cfg *config) ([]byte, error) {
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
-		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+		return fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
 	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Contacts: contacts(clients)})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer reader.Close()
 	facts := admin.Facts{Now: time.Now()}
 	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
-		return nil, err
+		return err
 	}
 	if facts.Report, err = reader.Report(ctx, usage.Query{Old: "yes", Per: admin.FileClients}); err != nil {
-		return nil, fmt.Errorf("USAGE_DB: %w", err)
+		return fmt.Errorf("USAGE_DB: %w", err)
 	}
 	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
-	return admin.File(facts)
+	body, err := admin.File(facts)
+	switch {
+	case err != nil:
+		return err
+	case file == "-":
+		_, err := in.stdout.Write(body)
+		return err
+	}
+	return writeWhole(file, body)
 }
 
 // writeWhole replaces a file, so that a reader sees the old one or the new one.
@@ -268,32 +202,20 @@ func writeWhole(path string, body []byte) (err error) {
 
 // backUp is `gateway backup`: it copies the SQLite database of USAGE_DB while the
 // service may be writing to it.
-func backUp(ctx context.Context, in invocation) error {
-	if len(in.args) != 1 {
-		return usageError("usage: gateway backup FILE")
-	}
-	cfg, err := readConfig(ctx, in.env)
-	if err != nil {
-		return err
-	}
+func backUp(ctx context.Context, in invocation, cfg *config) error {
 	if err := usage.Backup(ctx, cfg.Usage, in.args[0]); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(in.stdout, "The database is in %s. It holds the secret that hashes addresses: keep it as safe as the original.\n", in.args[0])
+	_, err := fmt.Fprintf(in.stdout, "The database is in %s. It holds the secret that hashes addresses: keep it as safe as the original.\n", in.args[0])
 	return err
 }
-
-const keyUsage = `usage: gateway key new NAME, with the client's name as in CLIENTS_FILE ("quoted" if it has spaces)`
 
 // newKey is `gateway key new`: it prints a key, which is kept nowhere, and what to
 // write into the clients file.
 func newKey(_ context.Context, in invocation) error {
-	if len(in.args) != 1 {
-		return usageError(keyUsage)
-	}
 	name := in.args[0]
 	if err := caller.CheckName(name); err != nil {
-		return usageError(fmt.Sprintf("the name: %v; %s", err, keyUsage))
+		return usageError(fmt.Sprintf("the name: %v; %s", err, in.usage))
 	}
 	file := in.env["CLIENTS_FILE"]
 	clients, err := caller.NewClients(file, quiet)

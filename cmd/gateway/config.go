@@ -55,7 +55,7 @@ type config struct {
 	Integrators integrator.Config
 	Quote       quote.Config
 
-	shown []shown // all of it, as an operator may see it
+	settings []setting // all of it, to be shown to an operator
 }
 
 // readConfig reports every problem at once: names with a slip, values that cannot
@@ -65,22 +65,18 @@ type config struct {
 func readConfig(ctx context.Context, env environment) (*config, error) {
 	problems := env.misspelled()
 	left := make(map[string]setting)
-	for _, s := range settings() {
+	for _, s := range settings(env) {
 		left[s.name] = s
-		if _, _, err := s.value(env); err != nil {
-			problems = append(problems, err)
+		if s.err != nil {
+			problems = append(problems, s.err)
 		}
 	}
 	var last setting // the one looked up last, if it is set
 	lookup := func(name string) (text string, set bool) {
-		var from string
-		if last, set = left[name]; set {
-			text, from, _ = last.value(env) // the error is among the problems
-		}
-		if from == "" {
+		if last = left[name]; last.from == "default" {
 			last = setting{}
 		}
-		return text, from != ""
+		return last.text, last.name != ""
 	}
 	for {
 		cfg := &config{RPC: rpc.ReadConfig(lookup)}
@@ -94,7 +90,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 		case last.name == "":
 			return nil, err // a default of ours is at fault
 		}
-		problems = append(problems, last.unreadable(env[last.name]))
+		problems = append(problems, last.unreadable())
 		delete(left, last.name)
 	}
 }
@@ -145,17 +141,26 @@ func (c *config) endpoints() (rpc.Config, error) {
 	return endpoints, nil
 }
 
-// setting describes one environment variable of the service.
+// setting is one environment variable of the service.
 type setting struct {
 	name     string
 	standard string // its default as text, empty if it has none
 	typ      reflect.Type
 	secret   bool // its value is never shown
+
+	text, from string // what is in force, and where it came from: environment, file or default
+	err        error  // about the file
 }
 
 // settings lists every variable: those in the env tags of config, and one for
 // each chain.
-func settings() []setting { return settingsOf(reflect.TypeFor[config]()) }
+func settings(env environment) []setting {
+	all := settingsOf(reflect.TypeFor[config]())
+	for i := range all {
+		all[i].read(env)
+	}
+	return all
+}
 
 func settingsOf(t reflect.Type) (all []setting) {
 	for i := range t.NumField() {
@@ -181,25 +186,25 @@ func settingsOf(t reflect.Type) (all []setting) {
 // in a file: ADMIN_TOKEN_FILE names the one that holds ADMIN_TOKEN.
 const fileSuffix = "_FILE"
 
-// value is the text in the environment or in the file that it names, and where it
-// is from. A number that is set but empty counts as not set: an empty RATE_LIMIT
-// must not turn the limit off. The error is about the file.
-func (s setting) value(env environment) (text, from string, err error) {
+// read takes the text in the environment or in the file that it names. A number that
+// is set but empty counts as not set: an empty RATE_LIMIT must not turn the limit off.
+func (s *setting) read(env environment) {
 	text, set := env[s.name]
-	if path := env[s.name+fileSuffix]; s.secret && path != "" {
-		secret, err := readSecret(path)
-		if text != "" {
-			err = fmt.Errorf("%s is set too; set one of them", s.name)
+	path := env[s.name+fileSuffix]
+	switch kind := s.typ.Kind(); {
+	case s.secret && path != "":
+		s.from = "file"
+		if s.text, s.err = readSecret(path); text != "" {
+			s.err = fmt.Errorf("%s is set too; set one of them", s.name)
 		}
-		if err != nil {
-			err = fmt.Errorf("%s%s: %w", s.name, fileSuffix, err)
+		if s.err != nil {
+			s.err = fmt.Errorf("%s%s: %w", s.name, fileSuffix, s.err)
 		}
-		return secret, "file", err
+	case set && (text != "" || kind == reflect.String || kind == reflect.Slice):
+		s.text, s.from = text, "environment"
+	default:
+		s.text, s.from = s.standard, "default"
 	}
-	if !set || text == "" && s.typ.Kind() != reflect.String && s.typ.Kind() != reflect.Slice {
-		return "", "", nil
-	}
-	return text, "environment", nil
 }
 
 // readSecret reads a file with one line.
@@ -216,7 +221,7 @@ func readSecret(path string) (string, error) {
 
 // unreadable says what is wrong with a text that cannot be parsed. The parser's
 // own error is not repeated: it may quote a secret.
-func (s setting) unreadable(text string) error {
+func (s setting) unreadable() error {
 	what := "cannot be read"
 	switch kind := s.typ.Kind(); {
 	case s.typ == reflect.TypeFor[time.Duration]():
@@ -229,33 +234,23 @@ func (s setting) unreadable(text string) error {
 	if s.secret {
 		return fmt.Errorf("%s: the value %s", s.name, what)
 	}
-	return fmt.Errorf("%s: %.80q %s", s.name, text, what)
+	return fmt.Errorf("%s: %.80q %s", s.name, s.text, what)
 }
 
-// shown is a setting as it may be shown to anybody: a secret is hidden.
-type shown struct{ name, value, from string }
-
-// showSettings lists what is in force and where it came from.
-func showSettings(env environment) (all []shown) {
-	for _, s := range settings() {
-		text, from, _ := s.value(env) // readConfig reports the error
-		if from == "" {
-			text, from = s.standard, "default"
-		}
-		if s.secret && text != "" {
-			text = "[hidden]"
-		}
-		all = append(all, shown{s.name, printable(text), from})
+// shown is the text as it may be shown to anybody: a secret is hidden.
+func (s setting) shown() string {
+	if s.secret && s.text != "" {
+		return "[hidden]"
 	}
-	return all
+	return printable(s.text)
 }
 
-// printSettings writes them as a table.
+// printSettings writes what is in force and where it came from.
 func printSettings(out io.Writer, env environment) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM")
-	for _, s := range showSettings(env) {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", s.name, s.value, s.from)
+	for _, s := range settings(env) {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", s.name, s.shown(), s.from)
 	}
 	return table.Flush()
 }
@@ -285,7 +280,7 @@ func newEnvironment(variables []string) environment {
 // setting would otherwise keep its default, and nobody would notice.
 func (e environment) misspelled() (problems []error) {
 	var known []string
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		known = append(known, s.name)
 		if s.secret {
 			known = append(known, s.name+fileSuffix)

@@ -60,7 +60,7 @@ func TestOtherNamesPass(t *testing.T) {
 	if got := env.misspelled(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		if got := (environment{s.name: "x"}).misspelled(); len(got) != 0 {
 			t.Errorf("%s is ours: got %v", s.name, got)
 		}
@@ -78,7 +78,7 @@ func FuzzMisspelled(f *testing.F) {
 	f.Add("RATELIMIT")
 	f.Add("RPC_URLS_\n1")
 	var known []string
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		known = append(known, s.name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {

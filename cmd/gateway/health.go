@@ -127,12 +127,12 @@ func checkTable(from metrics.Sources) admin.Table {
 func settingTable(cfg *config) admin.Table {
 	t := admin.Table{Title: "Configuration", About: "Secrets are hidden.", Head: []string{"Variable", "Value", "From"}}
 	var unset []string
-	for _, s := range cfg.shown {
-		if s.value == `""` && s.from == "default" {
+	for _, s := range cfg.settings {
+		if s.text == "" && s.from == "default" {
 			unset = append(unset, s.name)
 			continue
 		}
-		t.Rows = append(t.Rows, row(false, s.name, s.value, s.from))
+		t.Rows = append(t.Rows, row(false, s.name, s.shown(), s.from))
 	}
 	t.About += " Not set, and without a default: " + strings.Join(unset, ", ") + "."
 	return t

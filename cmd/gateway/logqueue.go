@@ -28,12 +28,13 @@ type logQueue struct {
 	lost    uint64 // dropped since the last notice
 	dropped uint64 // in all
 	closed  bool
-	wake    chan struct{} // has room for one
+	changed *sync.Cond    // of the fields above
 	done    chan struct{} // closed once all is written
 }
 
 func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
-	q := &logQueue{out: out, notice: notice, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	q := &logQueue{out: out, notice: notice, done: make(chan struct{})}
+	q.changed = sync.NewCond(&q.mu)
 	go q.run()
 	return q
 }
@@ -42,7 +43,6 @@ func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
 // reader of the log.
 func (q *logQueue) Write(line []byte) (int, error) {
 	q.mu.Lock()
-	first := len(q.waiting) == 0 && q.lost == 0
 	if q.closed || len(q.waiting)+len(line) > maxQueued {
 		q.lost++
 		q.dropped++
@@ -50,9 +50,7 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		q.waiting = append(q.waiting, line...)
 	}
 	q.mu.Unlock()
-	if first {
-		q.rouse()
-	}
+	q.changed.Signal()
 	return len(line), nil
 }
 
@@ -68,18 +66,10 @@ func (q *logQueue) Close(ctx context.Context) {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	q.rouse()
+	q.changed.Signal()
 	select {
 	case <-q.done:
 	case <-ctx.Done():
-	}
-}
-
-// rouse has run look at what waits, now or once it is done with what it writes.
-func (q *logQueue) rouse() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -87,25 +77,22 @@ func (q *logQueue) rouse() {
 // last lines cannot be.
 func (q *logQueue) run() {
 	defer close(q.done)
-	var batch []byte
-	for range q.wake {
-		for {
-			q.mu.Lock()
-			lost, closed := q.lost, q.closed
-			batch, q.waiting, q.lost = q.waiting, batch[:0], 0
-			q.mu.Unlock()
-			if len(batch) == 0 && lost == 0 && !closed {
-				break
-			}
-			err := q.write(batch, lost)
-			if closed && (err != nil || len(batch) == 0) {
-				return
-			}
-			if err != nil {
-				time.Sleep(retryLog)
-			}
+	for batch := []byte(nil); ; {
+		q.mu.Lock()
+		for len(q.waiting) == 0 && q.lost == 0 && !q.closed {
+			q.changed.Wait()
 		}
-		time.Sleep(gatherLog)
+		lost, closed := q.lost, q.closed
+		batch, q.waiting, q.lost = q.waiting, batch[:0], 0
+		q.mu.Unlock()
+		switch err := q.write(batch, lost); {
+		case closed && (err != nil || len(batch) == 0):
+			return
+		case err != nil:
+			time.Sleep(retryLog)
+		case !closed:
+			time.Sleep(gatherLog)
+		}
 	}
 }
 
@@ -113,8 +100,8 @@ const (
 	// retryLog is how long to wait after a failed write: trying at once would
 	// keep a core busy.
 	retryLog = 100 * time.Millisecond
-	// gatherLog is how long lines gather while there are many: waking the writer
-	// for each would cost a request more than its line.
+	// gatherLog is how long lines gather: waking the writer for each would cost a
+	// request more than its line.
 	gatherLog = 10 * time.Millisecond
 )
 

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func main() {
 		return
 	}
 	code := 1
-	if errors.As(err, new(usageError)) {
+	if _, wrong := errors.AsType[usageError](err); wrong {
 		code = 2
 	}
 	time.AfterFunc(logTimeout, func() { os.Exit(code) }) // if nobody reads why
@@ -43,32 +44,46 @@ func main() {
 
 // invocation is how a command was called.
 type invocation struct {
-	args           []string // those after the command's name
+	args           []string          // those after the command's name, without the flags
+	flags          map[string]string // "true" for one that has no value
 	env            environment
 	stdout, stderr io.Writer
 	usage          string // how the command is called
 }
 
-// parse reads the flags of a command, which may come before and after its other
-// arguments, and returns those. If help was asked for, it prints it and returns nil.
-func (in invocation) parse(flags *flag.FlagSet, want int) (rest []string, err error) {
+// flagInCall is a flag in the description of a call: -o FILE, [-at TIME] or [-json].
+var flagInCall = regexp.MustCompile(`\[?-(\w+)( [A-Z]+)?\]?`)
+
+// parse reads the arguments that a command describes. Flags may come before and after
+// the others.
+func (in *invocation) parse(c command) error {
+	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says what is wrong
-	rest = []string{}
-	for args := in.args; ; args = flags.Args()[1:] {
-		switch err := flags.Parse(args); {
-		case errors.Is(err, flag.ErrHelp):
-			_, err := fmt.Fprintln(in.stdout, in.usage)
-			return nil, err
-		case err != nil:
-			return nil, usageError(fmt.Sprintf("%v; %s", err, in.usage))
-		case flags.NArg() > 0:
-			rest = append(rest, flags.Arg(0))
-			continue
-		case len(rest) != want:
-			return nil, usageError(in.usage)
+	described, _, _ := strings.Cut(c.args, ",")
+	for _, found := range flagInCall.FindAllStringSubmatch(described, -1) {
+		if found[2] == "" {
+			flags.Bool(found[1], false, "")
+		} else {
+			flags.String(found[1], "", "")
 		}
-		return rest, nil
 	}
+	given := in.args
+	in.args, in.flags = nil, map[string]string{}
+	for len(given) > 0 {
+		if err := flags.Parse(given); errors.Is(err, flag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return usageError(fmt.Sprintf("%v; %s", err, in.usage))
+		}
+		if given = flags.Args(); len(given) > 0 {
+			in.args, given = append(in.args, given[0]), given[1:]
+		}
+	}
+	flags.VisitAll(func(f *flag.Flag) { in.flags[f.Name] = f.Value.String() })
+	if len(in.args) != len(strings.Fields(flagInCall.ReplaceAllString(described, ""))) {
+		return usageError(in.usage)
+	}
+	return nil
 }
 
 // writeJSON prints for programs.
@@ -82,7 +97,7 @@ func writeJSON(out io.Writer, value any) error {
 // command is something the program can do.
 type command struct {
 	name string // may be several words; empty without any
-	args string // what may follow, empty if nothing may
+	args string // what may follow, empty if nothing may; after a comma, more about it
 	does string
 	run  func(context.Context, invocation) error
 }
@@ -90,14 +105,14 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"", "", "serves", serve},
-		{"backup", "FILE", "copies the SQLite database of USAGE_DB to a new file, while the service runs", backUp},
+		{"backup", "FILE", "copies the SQLite database of USAGE_DB to a new file, while the service runs", configured(backUp)},
 		{"check", "[-json]", "tests the configuration: files, endpoints, contracts, Redis, database, issuer", checkService},
 		{"config", "", "shows every setting and where it came from, and reports all mistakes", showConfig},
-		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", askHealth},
-		{"key new", "NAME", "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
+		{"health", "", "asks the service on this machine whether it can quote, for a container's health check", configured(askHealth)},
+		{"key new", `NAME, with the client's name as in CLIENTS_FILE ("quoted" if it has spaces)`, "makes an API key for a client and prints the line for CLIENTS_FILE", newKey},
 		{"plan check", "FILE [-at TIME] [-json]", "checks a retirement plan and shows its timeline; with USAGE_DB, also what its gates make of the counts", checkPlan},
-		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
-		{"report", "-o FILE", "writes the operator's page, from the database and the plan, as one HTML file; - is standard output", writeReport},
+		{"plan simulate", "FILE [-json]", "shows which clients a retirement plan would refuse, going by USAGE_DB", configured(simulatePlan)},
+		{"report", "-o FILE", "writes the operator's page, from the database and the plan, as one HTML file; - is standard output", configured(writeReport)},
 		{"version", "", "shows the version of this program", showVersion},
 		{"help", "", "shows this", showHelp},
 	}
@@ -118,11 +133,17 @@ func execute(ctx context.Context, in invocation) error {
 		if len(in.args) < len(words) || !slices.Equal(in.args[:len(words)], words) || c.name == "" && len(in.args) > 0 {
 			continue
 		}
-		in.args, in.usage = in.args[len(words):], "usage: "+c.call()
+		in.args, in.usage = in.args[len(words):], "usage: gateway "+c.name+" "+c.args
 		if c.args == "" && len(in.args) > 0 {
 			return usageError(fmt.Sprintf("gateway %s takes no arguments", c.name))
 		}
-		return c.run(ctx, in)
+		err := in.parse(c)
+		if errors.Is(err, flag.ErrHelp) {
+			_, err = fmt.Fprintln(in.stdout, in.usage)
+		} else if err == nil {
+			err = c.run(ctx, in)
+		}
+		return err
 	}
 	var calls []string
 	for _, c := range commands() {
@@ -132,7 +153,19 @@ func execute(ctx context.Context, in invocation) error {
 }
 
 func (c command) call() string {
-	return strings.Join(strings.Fields("gateway "+c.name+" "+c.args), " ")
+	args, _, _ := strings.Cut(c.args, ",")
+	return strings.Join(strings.Fields("gateway "+c.name+" "+args), " ")
+}
+
+// configured is a command that needs the configuration.
+func configured(run func(context.Context, invocation, *config) error) func(context.Context, invocation) error {
+	return func(ctx context.Context, in invocation) error {
+		cfg, err := readConfig(ctx, in.env)
+		if err != nil {
+			return err
+		}
+		return run(ctx, in, cfg)
+	}
 }
 
 func serve(ctx context.Context, in invocation) error {
@@ -151,11 +184,7 @@ func showConfig(ctx context.Context, in invocation) error {
 
 // askHealth asks the service that has the same environment. It needs no shell and
 // no other program, so that it works in an image that has nothing else.
-func askHealth(ctx context.Context, in invocation) error {
-	cfg, err := readConfig(ctx, in.env)
-	if err != nil {
-		return err
-	}
+func askHealth(_ context.Context, in invocation, cfg *config) error {
 	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		host = "localhost"

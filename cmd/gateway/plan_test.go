@@ -38,6 +38,9 @@ func at(text string) time.Time {
 func planCheck(t *testing.T, out io.Writer, now time.Time, args ...string) error {
 	t.Helper()
 	in := invocation{args: args, stdout: out, usage: "usage: gateway plan check FILE [-at TIME] [-json]"}
+	if err := in.parse(command{name: "plan check", args: "FILE [-at TIME] [-json]"}); err != nil {
+		return err
+	}
 	return checkPlanFor(t.Context(), in, []string{"v3", "v3legacy", "v1"}, now)
 }
 
@@ -238,7 +241,7 @@ func TestPlanCheckRefuses(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := planCheck(t, &out, time.Now(), "-h"); err != nil || !strings.HasPrefix(out.String(), "usage: gateway plan check") {
+	if err := execute(t.Context(), invocation{args: []string{"plan", "check", "-h"}, stdout: &out}); err != nil || !strings.HasPrefix(out.String(), "usage: gateway plan check") {
 		t.Errorf("-h: got %v, %q", err, out.String())
 	}
 }

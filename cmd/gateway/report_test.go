@@ -114,7 +114,7 @@ func TestReportCalls(t *testing.T) {
 			t.Errorf("%q: got %v, want how to call it", args, err)
 		}
 	}
-	if err := writeReport(t.Context(), invocation{args: []string{"-o", "-"}, env: environment{}}); err == nil || !strings.Contains(err.Error(), "USAGE_DB is not set") {
+	if err := execute(t.Context(), invocation{args: []string{"report", "-o", "-"}, env: environment{}}); err == nil || !strings.Contains(err.Error(), "USAGE_DB is not set") {
 		t.Errorf("got %v without a database", err)
 	}
 }

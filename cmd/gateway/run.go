@@ -40,7 +40,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	if err != nil {
 		return err
 	}
-	cfg.shown = showSettings(env)
+	cfg.settings = settings(env)
 	log := newLogs(cfg, stderr)
 	defer closeWithin(logTimeout, log.queue.Close)() // last, after everything that logs
 	s, err := newService(ctx, cfg, log)

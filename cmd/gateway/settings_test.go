@@ -32,7 +32,7 @@ func TestSettingsAreThoseThatAreRead(t *testing.T) {
 	}
 	untouched.RPC = rpc.ReadConfig(lookup)
 	defaults := environment{}
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		described = append(described, s.name)
 		if s.standard != "" {
 			defaults[s.name] = s.standard
@@ -62,7 +62,7 @@ func TestGuideHasEverySettingAndCommand(t *testing.T) {
 		}
 		return false
 	}
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		words := []string{s.name}
 		if strings.HasPrefix(s.name, rpc.VariablePrefix) {
 			words[0] = rpc.VariablePrefix + "<chainId>"
@@ -84,7 +84,7 @@ func TestGuideHasEverySettingAndCommand(t *testing.T) {
 // TestWhatMayHoldASecretIsHidden makes whoever adds a variable think of it.
 func TestWhatMayHoldASecretIsHidden(t *testing.T) {
 	suspicious := regexp.MustCompile(`TOKEN|KEY|SECRET|PASS|URL|DSN|_DB$`)
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		if suspicious.MatchString(s.name) && !s.secret {
 			t.Errorf("%s may hold a secret: tag its field with setting:\"secret\"", s.name)
 		}
@@ -120,8 +120,8 @@ func TestPrintSettings(t *testing.T) {
 	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "OTHER") {
 		t.Errorf("it shows too much:\n%s", out.String())
 	}
-	if rows := strings.Count(out.String(), "\n"); rows != len(settings())+1 { // and a heading
-		t.Errorf("got %d lines for %d settings", rows, len(settings()))
+	if rows := strings.Count(out.String(), "\n"); rows != len(settings(nil))+1 { // and a heading
+		t.Errorf("got %d lines for %d settings", rows, len(settings(nil)))
 	}
 }
 
@@ -166,8 +166,8 @@ func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 }
 
 func TestUnreadableSecretIsNotRepeated(t *testing.T) {
-	s := setting{name: "SECRET_NUMBER", typ: reflect.TypeFor[int](), secret: true}
-	if got, want := s.unreadable("hunter2").Error(), "SECRET_NUMBER: the value is not a whole number, or is too large"; got != want {
+	s := setting{name: "SECRET_NUMBER", typ: reflect.TypeFor[int](), secret: true, text: "hunter2"}
+	if got, want := s.unreadable().Error(), "SECRET_NUMBER: the value is not a whole number, or is too large"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -175,7 +175,7 @@ func TestUnreadableSecretIsNotRepeated(t *testing.T) {
 // TestEmptyValues are what a compose file makes of a variable that is not set.
 func TestEmptyValues(t *testing.T) {
 	env := environment{}
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		if s.standard == "" || s.typ.Kind() != reflect.String {
 			env[s.name] = ""
 		}
@@ -224,7 +224,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	if err := printSettings(&out, env); err != nil || strings.Contains(out.String(), token) || !regexp.MustCompile(`ADMIN_TOKEN +\[hidden\] +file`).MatchString(out.String()) {
 		t.Errorf("got %v\n%s", err, out.String())
 	}
-	for _, s := range settings() {
+	for _, s := range settings(nil) {
 		if s.secret {
 			_, err := readConfig(t.Context(), environment{s.name + "_FILE": "/does/not/exist"})
 			if err == nil || strings.Count(err.Error(), "\n"+s.name+"_FILE: ") != 1 {

@@ -108,7 +108,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	path := r.URL.Path
-	if path != livez && path != readyz && (!h.fromHere(w, r) || !h.admit(w, r)) {
+	if status, log, answer := h.refusal(r); status != 0 && path != livez && path != readyz {
+		h.Log.Warn("admin: "+log, "remote", r.RemoteAddr)
+		if status == http.StatusUnauthorized {
+			w.Header().Add("WWW-Authenticate", `Basic realm="quotegate admin: any name, and the token as password", charset="UTF-8"`)
+			w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
+		}
+		fail(w, status, answer)
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
@@ -133,21 +139,37 @@ func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromHere refuses what a web page of another site makes a browser send. Only a
-// link from elsewhere, as in a runbook or a chat, may open a page: it shows nothing
-// to the site that it is on. All other reads are for programs, and for links on our
-// own pages.
-func (h *handler) fromHere(w http.ResponseWriter, r *http.Request) bool {
-	foreign := new(http.CrossOriginProtection).Check(r) != nil // of what changes something
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		linked := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" || r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
-		foreign = fromElsewhere(r) && !(linked && slices.Contains(pagePaths, r.URL.Path))
+// refusal is why a request is not answered, in the log and to its sender. The status is
+// 0 if it is answered. Without a token, its Host must be this machine. That protects
+// against DNS rebinding: a web page in the operator's browser can send requests here if
+// its own host name resolves to 127.0.0.1.
+func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
 	}
-	if foreign {
-		h.Log.Warn("admin: a request from a page of another site", "remote", r.RemoteAddr)
-		fail(w, http.StatusForbidden, "This listener does not answer to web pages of other sites; open / and follow the links, or use curl")
+	sum := sha256.Sum256([]byte(given(r))) // hides the length from timing, too
+	switch {
+	case foreign(r):
+		return http.StatusForbidden, "a request from a page of another site", "This listener does not answer to web pages of other sites; open / and follow the links, or use curl"
+	case h.Token == "" && !loopback(strings.Trim(host, "[]")):
+		return http.StatusForbidden, "a request whose Host is not this machine", "Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only"
+	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
+		return http.StatusUnauthorized, "a request without the token", "Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password"
 	}
-	return !foreign
+	return 0, "", ""
+}
+
+// foreign reports whether a web page of another site made a browser send the request.
+// Only a link from elsewhere, as in a runbook or a chat, may open a page: it shows
+// nothing to the site that it is on. All other reads are for programs, and for links on
+// our own pages.
+func foreign(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return new(http.CrossOriginProtection).Check(r) != nil
+	}
+	linked := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" || r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
+	return fromElsewhere(r) && !(linked && slices.Contains(pagePaths, r.URL.Path))
 }
 
 // fromElsewhere reports whether a page of another site may be behind a request. A
@@ -164,22 +186,6 @@ func fromElsewhere(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") // as every browser's begins
 }
 
-// admit reports whether a request is authorised. If not, it answers the request.
-func (h *handler) admit(w http.ResponseWriter, r *http.Request) bool {
-	if h.Token == "" {
-		return h.checkHost(w, r)
-	}
-	sum := sha256.Sum256([]byte(given(r))) // hides the length from timing, too
-	if subtle.ConstantTimeCompare(sum[:], h.token[:]) == 1 {
-		return true
-	}
-	h.Log.Warn("admin: a request without the token", "remote", r.RemoteAddr)
-	w.Header().Add("WWW-Authenticate", `Basic realm="quotegate admin: any name, and the token as password", charset="UTF-8"`)
-	w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
-	fail(w, http.StatusUnauthorized, "Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password")
-	return false
-}
-
 // given is the token in a request: a Bearer token or, since browsers can ask for
 // one, the password of Basic. It is empty if there is none.
 func given(r *http.Request) string {
@@ -190,22 +196,6 @@ func given(r *http.Request) string {
 		return strings.TrimSpace(token)
 	}
 	return ""
-}
-
-// checkHost refuses requests whose Host is not this machine. It protects against
-// DNS rebinding: a web page in the operator's browser can send requests here if
-// its own host name resolves to 127.0.0.1.
-func (h *handler) checkHost(w http.ResponseWriter, r *http.Request) bool {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if loopback(strings.Trim(host, "[]")) {
-		return true
-	}
-	h.Log.Warn("admin: a request whose Host is not this machine", "remote", r.RemoteAddr)
-	fail(w, http.StatusForbidden, "Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only")
-	return false
 }
 
 // reply writes v as indented JSON, for people with curl.

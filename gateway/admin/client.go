@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"cmp"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -8,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	text "text/template"
+	"time"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -79,67 +83,40 @@ func mailTo(contact, letter string) template.URL {
 	return template.URL("mailto:" + escape(address.Address) + "?subject=" + escape(subject) + "&body=" + escape(strings.TrimLeft(body, "\n")))
 }
 
-// letter is a text to a client, with its own numbers and the steps that concern it.
+var (
+	//go:embed letter.txt
+	letterText string
+
+	letterTemplate = text.Must(text.New("").Funcs(text.FuncMap{
+		"calls": words.Count[uint64], "number": words.Number[uint64], "date": words.Date, "moment": words.Moment, "length": words.Length,
+		"next": func(i int) int { return i + 1 },
+	}).Parse(letterText))
+)
+
+// letter is a text to a client, with its own numbers, the windows that refuse it and
+// the steps that concern it.
 func (f *Facts) letter(c *usage.Client) string {
-	s, to := f.schedule(c.Version), f.Current()
-	var b strings.Builder
-	line := func(format string, args ...any) {
-		for text := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
-			b.WriteString(clean(text) + "\n")
-		}
-	}
-	subject := fmt.Sprintf("Please move from version %s to %s", c.Version, to)
-	if s != nil && s.Sunset.After(f.Now) {
-		subject += " by " + words.Date(s.Sunset)
-	}
-	line(subjectPrefix+"%s\n\nHello,\n", subject)
-	line("your client still calls version %s of our quote service: %s within the last 90 days, %s of them within the last 7, the last one on %s.",
-		c.Version, words.Count(c.Calls90, "call", "calls"), words.Number(c.Calls7), words.Date(c.LastSeen))
-	who := c.Name()
-	if c.Software != "" {
-		who += ", software " + c.Software
-	}
-	line("We know it as: %s.\n", who)
-	f.dates(line, c, s)
-	line("What to change:")
+	s, to := cmp.Or(f.schedule(c.Version), &lifecycle.Schedule{}), f.Current()
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
 	if moves == nil {
 		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new shape.", to, c.Version)}
 	}
-	for i, text := range slices.Concat(moves, c.Steps(to)) {
-		line("  %d. %s", i+1, text)
+	windows := slices.DeleteFunc(slices.Clone(s.Brownouts), func(b lifecycle.Brownout) bool { return !b.To.After(f.Now) || !s.Hits(b, c.Subject()) })
+	var b strings.Builder
+	err := letterTemplate.Execute(&b, struct {
+		*usage.Client
+		To, Docs string
+		Sunset   time.Time
+		Ahead    bool // the sunset is to come
+		Windows  []lifecycle.Brownout
+		Steps    []string
+	}{c, to, s.Docs, s.Sunset, s.Sunset.After(f.Now), windows, slices.Concat(moves, c.Steps(to))})
+	if err != nil {
+		panic(err) // the template does not fit the data, whatever these are
 	}
-	line("\nApart from this, both versions give the same transaction and the same money for the same request.")
-	line("To see today what your client gets then, send the header API-Rehearse: retired with any call to %s.", c.Version)
-	if s != nil {
-		line("All changes, field by field: %s", s.Docs)
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
 	}
-	line("\nIf you have a question, or if this is not your software, please answer this mail.")
-	return b.String()
-}
-
-// dates says when the version goes, and which windows refuse this client before.
-func (f *Facts) dates(line func(string, ...any), c *usage.Client, s *lifecycle.Schedule) {
-	if s == nil || s.Sunset.IsZero() {
-		line("Version %s has no end date yet. It will be retired, and a move now saves you a hurry later.\n", c.Version)
-		return
-	}
-	if s.Sunset.After(f.Now) {
-		line("Version %s is retired on %s. From then on every call to it is answered with HTTP status 410.", c.Version, words.Moment(s.Sunset))
-	} else {
-		line("The end of version %s was announced for %s. Every call to it is, or soon will be, answered with HTTP status 410.", c.Version, words.Moment(s.Sunset))
-	}
-	if !c.Last410.IsZero() {
-		line("Your client has already had such an answer, last on %s.", words.Moment(c.Last410))
-	}
-	var windows []string
-	for _, b := range s.Brownouts {
-		if b.To.After(f.Now) && s.Hits(b, c.Subject()) {
-			windows = append(windows, fmt.Sprintf("  - %s, for %s", words.Moment(b.From), words.Length(b.To.Sub(b.From))))
-		}
-	}
-	if len(windows) > 0 {
-		line("Before that it is switched off for a while, so that the end surprises nobody. This concerns your client:\n%s", strings.Join(windows, "\n"))
-	}
-	line("")
+	return strings.Join(lines, "\n")
 }

@@ -92,7 +92,8 @@ func File(f Facts) ([]byte, error) {
 // versionView is one version as the overview shows it.
 type versionView struct {
 	lifecycle.Status
-	Means   string // what the stage means for clients, now
+	Plan    *lifecycle.Schedule // nil without a plan
+	Window  lifecycle.Brownout  // the open or next one
 	Line    *timeline
 	Steps   []step
 	Verdict verdict
@@ -160,8 +161,9 @@ func (f *Facts) usage(version string) (v usage.Version) {
 func (f *Facts) versions() (all []versionView) {
 	for _, status := range f.Plan.Versions {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Status: status, Usage: u, Means: f.means(status, s), Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
+		v := versionView{Status: status, Usage: u, Plan: s, Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
 		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
+		v.Window, _ = s.NextBrownout(f.Now)
 		if s != nil {
 			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
 		}
@@ -184,24 +186,6 @@ func (f *Facts) end(version string) time.Time {
 	default:
 		return s.Sunset
 	}
-}
-
-func (f *Facts) means(status lifecycle.Status, s *lifecycle.Schedule) string {
-	switch status.Stage {
-	case lifecycle.Deprecated:
-		return "Every client is served. The headers of each answer announce the end."
-	case lifecycle.BrowningOut:
-		b, _ := s.NextBrownout(f.Now)
-		return fmt.Sprintf("%s of clients get 410 until %s. The others are served.", words.Percent(b.Share), words.Moment(b.To))
-	case lifecycle.Held:
-		return "The sunset has passed, and every client is still served, because the gate holds."
-	case lifecycle.Retired:
-		return "Every call gets 410."
-	}
-	if s != nil {
-		return fmt.Sprintf("Every client is served. The version is deprecated from %s on.", words.Moment(s.Deprecated))
-	}
-	return "Every client is served. The version is not in the plan."
 }
 
 // tally groups the clients of an old version. Moved, refused, different, new shape and

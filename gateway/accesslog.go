@@ -78,29 +78,20 @@ func millis(e *event.Event) float64 { return float64(e.Took.Microseconds()) / 10
 func appendJSON(b []byte, e *event.Event, addresses bool) []byte {
 	b = append(b, `{"time":"`...)
 	b = e.Time.AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `","level":"INFO","msg":"request","requestId":`...)
-	b = appendQuoted(b, e.RequestID)
-	b = append(b, `,"version":`...)
-	b = appendQuoted(b, e.Version)
-	b = append(b, `,"route":`...)
-	b = appendQuoted(b, e.Route)
-	b = append(b, `,"method":`...)
-	b = appendQuoted(b, e.Method)
-	b = append(b, `,"status":`...)
-	b = strconv.AppendInt(b, int64(e.Status), 10)
-	b = append(b, `,"code":`...)
-	b = appendQuoted(b, string(e.Code))
-	b = append(b, `,"durationMs":`...)
-	b = strconv.AppendFloat(b, millis(e), 'f', -1, 64)
-	b = append(b, `,"client":`...)
-	b = appendQuoted(b, e.Client)
+	b = appendField(b, `","level":"INFO","msg":"request","requestId":`, e.RequestID)
+	b = appendField(b, `,"version":`, e.Version)
+	b = appendField(b, `,"route":`, e.Route)
+	b = appendField(b, `,"method":`, e.Method)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(e.Status), 10)
+	b = appendField(b, `,"code":`, string(e.Code))
+	b = strconv.AppendFloat(append(b, `,"durationMs":`...), millis(e), 'f', -1, 64)
+	b = appendField(b, `,"client":`, e.Client)
 	if addresses && e.Caller.Addr.IsValid() {
 		b = append(b, `,"address":"`...)
 		b = append(e.Caller.Addr.AppendTo(b), '"')
 	}
 	if e.TraceID != "" {
-		b = append(b, `,"traceId":`...)
-		b = appendQuoted(b, e.TraceID)
+		b = appendField(b, `,"traceId":`, e.TraceID)
 	}
 	if e.Rehearsal {
 		b = append(b, `,"rehearsal":true`...)
@@ -108,8 +99,9 @@ func appendJSON(b []byte, e *event.Event, addresses bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendQuoted quotes a text for JSON. Most texts need no escapes.
-func appendQuoted(b []byte, text string) []byte {
+// appendField adds a text, quoted for JSON, after its name. Most texts need no escapes.
+func appendField(b []byte, name, text string) []byte {
+	b = append(b, name...)
 	escapes := false
 	for i := range len(text) {
 		c := text[i]

@@ -49,23 +49,15 @@ type Namer interface {
 // Gateway is the public handler.
 type Gateway struct {
 	http.Handler
-
-	modules     []web.Module
-	lifecycle   *lifecycle.Keeper
-	limiter     *limit.Limiter
-	proxies     caller.Proxies
-	clients     *caller.Clients
-	names       Namer
-	observers   []event.Observer
-	log         *slog.Logger
+	Parts
 	legacyHosts map[string]bool
 }
 
 // New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
-	g := &Gateway{
-		modules: parts.Modules, lifecycle: parts.Lifecycle, limiter: parts.Limiter, proxies: parts.Proxies, clients: parts.Clients,
-		names: parts.Names, observers: parts.Observers, log: parts.Log, legacyHosts: cfg.hosts(),
+	g := &Gateway{Parts: parts, legacyHosts: map[string]bool{}}
+	for _, host := range cfg.LegacyHosts {
+		g.legacyHosts[strings.ToLower(host)] = true
 	}
 	g.Handler = g.observe(g.recover(g.boundURL(g.router())))
 	return g
@@ -86,12 +78,4 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-func (c *Config) hosts() map[string]bool {
-	hosts := make(map[string]bool, len(c.LegacyHosts))
-	for _, host := range c.LegacyHosts {
-		hosts[strings.ToLower(host)] = true
-	}
-	return hosts
 }

@@ -47,9 +47,9 @@ func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.R
 	integrator, _ := t.query.Integrator() // an invalid one counts as none here; the version refuses it
 	t.event.Version, t.event.Route, t.event.Quotes, t.event.Free = m.Name, route.Path, route.Quotes, route.Free
 	t.event.Rehearsal = lifecycle.Rehearsing(r)
-	t.event.Caller = caller.From(r, g.proxies.Address(r), integrator)
-	t.unknownKey = !g.clients.Recognise(&t.event.Caller, r.Header)
-	t.event.Client = g.names.Name(t.event.Caller.Identity())
+	t.event.Caller = caller.From(r, g.Proxies.Address(r), integrator)
+	t.unknownKey = !g.Clients.Recognise(&t.event.Caller, r.Header)
+	t.event.Client = g.Names.Name(t.event.Caller.Identity())
 }
 
 func (t *trace) WriteHeader(status int) {
@@ -94,7 +94,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 			handler = forPages
 		}
 		handler.ServeHTTP(t, r.WithContext(t))
-		guard.Do(g.log, "the report of a request", func() { g.report(t, r) })
+		guard.Do(g.Log, "the report of a request", func() { g.report(t, r) })
 	})
 }
 
@@ -104,14 +104,14 @@ func (g *Gateway) report(t *trace, r *http.Request) {
 	e := &t.event
 	e.Took = time.Since(t.start)
 	e.Time, e.RequestID, e.TraceID, e.Method = t.start.Add(e.Took), t.id[0], traceID(r.Header), boundedMethod(r.Method)
-	if t.quoted != nil && e.Version != g.modules[0].Name {
+	if t.quoted != nil && e.Version != g.Modules[0].Name {
 		e.Finding = g.compare(t.quoted, r.URL.RawQuery)
 	}
-	for _, o := range g.observers {
+	for _, o := range g.Observers {
 		o.Observe(e)
 	}
-	if g.log.Enabled(t, slog.LevelDebug) { // shows amounts and recipients, so only at debug
-		g.log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
+	if g.Log.Enabled(t, slog.LevelDebug) { // shows amounts and recipients, so only at debug
+		g.Log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
 	}
 }
 
@@ -162,14 +162,11 @@ const traceparent = "Traceparent" // as net/http stores it
 func (g *Gateway) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			p := recover()
-			if p == nil {
-				return
-			}
-			if p == http.ErrAbortHandler {
+			if p := recover(); p == http.ErrAbortHandler {
 				panic(p)
+			} else if p != nil {
+				g.fail(w, r, guard.Caught(p))
 			}
-			g.fail(w, r, guard.Caught(p))
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -179,7 +176,7 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 // version. If both decode it to the same Request, both give the same quote, as
 // one core quotes for all versions.
 func (g *Gateway) compare(old *quote.Request, rawQuery string) event.Finding {
-	current, err := g.modules[0].Decode(rawQuery)
+	current, err := g.Modules[0].Decode(rawQuery)
 	if err != nil {
 		e := fault.From(err)
 		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: wire.Param(e)}
@@ -217,13 +214,9 @@ func (d *deadline) start() context.Context {
 	return d.timed
 }
 
-// Deadline implements context.Context.
 func (d *deadline) Deadline() (time.Time, bool) { return d.at, true }
+func (d *deadline) Done() <-chan struct{}       { return d.start().Done() }
 
-// Done implements context.Context.
-func (d *deadline) Done() <-chan struct{} { return d.start().Done() }
-
-// Err implements context.Context.
 func (d *deadline) Err() error {
 	if err := d.Context.Err(); err != nil {
 		return err

@@ -54,7 +54,7 @@ func (g *Gateway) logFault(r *http.Request, t *trace, e *fault.Error, status int
 		level = slog.LevelError
 	}
 	if cause := errors.Unwrap(e); cause != nil {
-		g.log.LogAttrs(r.Context(), level, "fault",
+		g.Log.LogAttrs(r.Context(), level, "fault",
 			slog.String("requestId", t.id[0]), slog.String("code", string(e.Code)), slog.Any("cause", cause))
 	}
 }

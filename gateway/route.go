@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,42 +23,33 @@ const legacy = "legacy"
 // revisionHeader names a revision: API-Revision, in canonical form.
 const revisionHeader = "Api-Revision"
 
-// revisions are the handlers of one path, by revision. The one without a name
-// serves requests that name no revision, or an unknown one.
-type revisions struct {
-	handlers map[string]http.Handler
-	of       func(*http.Request) string
-}
-
-func (p *revisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	handler := p.handlers[""]
-	if len(p.handlers) > 1 {
-		if named, ok := p.handlers[p.of(r)]; ok {
-			handler = named
-		}
-	}
-	handler.ServeHTTP(w, r)
-}
-
 // router mounts the routes of all modules. All paths are exact, and all are for GET
 // and HEAD.
 func (g *Gateway) router() http.Handler {
-	paths := map[string]*revisions{"/versions": {handlers: map[string]http.Handler{"": http.HandlerFunc(g.versions)}}}
-	for i := range g.modules {
-		m := &g.modules[i]
+	paths := map[string]map[string]http.HandlerFunc{"/versions": {"": g.versions}} // and then by revision
+	for i := range g.Modules {
+		m := &g.Modules[i]
 		for _, route := range m.Routes {
-			p := paths[route.Path]
-			if p == nil {
-				p = &revisions{handlers: map[string]http.Handler{}, of: g.revision}
-				paths[route.Path] = p
+			if paths[route.Path] == nil {
+				paths[route.Path] = map[string]http.HandlerFunc{}
 			}
-			p.handlers[route.Revision] = g.serve(m, route)
+			paths[route.Path][route.Revision] = g.serve(m, route)
 		}
 	}
 	router := chi.NewRouter()
-	for path, p := range paths {
-		router.Get(path, p.ServeHTTP)
-		router.Head(path, p.ServeHTTP)
+	for path, revisions := range paths {
+		handler := revisions[""]
+		if len(revisions) > 1 {
+			handler = func(w http.ResponseWriter, r *http.Request) {
+				named, known := revisions[g.revision(r)]
+				if !known {
+					named = revisions[""]
+				}
+				named(w, r)
+			}
+		}
+		router.Get(path, handler)
+		router.Head(path, handler)
 	}
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		m, _ := g.module(r)
@@ -89,25 +81,23 @@ const allowed = "GET, HEAD, OPTIONS"
 
 // versions answers with the lifecycle of every version.
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
-	if err := web.JSON(w, http.StatusOK, g.lifecycle.Document()); err != nil {
+	if err := web.JSON(w, http.StatusOK, g.Lifecycle.Document()); err != nil {
 		g.fail(w, r, err)
 	}
 }
 
 // serve handles a request to a route. First it applies the lifecycle of the
 // version and the client's budget.
-func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
 		g.identify(t, r, m, route)
 		if e := g.admit(w.Header(), r, t, route); e != nil {
 			g.fail(w, r, e)
-			return
-		}
-		if err := route.Handle(w, r); err != nil {
+		} else if err := route.Handle(w, r); err != nil {
 			g.fail(w, r, err)
 		}
-	})
+	}
 }
 
 // admit returns why a request is refused, or nil: its version is in a brownout or
@@ -117,7 +107,7 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.Handler {
 func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
 	who := &t.event.Caller
 	gone := g.gone(h, r, t)
-	t.event.Exempt = g.lifecycle.Exempts(t.event.Version, *who)
+	t.event.Exempt = g.Lifecycle.Exempts(t.event.Version, *who)
 	from := limit.Address(who.Addr)
 	if who.Proven() {
 		from = limit.Key(uint64(who.Key), who.Known.PerMinute)
@@ -128,7 +118,7 @@ func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Rout
 	case gone != nil && !t.event.Rehearsal, route.Listing:
 		return gone
 	}
-	if refused := g.limiter.Admit(h, from, route.Polled); refused != nil {
+	if refused := g.Limiter.Admit(h, from, route.Polled); refused != nil {
 		return refused
 	}
 	if t.unknownKey { // counts, or keys could be guessed without a limit
@@ -141,16 +131,13 @@ func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Rout
 // gone applies the lifecycle of the version, and returns why it refuses a request. A
 // rehearsal without a plan names the current version as the successor.
 func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
-	e := g.lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
-	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.modules[0].Name {
+	e := g.Lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
+	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.Modules[0].Name {
 		return e
 	}
-	for _, route := range g.modules[0].Routes {
-		if route.Quotes {
-			e.Successor = route.Path
-			e.Message += "; use " + route.Path + " instead"
-			break
-		}
+	if i := slices.IndexFunc(g.Modules[0].Routes, func(route web.Route) bool { return route.Quotes }); i >= 0 {
+		e.Successor = g.Modules[0].Routes[i].Path
+		e.Message += "; use " + e.Successor + " instead"
 	}
 	return e
 }
@@ -182,23 +169,16 @@ func hostName(host string) string {
 // module is the version that a request is for, and whether the path belongs to
 // it. For other paths it is the current version.
 func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
-	if revision := g.revision(r); revision != "" {
-		for i := range g.modules {
-			for _, route := range g.modules[i].Routes {
-				if route.Revision == revision && route.Path == r.URL.Path {
-					return &g.modules[i], true
-				}
-			}
-		}
+	revision := g.revision(r)
+	named := func(route web.Route) bool { return route.Revision == revision && route.Path == r.URL.Path }
+	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
+	if i := slices.IndexFunc(g.Modules, func(m web.Module) bool { return revision != "" && slices.ContainsFunc(m.Routes, named) }); i >= 0 {
+		return &g.Modules[i], true
 	}
-	for i := range g.modules {
-		for _, prefix := range g.modules[i].Prefixes {
-			if strings.HasPrefix(r.URL.Path, prefix) {
-				return &g.modules[i], true
-			}
-		}
+	if i := slices.IndexFunc(g.Modules, func(m web.Module) bool { return slices.ContainsFunc(m.Prefixes, begins) }); i >= 0 {
+		return &g.Modules[i], true
 	}
-	return &g.modules[0], false
+	return &g.Modules[0], false
 }
 
 // allowOrigins lets web pages of any origin use GET and read our headers.

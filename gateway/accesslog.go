@@ -34,7 +34,6 @@ func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bo
 	return l
 }
 
-// Observe implements event.Observer.
 func (l *AccessLog) Observe(e *event.Event) {
 	switch {
 	case l.level.Level() > slog.LevelInfo:
@@ -53,7 +52,6 @@ var lines = sync.Pool{New: func() any {
 	return &line
 }}
 
-// record is the line for slog.
 func record(e *event.Event, addresses bool) slog.Record {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(

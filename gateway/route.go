@@ -79,7 +79,6 @@ func (g *Gateway) boundURL(next http.Handler) http.Handler {
 
 const allowed = "GET, HEAD, OPTIONS"
 
-// versions answers with the lifecycle of every version.
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 	if err := web.JSON(w, http.StatusOK, g.Lifecycle.Document()); err != nil {
 		g.fail(w, r, err)

@@ -53,7 +53,6 @@ func checkService(ctx context.Context, in invocation) error {
 	return err
 }
 
-// tally adds up the outcomes.
 func tally(results []selfcheck.Result) (text string, failed int) {
 	count := make(map[selfcheck.Outcome]int)
 	for _, r := range results {

@@ -29,7 +29,6 @@ func servedVersions() []string {
 	return gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
 }
 
-// openUsage opens the database of the counts to read it.
 func openUsage(ctx context.Context, cfg usage.Config, versions []string, o usage.Options) (*usage.Reader, error) {
 	o.Versions, o.Current = versions, versions[0]
 	return usage.Open(ctx, cfg, o)

@@ -95,7 +95,6 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	}
 }
 
-// validate reports every problem at once.
 func (c *config) validate() error {
 	_, _, addrErr := net.SplitHostPort(c.ListenAddr)
 	levelErr := new(slog.Level).UnmarshalText([]byte(c.LogLevel))
@@ -207,7 +206,6 @@ func (s *setting) read(env environment) {
 	}
 }
 
-// readSecret reads a file with one line.
 func readSecret(path string) (string, error) {
 	const most = 64 << 10
 	return jsonfile.Load(path, most, func(data []byte) (string, error) {

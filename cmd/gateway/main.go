@@ -86,7 +86,6 @@ func (in *invocation) parse(c command) error {
 	return nil
 }
 
-// writeJSON prints for programs.
 func writeJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

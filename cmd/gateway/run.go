@@ -165,7 +165,6 @@ func (c *steadyConn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// Open is how many connections there are.
 func (c *connections) Open() int { return int(c.open.Load()) }
 
 // watch counts the connections of a server and keeps it from being crowded, until

@@ -74,7 +74,6 @@ type handler struct {
 
 const livez, readyz = "/livez", "/readyz"
 
-// Handler answers on the admin listener.
 func Handler(o Options) http.Handler {
 	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
 	h.get("/", "this list; for browsers, a page", h.root)

@@ -101,7 +101,6 @@ type clientRow struct {
 	Windows []shade
 }
 
-// rows are the clients of the report.
 func (f *Facts) rows() (rows []clientRow) {
 	for i := range f.Report.Clients {
 		rows = append(rows, f.row(&f.Report.Clients[i]))
@@ -274,7 +273,6 @@ func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
 	return p
 }
 
-// SoftwarePath lists the clients with the same software.
 func (c clientRow) SoftwarePath() string { return clientsPath(usage.Query{}, "software", c.Software) }
 
 // Place is where the client stands in the order of which a window takes its share.

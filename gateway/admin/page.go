@@ -36,7 +36,7 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "share": words.Percent, "short": short, "clean": clean, "clientPath": clientPath,
+		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
 	}).ParseFS(files, "*.html"))
 )
 
@@ -110,7 +110,6 @@ func (h *handler) send(w http.ResponseWriter, status int, name string, data any)
 	_, _ = w.Write(body) // an error here means that the client has left
 }
 
-// clientPath is the address of a client's own page.
 func clientPath(name string) string { return "/client?" + url.Values{"client": {name}}.Encode() }
 
 // clean replaces what a reader cannot see, such as marks that turn the direction

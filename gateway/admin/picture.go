@@ -70,7 +70,6 @@ func months(from, to time.Time) (marks []mark) {
 	return marks
 }
 
-// between is the place of a time on a line.
 func between(from, to, t time.Time) percent {
 	return percent(100 * t.Sub(from).Hours() / to.Sub(from).Hours())
 }

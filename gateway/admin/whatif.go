@@ -14,7 +14,6 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // whatIf simulates the plan in force, with one more window if the form has one.
@@ -48,12 +47,10 @@ const formTime = "2006-01-02T15:04"
 // maxMinutes bounds a window to two weeks.
 const maxMinutes = 14 * 24 * 60
 
-// formOf is the form that describes a window of the plan.
 func formOf(h usage.Hit) whatIfForm {
 	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
 }
 
-// path is the address of the page with the form filled in.
 func (f whatIfForm) path() string {
 	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
 }
@@ -130,8 +127,6 @@ type whatIfPage struct {
 	Wrong    []string // why the plan with the window would not be valid
 	Past     bool     // the window has begun
 	Window   *usage.Hit
-	Length   string
-	Percent  string
 	Names    []usage.HitClient
 	More     int
 	JSON     string
@@ -143,8 +138,7 @@ type whatIfPage struct {
 // plannedStep is a window or a sunset that is in the plan already.
 type plannedStep struct {
 	usage.Hit
-	What, Length, Share string
-	Path                string // of this page with the window filled in
+	Path string // of this page with the window filled in; empty for a sunset
 }
 
 // maxNamed is how many clients of a window are named.
@@ -169,7 +163,6 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 	p.Notes = simulation.Notes
 	if faults == nil {
 		p.Past, p.InPlan = !window.From.After(f.Now), has(f.schedule(form.Version), window)
-		p.Length, p.Percent = words.Length(window.To.Sub(window.From)), words.Percent(window.Share)
 	} else if form != (whatIfForm{}) {
 		p.Faults = lines(faults)
 	} else {
@@ -185,10 +178,10 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 				continue
 			}
 		}
-		p.Planned = append(p.Planned, plannedStep{h, "window", words.Length(h.To.Sub(h.From)), words.Percent(h.Share), formOf(h).path()})
+		p.Planned = append(p.Planned, plannedStep{h, formOf(h).path()})
 	}
 	for _, h := range simulation.Sunset {
-		p.Planned = append(p.Planned, plannedStep{h, "sunset", "for good", "100 %", ""})
+		p.Planned = append(p.Planned, plannedStep{h, ""})
 	}
 	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
 	if p.Window == nil {

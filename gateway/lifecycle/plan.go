@@ -162,7 +162,6 @@ const (
 	maxGateDays     = 90
 )
 
-// Read reads a plan from a file.
 func Read(path string, versions []string) (*Plan, error) {
 	return jsonfile.Load(path, jsonfile.MaxSize, func(data []byte) (*Plan, error) { return Parse(data, versions) })
 }
@@ -280,22 +279,14 @@ func (p parser) brownout(at string, s *Schedule, b *Brownout) {
 	}
 }
 
-// overlaps reports windows that overlap. It skips windows with faulty times.
+// overlaps reports each window that overlaps an earlier one of the list. It skips
+// windows with faulty times.
 func (p parser) overlaps(at string, brownouts []Brownout) {
-	var order []int // the windows by their start
+	right := func(b Brownout) bool { return !b.From.IsZero() && b.From.Before(b.To) }
 	for i, b := range brownouts {
-		if !b.From.IsZero() && b.From.Before(b.To) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return brownouts[i].From.Compare(brownouts[j].From) })
-	last := -1 // the window that ends last so far
-	for _, i := range order {
-		if last >= 0 && brownouts[i].From.Before(brownouts[last].To) {
-			p.Add(fmt.Sprintf("%s.brownouts[%d]", at, max(i, last)), "overlaps brownouts[%d]", min(i, last))
-		}
-		if last < 0 || brownouts[i].To.After(brownouts[last].To) {
-			last = i
+		other := slices.IndexFunc(brownouts[:i], func(a Brownout) bool { return right(a) && a.From.Before(b.To) && b.From.Before(a.To) })
+		if right(b) && other >= 0 {
+			p.Add(fmt.Sprintf("%s.brownouts[%d]", at, i), "overlaps brownouts[%d]", other)
 		}
 	}
 }

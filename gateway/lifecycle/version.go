@@ -200,7 +200,6 @@ type GateState struct {
 	Holds bool `json:"holds"`
 }
 
-// Document describes every version as it stands now.
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
 	inForce := k.inForce.Load()
@@ -304,7 +303,6 @@ type Outlook struct {
 // Group is some clients and what they see.
 type Group struct{ Who, Sees string }
 
-// Outlook describes every version that is served.
 func (p *Plan) Outlook(at time.Time) (all []Outlook) {
 	for _, v := range versionsOf(p, nil) {
 		o := Outlook{Version: v.name, Stage: v.stage(at), Changes: append([]Change{}, v.changes()...), Warnings: []string{}, Headers: http.Header{}}

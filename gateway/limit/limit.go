@@ -252,7 +252,7 @@ func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
 	return q.fault(wait)
 }
 
-// budgetCounter is an httprate limiter together with its counter. It serves one
+// budgetCounter is an httprate limiter together with its LimitCounter. It serves one
 // request at a time: httprate locks its counter, and no request should wait for
 // Redis to answer another; and it does not tell its counter which client it asks
 // about.
@@ -284,7 +284,6 @@ func (c *budgetCounter) decide(q question) decision {
 
 var noRequest http.Request
 
-// Get implements httprate.LimitCounter.
 func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
 	c.decision = c.limiter.decide(c.question)
 	if !c.decision.allowed {
@@ -293,13 +292,8 @@ func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int
 	return min(c.decision.used, c.limiter.perMinute-1), 0, nil
 }
 
-// Config implements httprate.LimitCounter.
-func (c *budgetCounter) Config(int, time.Duration) {}
-
-// Increment implements httprate.LimitCounter.
-func (c *budgetCounter) Increment(string, time.Time) error { return nil }
-
-// IncrementBy implements httprate.LimitCounter.
+func (c *budgetCounter) Config(int, time.Duration)                {}
+func (c *budgetCounter) Increment(string, time.Time) error        { return nil }
 func (c *budgetCounter) IncrementBy(string, time.Time, int) error { return nil }
 
 // question is a request to be counted.

@@ -181,7 +181,6 @@ func (s *shard) wait(e *entry, k int, now int64) time.Duration {
 	return time.Duration(windowTicks-s.age(e, k, now)) * tick
 }
 
-// add counts a request.
 func (s *shard) add(e *entry, now int64) {
 	slot := int(e.skipped+e.used) % blockTimes
 	if slot == 0 {
@@ -301,7 +300,6 @@ func (s *shard) accepted(i uint32) {
 	s.entries[before].next, s.entries[list].prev = i, i
 }
 
-// drop frees an entry and its blocks.
 func (s *shard) drop(i uint32) {
 	e := &s.entries[i]
 	s.forget(e.key)
@@ -312,7 +310,6 @@ func (s *shard) drop(i uint32) {
 	e.next, s.freeEntry = s.freeEntry, i
 }
 
-// unlink takes an entry out of its list.
 func (s *shard) unlink(i uint32) {
 	e := &s.entries[i]
 	s.entries[e.prev].next, s.entries[e.next].prev = e.next, e.prev

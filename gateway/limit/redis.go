@@ -99,7 +99,6 @@ func (r *redisCounter) take(q question) (decision, bool) {
 	return a.decision, a.err == nil
 }
 
-// askAll asks Redis a batch of questions.
 func (r *redisCounter) askAll(deadline time.Time, questions []question, answers []answer) {
 	keys := make([]string, len(questions))
 	for i, q := range questions {

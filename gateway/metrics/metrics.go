@@ -157,7 +157,6 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	return r
 }
 
-// Observe implements event.Observer.
 func (r *Requests) Observe(e *event.Event) {
 	at, ok := r.routes[routeKey{e.Version, e.Route}]
 	if !ok {

@@ -54,7 +54,6 @@ type send func(name, help string, value float64, labels ...string)
 // service is built, so that only what is collected is checked.
 func (c collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, collect := range c {
 		collect(func(name, help string, value float64, labels ...string) {

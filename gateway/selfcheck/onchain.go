@@ -56,7 +56,6 @@ type answer struct {
 // errBug is in place of an answer until there is one.
 var errBug = errors.New("the test has a bug, which is in the log")
 
-// ask asks all endpoints of a chain about its contracts.
 func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
 	answers := make([]answer, chains.Endpoints(network))
 	var group sync.WaitGroup

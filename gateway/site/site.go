@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-//go:embed page.html page.css *.js
+//go:embed page.html page.css index.json *.js
 var files embed.FS
 
 // scripts are concatenated in this order to one module.
@@ -155,29 +155,13 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 	return l
 }
 
-// index is the answer for everyone who does not ask for HTML.
-type index struct {
-	Name       string            `json:"name"`
-	Deployment string            `json:"deployment"`
-	Quote      string            `json:"quote"`
-	Status     string            `json:"status"`
-	Pairs      string            `json:"pairs"`
-	Routers    string            `json:"routers"`
-	Verify     string            `json:"verify"`
-	Client     string            `json:"client"`
-	Health     string            `json:"health"`
-	Versions   string            `json:"versions"`
-	Contracts  map[string]string `json:"contracts"` // by version
-}
-
-func indexOf(d *chain.Deployment, versions []string) index {
-	current := "/" + versions[0]
-	i := index{
-		Name: "quotegate", Deployment: d.Name, Quote: current + "/swap/quote", Status: current + "/swap/status", Pairs: current + "/app/pairs", Routers: current + "/app/routers",
-		Verify: current + "/verify.js", Client: current + "/client/index.js", Health: current + "/swap/healthcheck", Versions: "/versions", Contracts: map[string]string{},
-	}
+// indexOf is the answer for everyone who does not ask for HTML.
+func indexOf(d *chain.Deployment, versions []string) json.RawMessage {
+	contracts := map[string]string{}
 	for _, name := range versions {
-		i.Contracts[name] = "/" + name + "/openapi.yaml"
+		contracts[name] = "/" + name + "/openapi.yaml"
 	}
-	return i
+	byVersion, _ := json.Marshal(contracts) // texts can always be encoded
+	deployment, _ := json.Marshal(d.Name)
+	return json.RawMessage(strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", versions[0], "{{contracts}}", string(byVersion)).Replace(read("index.json")))
 }

@@ -40,12 +40,7 @@ func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 var statusParams = []string{"srcChain", "txHash"}
 
 func decodeStatus(q *wire.Query) (src chain.ID, hash common.Hash, err error) {
-	if err = q.Require(statusParams...); err == nil {
-		err = wire.Read(q, "srcChain", chain.ParseID, &src)
-	}
-	if err == nil {
-		err = wire.Read(q, "txHash", parseHash, &hash)
-	}
+	err = cmp.Or(q.Require(statusParams...), wire.Read(q, "srcChain", chain.ParseID, &src), wire.Read(q, "txHash", parseHash, &hash))
 	return src, hash, err
 }
 

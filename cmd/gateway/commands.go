@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +23,12 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/words"
 )
+
+//go:embed *.txt
+var textFiles embed.FS
+
+// texts are what commands print for people, each in a file.
+var texts = template.Must(template.New("").Funcs(template.FuncMap{"stamp": words.Stamp, "share": words.Percent, "headers": lifecycle.ResponseHeaders}).ParseFS(textFiles, "*.txt"))
 
 // servedVersions are the versions that this program serves, whatever the deployment.
 func servedVersions() []string {
@@ -101,15 +107,8 @@ func checkPlanFor(ctx context.Context, in invocation, versions []string, now tim
 	case asJSON:
 		return writeJSON(in.stdout, c)
 	}
-	return planText.Execute(in.stdout, c)
+	return texts.ExecuteTemplate(in.stdout, "plan.txt", c)
 }
-
-// planText is the timeline of every version, its stage at the time, and what each
-// group of clients sees then.
-var planText = template.Must(template.New("").Funcs(template.FuncMap{"stamp": words.Stamp, "headers": lifecycle.ResponseHeaders}).Parse(planTemplate))
-
-//go:embed plan.txt
-var planTemplate string
 
 // readGates adds what the counts say about the gates of the plan now.
 func (c *checked) readGates(ctx context.Context, cfg usage.Config, versions []string, now time.Time) {
@@ -222,21 +221,10 @@ func newKey(_ context.Context, in invocation) error {
 		return fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
 	key, hash := caller.NewKey()
-	where := fmt.Sprintf("Add this to the client in %s. A service that runs reads it within seconds", file)
-	line := fmt.Sprintf(`"keys": [%q]`, hash)
-	whole := fmt.Sprintf(`{"name": %q, "contact": "", "match": [], %s}`, name, line) // the client
 	client, known := clients.Find(name)
-	switch {
-	case known && client.Keys > 0:
-		where += ". The client has other keys: keep their hashes in the list while they are in use"
-	case known:
-	case file == "":
-		where = "CLIENTS_FILE is not set. Write this file, and name it there"
-		line = `{"clients": [` + whole + `]}`
-	default:
-		where = fmt.Sprintf("%s has no such client yet. Add it to the list, with a contact. A service that runs reads it within seconds", file)
-		line = whole
-	}
-	_, err = fmt.Fprintf(in.stdout, "The key of %s, to be sent as the header API-Key. It is shown only now, so hand it over safely:\n\n%s\n\n%s:\n\n%s\n", name, key, where, line)
-	return err
+	return texts.ExecuteTemplate(in.stdout, "key.txt", struct {
+		Name, Key, Hash, File string
+		Known                 bool
+		Keys                  int // that it has already
+	}{name, key, hash, file, known, client.Keys})
 }

@@ -92,28 +92,19 @@ func File(f Facts) ([]byte, error) {
 // versionView is one version as the overview shows it.
 type versionView struct {
 	lifecycle.Status
-	Plan    *lifecycle.Schedule // nil without a plan
-	Window  lifecycle.Brownout  // the open or next one
-	Line    *timeline
-	Steps   []step
-	Verdict verdict
-	Week    string // served calls, and clients
-	Usage   usage.Version
-	Tally   []tallied
+	Plan   *lifecycle.Schedule // nil without a plan
+	Window lifecycle.Brownout  // the open or next one
+	Line   *timeline
+	Steps  []step
+	Week   string // served calls, and clients
+	Usage  usage.Version
+	Tally  []tallied
 }
 
 // step is a moment in the life of a version.
 type step struct {
 	At              time.Time
 	When, What, Ago string // When is past or coming
-}
-
-// verdict says whether a version can be retired, and by which numbers.
-type verdict struct {
-	Text string // the answer
-	Why  string // one or more sentences
-	Bad  bool
-	Bars []bar
 }
 
 // bar is a number beside its limit. Both are percentages of its width.
@@ -161,7 +152,7 @@ func (f *Facts) usage(version string) (v usage.Version) {
 func (f *Facts) versions() (all []versionView) {
 	for _, status := range f.Plan.Versions {
 		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Status: status, Usage: u, Plan: s, Verdict: f.verdict(status, s), Tally: f.tally(status.Version)}
+		v := versionView{Status: status, Usage: u, Plan: s, Tally: f.tally(status.Version)}
 		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
 		v.Window, _ = s.NextBrownout(f.Now)
 		if s != nil {
@@ -238,33 +229,13 @@ func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
 	return all
 }
 
-// verdict is the answer to "can this version be retired?".
-func (f *Facts) verdict(status lifecycle.Status, s *lifecycle.Schedule) (v verdict) {
-	gate := status.Gate
-	switch {
-	case s == nil: // what the stage means says it all
-	case status.Stage == lifecycle.Retired && gate != nil:
-		v.Text, v.Why = status.Version+" is retired.", "The gate let the sunset pass on "+words.Moment(gate.Released)+". That is final."
-	case status.Stage == lifecycle.Retired:
-		v.Text = status.Version + " is retired."
-	case gate == nil && s.Sunset.IsZero():
-		v.Text = status.Version + " has no sunset: nothing retires it."
-	case gate == nil:
-		v.Text, v.Why = fmt.Sprintf("%s ends on %s, whoever calls it then.", status.Version, words.Moment(s.Sunset)), "Its plan has no gate."
-	default:
-		v.Text, v.Bad = status.Version+": safe to retire.", gate.Holds
-		if gate.Holds {
-			v.Text = status.Version + ": not safe to retire."
-		}
-		if gate.Holds && gate.Clients <= gate.MaxClients && gate.Calls <= gate.MaxCallsPerDay { // the bars do not say why
-			v.Why = gate.Why + "."
-		}
-		v.Bars = []bar{
-			newBar(gate.Clients, gate.MaxClients, words.Count(gate.Clients, "client", "clients")+" of at most "+words.Number(gate.MaxClients)+" within "+words.Count(gate.Days, "day", "days")),
-			newBar(gate.Calls, gate.MaxCallsPerDay, words.Count(gate.Calls, "call", "calls")+" of at most "+words.Number(gate.MaxCallsPerDay)+" on the busiest day"),
-		}
+// Bars are the numbers that the gate goes by.
+func (v versionView) Bars() []bar {
+	gate := v.Gate
+	return []bar{
+		newBar(gate.Clients, gate.MaxClients, words.Count(gate.Clients, "client", "clients")+" of at most "+words.Number(gate.MaxClients)+" within "+words.Count(gate.Days, "day", "days")),
+		newBar(gate.Calls, gate.MaxCallsPerDay, words.Count(gate.Calls, "call", "calls")+" of at most "+words.Number(gate.MaxCallsPerDay)+" on the busiest day"),
 	}
-	return v
 }
 
 // newBar draws a number and its limit, the larger of them at four fifths.

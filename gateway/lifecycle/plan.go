@@ -96,8 +96,8 @@ func (s *Schedule) Stage(at time.Time, released bool) Stage {
 // ended reports whether the sunset has come.
 func (s *Schedule) ended(at time.Time) bool { return !s.Sunset.IsZero() && !at.Before(s.Sunset) }
 
-// gated reports whether a gate may still hold the sunset back.
-func (s *Schedule) gated() bool { return s.Gate != nil && !s.Gate.Confirmed }
+// Gated reports whether a gate may still hold the sunset back.
+func (s *Schedule) Gated() bool { return s.Gate != nil && !s.Gate.Confirmed }
 
 // NextBrownout returns the first window that has not ended: the current one, or
 // else the next. A nil schedule has none.

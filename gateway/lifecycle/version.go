@@ -274,15 +274,16 @@ func (v *version) changes() []Change {
 	}
 	if !s.Sunset.IsZero() {
 		what := "sunset: every client gets 410 from here on"
-		if s.gated() {
-			what += ", unless there were " + s.Gate.limits()
+		if s.Gated() {
+			what += ", unless there were " + s.Gate.Limits()
 		}
 		changes = append(changes, Change{s.Sunset, v.name, what})
 	}
 	return changes
 }
 
-func (g *Gate) limits() string {
+// Limits says in words what makes the gate hold.
+func (g *Gate) Limits() string {
 	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, words.Count(g.Days, "day", "days"), g.MaxCallsPerDay)
 }
 
@@ -294,53 +295,20 @@ type Outlook struct {
 	Changes  []Change `json:"changes"`  // past ones too
 	Warnings []string `json:"warnings"` // of what is valid, but may be a mistake
 
-	Planned bool        `json:"-"`
-	Gated   bool        `json:"-"` // whether a gate may hold the sunset back
-	Groups  []Group     `json:"-"` // who is treated how
+	Plan    *Schedule   `json:"-"` // nil without one
+	Window  Brownout    `json:"-"` // the open or next one
 	Headers http.Header `json:"-"` // of every answer
 }
 
-// Group is some clients and what they see.
-type Group struct{ Who, Sees string }
-
 func (p *Plan) Outlook(at time.Time) (all []Outlook) {
 	for _, v := range versionsOf(p, nil) {
-		o := Outlook{Version: v.name, Stage: v.stage(at), Changes: append([]Change{}, v.changes()...), Warnings: []string{}, Headers: http.Header{}}
+		o := Outlook{Version: v.name, Stage: v.stage(at), Plan: v.schedule, Changes: append([]Change{}, v.changes()...), Warnings: []string{}, Headers: http.Header{}}
+		o.Window, _ = v.schedule.NextBrownout(at)
 		if v.schedule != nil {
-			o.Planned, o.Gated = true, v.schedule.gated()
-			o.Warnings, o.Groups = append(o.Warnings, v.schedule.warnings(at)...), v.groups(at)
+			o.Warnings = append(o.Warnings, v.schedule.warnings(at)...)
 			v.announce(o.Headers, at)
 		}
 		all = append(all, o)
-	}
-	return all
-}
-
-// groups are the clients that are treated alike. The counts are not known here, so
-// both cases are described: the gate holds, and it does not.
-func (v *version) groups(at time.Time) (all []Group) {
-	line := func(who, sees string) { all = append(all, Group{who, sees}) }
-	const served = "served as always, with the headers below"
-	s := v.schedule
-	retired := "410 VERSION_RETIRED, successor " + s.Successor
-	switch stage := v.stage(at); {
-	case stage == Retired && s.gated():
-		line("everyone, while the gate holds", served)
-		line("everyone, once it does not", retired)
-		line("the gate holds", "while there are "+s.Gate.limits())
-	case stage == Retired:
-		line("everyone, exempt or not", retired)
-	case stage == BrowningOut:
-		b, _ := s.NextBrownout(at)
-		line("clients in the share of "+words.Percent(b.Share), "410 VERSION_BROWNOUT until "+words.Stamp(b.To)+", successor "+s.Successor)
-		if len(s.Exempt) > 0 {
-			line(fmt.Sprintf("exempt clients (%d in the plan)", len(s.Exempt)), served)
-		}
-		if b.Share < 1 {
-			line("all other clients", served)
-		}
-	default:
-		line("everyone", served)
 	}
 	return all
 }
@@ -359,7 +327,7 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		return warnings
 	}
 	switch left := s.Sunset.Sub(at); {
-	case left <= 0 && s.gated():
+	case left <= 0 && s.Gated():
 		warn("the sunset has passed: the version is retired as soon as its gate lets it")
 	case left <= 0:
 		warn("the sunset has passed: a gateway that starts with this plan retires the version at once")

@@ -1,13 +1,10 @@
 package gateway
 
 import (
-	"context"
-
 	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/v1"
 	"github.com/quotegate/quotegate/v3"
@@ -17,17 +14,12 @@ import (
 // Core is what the versions need from the shared code.
 type Core struct {
 	Deployment *chain.Deployment
-	Engine     Quoter
+	Engine     v3.Quoter
 	Tracker    v3.Tracker
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
 	Draining   func() bool     // whether the service is about to end; nil for never
 	Problems   func() []string // of the deployment, for the health check
-}
-
-// Quoter answers quote requests.
-type Quoter interface {
-	Quote(context.Context, *quote.Request) (*quote.Quote, error)
 }
 
 // Modules is every version this gateway serves, the current one first. To remove

@@ -54,16 +54,11 @@ func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if req.Recipient.Zero() {
-		w.Header().Add(wire.QuoteWarning, warnZero(query.Has("recipient")))
+	switch given := query.Has("recipient"); {
+	case req.Recipient.Zero() && given:
+		w.Header().Add(wire.QuoteWarning, "the recipient is the zero address, so what this calldata sends is lost: do not sign it")
+	case req.Recipient.Zero():
+		w.Header().Add(wire.QuoteWarning, "no recipient was given, so this calldata pays the zero address: do not sign it")
 	}
 	return mapQuote(q).Send(w)
-}
-
-// warnZero says why the calldata pays nobody.
-func warnZero(given bool) string {
-	if given {
-		return "the recipient is the zero address, so what this calldata sends is lost: do not sign it"
-	}
-	return "no recipient was given, so this calldata pays the zero address: do not sign it"
 }

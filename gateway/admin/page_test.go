@@ -189,7 +189,9 @@ func TestEmpty(t *testing.T) {
 			}
 			return render("what-if.html", page)
 		},
-		"health": func() ([]byte, error) { return render("health.html", newHealth(nil, now)) },
+		"health": func() ([]byte, error) {
+			return render("health.html", healthPage{frame: frame{Facts: &Facts{Now: now}}})
+		},
 	} {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
 			t.Errorf("%s: got %v and\n%s", name, err, body)

@@ -115,21 +115,20 @@ func (c *Clients) set() *clientSet {
 // Recognise sets which known client a caller is, if any, and by which key. It returns
 // false if the request has an API key that is not known, or not given properly; the
 // caller may then still be known by another trait.
-func (c *Clients) Recognise(who *Caller, h http.Header) bool { return c.set().recognise(who, h) }
-
-func (s *clientSet) recognise(c *Caller, h http.Header) bool {
+func (c *Clients) Recognise(who *Caller, h http.Header) bool {
+	s := c.set()
 	sent, given := h[keyHeader]
 	given = given && len(s.keys) > 0
 	if given && len(sent) == 1 && len(sent[0]) == keyLength {
 		hash := hashOf(sent[0])
 		same := func(known keyHash) bool { return subtle.ConstantTimeCompare(hash[:], known[:]) == 1 }
 		if known := s.keys[hash.id()]; known != nil && slices.ContainsFunc(known.hashes, same) {
-			c.Known, c.Key = &known.Client, hash.id()
+			who.Known, who.Key = &known.Client, hash.id()
 			return true
 		}
 	}
-	if known := s.match(c); known != nil {
-		c.Known = &known.Client
+	if known := s.match(who); known != nil {
+		who.Known = &known.Client
 	}
 	return !given
 }

@@ -18,8 +18,9 @@ func TestTheWholeHashIsCompared(t *testing.T) {
 		want  bool
 	}{{hash, true}, {alike, false}} {
 		set.keys[hash.id()] = &entry{Client{Name: "Acme"}, []keyHash{tt.known}}
-		c := Caller{}
-		if got := set.recognise(&c, http.Header{keyHeader: {key}}); got != tt.want || (c.Known != nil) != tt.want {
+		clients, c := Clients{}, Caller{}
+		clients.current.Store(set)
+		if got := clients.Recognise(&c, http.Header{keyHeader: {key}}); got != tt.want || (c.Known != nil) != tt.want {
 			t.Errorf("got %v and %+v, want %v", got, c, tt.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -59,20 +60,17 @@ func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health
 
 // clientRoutes serve the module for browsers, and its types for those who copy it. The part that checks has a path of its own besides.
 func clientRoutes() []web.Route {
-	serve := func(path, name string) web.Route {
-		kind := "text/javascript; charset=utf-8"
-		if strings.HasSuffix(name, ".d.ts") {
-			kind = "text/plain; charset=utf-8"
-		}
-		body, err := clientFiles.ReadFile("client/" + name)
+	var routes []web.Route
+	for _, at := range []string{"/v3/verify.js", "/v3/client/index.js", "/v3/client/index.d.ts", "/v3/client/verify.js", "/v3/client/verify.d.ts"} {
+		body, err := clientFiles.ReadFile("client/" + path.Base(at))
 		if err != nil {
 			panic("the client lacks a file: " + err.Error())
 		}
-		return web.Route{Path: path, Handle: web.Document(kind, body, 5*time.Minute), Free: true}
-	}
-	routes := []web.Route{serve("/v3/verify.js", "verify.js")}
-	for _, name := range []string{"index.js", "index.d.ts", "verify.js", "verify.d.ts"} {
-		routes = append(routes, serve("/v3/client/"+name, name))
+		kind := "text/javascript; charset=utf-8"
+		if strings.HasSuffix(at, ".d.ts") {
+			kind = "text/plain; charset=utf-8"
+		}
+		routes = append(routes, web.Route{Path: at, Handle: web.Document(kind, body, 5*time.Minute), Free: true})
 	}
 	return routes
 }

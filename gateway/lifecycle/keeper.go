@@ -328,23 +328,31 @@ type reading struct {
 func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReading {
 	ctx, cancel := context.WithTimeout(context.Background(), g.limit)
 	defer cancel()
-	wanted := map[gateKey]*reading{}
+	found, wanted := map[string]*GateReading{}, map[gateKey]*reading{}
 	for name, s := range p.Versions {
 		if s.Gate == nil {
 			continue
 		}
 		key := gateKey{decision{name, s.Sunset}, *s.Gate}
+		if _, known := g.released[key.decision]; known || key.gate.Confirmed && s.ended(now) { // the counts cannot change it
+			found[name] = g.remember(key, GateReading{Gate: key.gate}, now)
+			continue
+		}
 		r := g.readings[key]
 		if r == nil {
 			r = &reading{last: GateReading{Gate: key.gate, Holds: true, Why: "the counts have not been read yet"}}
 			g.readings[key] = r
 		}
 		if r.running == nil {
-			g.start(r, key, usage, now)
+			running, void := make(chan GateReading, 1), g.void[key.decision]
+			go guard.Do(g.log, "reading a gate", func() {
+				defer close(running)
+				running <- readGate(key, g.counts, usage, void, now)
+			})
+			r.running = running
 		}
 		wanted[key] = r
 	}
-	found := map[string]*GateReading{}
 	for key, r := range wanted {
 		select {
 		case got, ok := <-r.running:
@@ -363,21 +371,6 @@ func (g *gates) forget(p *Plan) {
 	maps.DeleteFunc(g.readings, func(key gateKey, r *reading) bool {
 		s := p.Versions[key.version]
 		return r.running == nil && (s == nil || s.Gate == nil || *s.Gate != key.gate || s.Sunset != key.sunset)
-	})
-}
-
-// start reads a gate in the background, unless what was decided is known.
-func (g *gates) start(r *reading, key gateKey, usage Usage, now time.Time) {
-	running := make(chan GateReading, 1)
-	r.running = running
-	if _, known := g.released[key.decision]; known || key.gate.Confirmed && !now.Before(key.sunset) {
-		running <- GateReading{Gate: key.gate}
-		return
-	}
-	void := g.void[key.decision]
-	go guard.Do(g.log, "reading a gate", func() {
-		defer close(running)
-		running <- readGate(key, g.counts, usage, void, now)
 	})
 }
 

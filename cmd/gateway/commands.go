@@ -148,10 +148,6 @@ func clockWarnings(file string, now time.Time) []string {
 // writeReport is `gateway report`: it writes the operator's page as a file of its
 // own. The database and the plan are only read.
 func writeReport(ctx context.Context, in invocation, cfg *config) error {
-	file := in.flags["o"]
-	if file == "" {
-		return usageError(in.usage)
-	}
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
 		return fmt.Errorf("CLIENTS_FILE: %w", err)
@@ -170,14 +166,14 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 	}
 	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
 	body, err := admin.File(facts)
-	switch {
-	case err != nil:
-		return err
-	case file == "-":
-		_, err := in.stdout.Write(body)
+	if err != nil {
 		return err
 	}
-	return writeWhole(file, body)
+	if file := in.flags["o"]; file != "-" {
+		return writeWhole(file, body)
+	}
+	_, err = in.stdout.Write(body)
+	return err
 }
 
 // writeWhole replaces a file, so that a reader sees the old one or the new one.

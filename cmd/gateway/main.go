@@ -51,7 +51,8 @@ type invocation struct {
 	usage          string // how the command is called
 }
 
-// flagInCall is a flag in the description of a call: -o FILE, [-at TIME] or [-json].
+// flagInCall is a flag in the description of a call: -o FILE, which must be given,
+// [-at TIME] or [-json].
 var flagInCall = regexp.MustCompile(`\[?-(\w+)( [A-Z]+)?\]?`)
 
 // parse reads the arguments that a command describes. Flags may come before and after
@@ -79,8 +80,12 @@ func (in *invocation) parse(c command) error {
 			in.args, given = append(in.args, given[0]), given[1:]
 		}
 	}
-	flags.VisitAll(func(f *flag.Flag) { in.flags[f.Name] = f.Value.String() })
-	if len(in.args) != len(strings.Fields(flagInCall.ReplaceAllString(described, ""))) {
+	complete := len(in.args) == len(strings.Fields(flagInCall.ReplaceAllString(described, "")))
+	flags.VisitAll(func(f *flag.Flag) {
+		in.flags[f.Name] = f.Value.String()
+		complete = complete && (in.flags[f.Name] != "" || strings.Contains(described, "[-"+f.Name))
+	})
+	if !complete {
 		return usageError(in.usage)
 	}
 	return nil

@@ -27,13 +27,7 @@ func (s *service) health(cfg *config, from metrics.Sources, started time.Time) f
 	}
 }
 
-func row(wrong bool, cells ...any) admin.Row {
-	r := admin.Row{Wrong: wrong}
-	for _, c := range cells {
-		r.Cells = append(r.Cells, fmt.Sprint(c))
-	}
-	return r
-}
+func row(wrong bool, cells ...any) admin.Row { return admin.Row{Cells: cells, Wrong: wrong} }
 
 func (s *service) processTable(cfg *config, from metrics.Sources, started time.Time) admin.Table {
 	ready := "ready"

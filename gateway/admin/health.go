@@ -19,7 +19,7 @@ type Table struct {
 
 // Row is a row of a Table. One that is wrong is marked.
 type Row struct {
-	Cells []string
+	Cells []any
 	Wrong bool
 }
 

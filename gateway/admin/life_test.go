@@ -54,7 +54,7 @@ const halfYear = `{"versions": {
 func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Helper()
 	l := &life{tables: []Table{
-		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []string{"State", "ready"}}, {Cells: []string{"Log lines dropped", "3"}, Wrong: true}}},
+		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []any{"State", "ready"}}, {Cells: []any{"Log lines dropped", 3}, Wrong: true}}},
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time

@@ -170,7 +170,11 @@ func TestHostileText(t *testing.T) {
 	server := httptest.NewServer(Handler(Options{
 		Versions: served, Metrics: http.NotFoundHandler(), Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
 		Health: func() []Table {
-			return []Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []Row{{Cells: hostile, Wrong: true}}}}
+			row := Row{Wrong: true}
+			for _, text := range hostile {
+				row.Cells = append(row.Cells, text)
+			}
+			return []Table{{Title: hostile[0], About: hostile[1], Head: hostile[:6], Rows: []Row{row}}}
 		},
 	}))
 	defer server.Close()

@@ -28,7 +28,9 @@ import (
 var textFiles embed.FS
 
 // texts are what commands print for people, each in a file.
-var texts = template.Must(template.New("").Funcs(template.FuncMap{"stamp": words.Stamp, "share": words.Percent, "headers": lifecycle.ResponseHeaders}).ParseFS(textFiles, "*.txt"))
+var texts = template.Must(template.New("").Funcs(template.FuncMap{
+	"stamp": words.Stamp, "share": words.Percent, "headers": lifecycle.ResponseHeaders,
+}).ParseFS(textFiles, "*.txt"))
 
 // servedVersions are the versions that this program serves, whatever the deployment.
 func servedVersions() []string {

@@ -150,11 +150,14 @@ func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
 	sum := sha256.Sum256([]byte(given(r))) // hides the length from timing, too
 	switch {
 	case foreign(r):
-		return http.StatusForbidden, "a request from a page of another site", "This listener does not answer to web pages of other sites; open / and follow the links, or use curl"
+		return http.StatusForbidden, "a request from a page of another site",
+			"This listener does not answer to web pages of other sites; open / and follow the links, or use curl"
 	case h.Token == "" && !loopback(strings.Trim(host, "[]")):
-		return http.StatusForbidden, "a request whose Host is not this machine", "Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only"
+		return http.StatusForbidden, "a request whose Host is not this machine",
+			"Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only"
 	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
-		return http.StatusUnauthorized, "a request without the token", "Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password"
+		return http.StatusUnauthorized, "a request without the token",
+			"Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password"
 	}
 	return 0, "", ""
 }

@@ -36,7 +36,8 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp, "share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
+		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
+		"share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
 	}).ParseFS(files, "*.html"))
 )
 

@@ -163,5 +163,6 @@ func indexOf(d *chain.Deployment, versions []string) json.RawMessage {
 	}
 	byVersion, _ := json.Marshal(contracts) // texts can always be encoded
 	deployment, _ := json.Marshal(d.Name)
-	return json.RawMessage(strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", versions[0], "{{contracts}}", string(byVersion)).Replace(read("index.json")))
+	fill := strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", versions[0], "{{contracts}}", string(byVersion))
+	return json.RawMessage(fill.Replace(read("index.json")))
 }

@@ -59,7 +59,7 @@ func New(cfg Config, parts Parts) *Gateway {
 	for _, host := range cfg.LegacyHosts {
 		g.legacyHosts[strings.ToLower(host)] = true
 	}
-	g.Handler = g.observe(g.recover(g.boundURL(g.router())))
+	g.Handler = g.observe(g.protect(g.router()))
 	return g
 }
 

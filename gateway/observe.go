@@ -159,8 +159,9 @@ func traceID(h http.Header) string {
 
 const traceparent = "Traceparent" // as net/http stores it
 
-// recover turns a panic into an answer and a logged stack.
-func (g *Gateway) recover(next http.Handler) http.Handler {
+// protect turns a panic into an answer and a logged stack, and refuses a URL that is
+// too long before any route reads it.
+func (g *Gateway) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p == http.ErrAbortHandler {
@@ -169,6 +170,10 @@ func (g *Gateway) recover(next http.Handler) http.Handler {
 				g.fail(w, r, guard.Caught(p))
 			}
 		}()
+		if len(r.RequestURI) > maxURL {
+			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

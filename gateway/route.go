@@ -66,17 +66,6 @@ func (g *Gateway) router() http.Handler {
 	return router
 }
 
-// boundURL refuses a URL that is too long before any route reads it.
-func (g *Gateway) boundURL(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.RequestURI) > maxURL {
-			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 const allowed = "GET, HEAD, OPTIONS"
 
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {

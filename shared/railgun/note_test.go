@@ -150,13 +150,13 @@ func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
 	t.Run("first", func(t *testing.T) {
 		saved := *plainHash
 		defer func() { *plainHash = saved }()
-		plainHash.mix[2][1].SetOne()
+		plainHash.before[0].mix[2][1].SetOne()
 		broken(t)
 	})
 	t.Run("second", func(t *testing.T) {
 		saved := *blindedHash
 		defer func() { *blindedHash = saved }()
-		blindedHash.constants[rounds-1][0].SetOne()
+		blindedHash.after[fullRounds/2-1].constants[0].SetOne()
 		broken(t)
 	})
 }

@@ -85,9 +85,9 @@ func TestAgainstOtherEncoders(t *testing.T) {
 	for _, b := range v.Burns {
 		t.Run("burn/"+b.Name, func(t *testing.T) {
 			burn := calldata.Burn{
-				Amount: *uint256.MustFromDecimal(b.Amount), DestinationDomain: b.DestinationDomain, Receiver: b.Receiver,
+				DestinationDomain: b.DestinationDomain, Receiver: b.Receiver,
 				BurnToken: b.BurnToken, MaxFee: *uint256.MustFromDecimal(b.MaxFee),
-				Hook: calldata.Hook{DstChainID: b.Hook.DstChainID, DstToken: b.Hook.DstToken, IntegratorID: b.Hook.IntegratorID,
+				Swap: calldata.Swap{Amount: *uint256.MustFromDecimal(b.Amount), DstChainID: b.Hook.DstChainID, DstToken: b.Hook.DstToken, IntegratorID: b.Hook.IntegratorID,
 					RecipientType: b.Hook.RecipientType, Recipient: b.Hook.Recipient},
 			}
 			equal(t, burn.Encode(), b.Calldata)
@@ -130,7 +130,7 @@ func TestSwapWordByWord(t *testing.T) {
 func BenchmarkEncode(b *testing.B) {
 	amount, recipient := *uint256.NewInt(100_000_000), make([]byte, 20)
 	swap := calldata.Swap{DstChainID: 369, Amount: amount, Recipient: recipient}
-	burn := calldata.Burn{Amount: amount, Hook: calldata.Hook{DstChainID: 369, Recipient: recipient}}
+	burn := calldata.Burn{Swap: swap}
 	for name, encode := range map[string]func() []byte{
 		"swap":    swap.Encode,
 		"burn":    burn.Encode,

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto/keccak"
 )
 
 // Call is a call as its bytes tell it.
@@ -49,42 +51,78 @@ func (t Type) size() int {
 	return 0
 }
 
-// function is one that a wallet is asked to sign.
-type function struct {
-	selector string
-	text     string
-	params   []Argument // without Data
+// declaration is that of a function which a wallet is asked to sign, or of an event
+// which a contract emits.
+type declaration struct {
+	signature string
+	hash      common.Hash // the first topic of an event; selects a function by its first four bytes
+	indexed   []string    // the arguments that are topics
+	params    []Argument  // the others, without Data
+	tuple     bool        // they are the fields of one struct
 }
 
-// functions are written as their contracts declare them, and not derived from
-// the encoders: a mistake in an encoder shows here.
-var functions = []function{
-	parseFunction(swapSelector, "swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)"),
-	parseFunction(burnSelector, "depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)"),
-	parseFunction(approveSelector, "approve(address spender, uint256 amount)"),
+// declare reads a declaration, in which the fields of a struct are in double
+// parentheses.
+func declare(text string) declaration {
+	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
+	d := declaration{tuple: strings.Contains(params, "(")}
+	var types []string
+	for param := range strings.SplitSeq(params, ", ") {
+		words := strings.Fields(strings.Trim(param, "()"))
+		if words[1] == "indexed" {
+			d.indexed = append(d.indexed, words[2])
+		} else {
+			d.params = append(d.params, Argument{Name: words[1], Type: Type(words[0])})
+		}
+		// The type keeps the parentheses of a struct.
+		types = append(types, strings.Fields(param)[0]+param[len(strings.TrimRight(param, ")")):])
+	}
+	d.signature = name + "(" + strings.Join(types, ",") + ")"
+	d.hash = hash([]byte(d.signature))
+	return d
 }
 
-func parseFunction(selector, declaration string) function {
-	e := parseEvent(declaration)
-	return function{selector, e.signature, e.data.params}
+func hash(data ...[]byte) (h common.Hash) {
+	hasher := keccak.NewLegacyKeccak256()
+	for _, d := range data {
+		hasher.Write(d)
+	}
+	hasher.Sum(h[:0])
+	return h
 }
+
+// The functions and events are written as their contracts declare them, and not
+// derived from the encoders: a mistake in an encoder shows here.
+var (
+	swapCall    = declare("swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
+	burnCall    = declare("depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)")
+	approveCall = declare("approve(address spender, uint256 amount)")
+
+	swapEvent     = declare("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
+	settledEvent  = declare("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, address integrator, uint256 integratorFee))")
+	burnEvent     = declare("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
+	receivedEvent = declare("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
+
+	hookFields = declare("hook(uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, bytes recipient)").params
+)
 
 // Decode reads a call. It accepts only canonical encoding, of which there is one
 // for each call.
 func Decode(data []byte) (Call, error) {
-	for _, f := range functions {
-		if arguments, ok := bytes.CutPrefix(data, []byte(f.selector)); ok {
-			return f.decode(arguments)
+	for _, d := range []*declaration{&swapCall, &burnCall, &approveCall} {
+		if arguments, ok := bytes.CutPrefix(data, d.hash[:4]); ok {
+			return d.decode(arguments)
 		}
 	}
 	return Call{}, errors.New("the calldata calls no function of ours")
 }
 
-func (f *function) decode(data []byte) (Call, error) {
-	call := Call{f.text, slices.Clone(f.params)}
-	head := len(f.params) * word
+// decode reads the arguments that are not topics.
+func (d *declaration) decode(data []byte) (Call, error) {
+	call := Call{d.signature, slices.Clone(d.params)}
+	head := len(d.params) * word
 	if len(data) < head {
-		return Call{}, fmt.Errorf("%s: the calldata is too short", f.text)
+		return Call{}, fmt.Errorf("%s: the calldata is too short", d.signature)
 	}
 	tail := data[head:]
 	for i := range call.Arguments {
@@ -93,20 +131,20 @@ func (f *function) decode(data []byte) (Call, error) {
 		switch size := a.Type.size(); {
 		case a.Type == Bytes:
 			if n, ok := smallUint(slot); !ok || n != len(data)-len(tail) {
-				return Call{}, fmt.Errorf("%s: %s does not start where it must", f.text, a.Name)
+				return Call{}, fmt.Errorf("%s: %s does not start where it must", d.signature, a.Name)
 			}
 			var ok bool
 			if a.Data, tail, ok = cutBytes(tail); !ok {
-				return Call{}, fmt.Errorf("%s: %s is cut off or not padded with zeros", f.text, a.Name)
+				return Call{}, fmt.Errorf("%s: %s is cut off or not padded with zeros", d.signature, a.Name)
 			}
 		case !isZero(slot[:word-size]):
-			return Call{}, fmt.Errorf("%s: %s is no %s", f.text, a.Name, a.Type)
+			return Call{}, fmt.Errorf("%s: %s is no %s", d.signature, a.Name, a.Type)
 		default:
 			a.Data = slot[word-size:]
 		}
 	}
 	if len(tail) != 0 {
-		return Call{}, fmt.Errorf("%s: %d bytes follow the arguments", f.text, len(tail))
+		return Call{}, fmt.Errorf("%s: %d bytes follow the arguments", d.signature, len(tail))
 	}
 	return call, nil
 }
@@ -123,10 +161,7 @@ func (c *Call) Argument(name string) []byte {
 
 // DecodeHook reads the fields that a burn carries to the receiver.
 func DecodeHook(data []byte) ([]Argument, error) {
-	fields := []Argument{
-		{Name: "dstChainId", Type: Uint256}, {Name: "dstToken", Type: Address}, {Name: "integratorId", Type: Bytes32},
-		{Name: "recipientType", Type: Uint8}, {Name: "recipient", Type: Bytes},
-	}
+	fields := slices.Clone(hookFields)
 	for i := range fields {
 		size := fields[i].Type.size()
 		if fields[i].Type == Bytes {

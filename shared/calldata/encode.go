@@ -104,20 +104,25 @@ const FastFinality = 1000
 //	    bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)
 //
 // in fast mode. The receiver is both mintRecipient and destinationCaller, so
-// that only the receiver can deliver the message.
+// that only the receiver can deliver the message. What it has to do with the
+// minted USDC is in the hook, the fields of the swap without padding:
+//
+//	uint256 dstChainId ‖ address dstToken ‖ bytes32 integratorId ‖ uint8 recipientType ‖ recipient
+//
+// The issuer attests the hook with the burn, so no relayer can change it.
 type Burn struct {
-	Amount            uint256.Int
+	Swap
 	DestinationDomain uint32
 	Receiver          common.Address
 	BurnToken         common.Address
 	MaxFee            uint256.Int
-	Hook              Hook
 }
 
 // Encode returns the calldata.
 func (c *Burn) Encode() []byte {
 	const head = 8 * word
-	b := make([]byte, 0, len(burnSelector)+head+bytesSize(c.Hook.size()))
+	hook := word + common.AddressLength + word + 1 + len(c.Recipient)
+	b := make([]byte, 0, len(burnSelector)+head+bytesSize(hook))
 	b = append(b, burnSelector...)
 	b = appendUint(b, &c.Amount)
 	b = appendUint64(b, uint64(c.DestinationDomain))
@@ -127,32 +132,14 @@ func (c *Burn) Encode() []byte {
 	b = appendUint(b, &c.MaxFee)
 	b = appendUint64(b, FastFinality)
 	b = appendUint64(b, head) // where the hook starts
-	b = appendUint64(b, uint64(c.Hook.size()))
-	b = c.Hook.append(b)
-	return append(b, zeros[:padding(c.Hook.size())]...)
-}
 
-// Hook tells the receiver what to do with the minted USDC. The issuer attests
-// it with the burn, so no relayer can change it.
-type Hook struct {
-	DstChainID    uint64
-	DstToken      common.Address
-	IntegratorID  [32]byte
-	RecipientType uint8
-	Recipient     []byte
-}
-
-func (h *Hook) size() int { return word + common.AddressLength + word + 1 + len(h.Recipient) }
-
-// append packs the fields without padding:
-//
-//	uint256 dstChainId ‖ address dstToken ‖ bytes32 integratorId ‖ uint8 recipientType ‖ recipient
-func (h *Hook) append(b []byte) []byte {
-	b = appendUint64(b, h.DstChainID)
-	b = append(b, h.DstToken[:]...)
-	b = append(b, h.IntegratorID[:]...)
-	b = append(b, h.RecipientType)
-	return append(b, h.Recipient...)
+	b = appendUint64(b, uint64(hook))
+	b = appendUint64(b, c.DstChainID)
+	b = append(b, c.DstToken[:]...)
+	b = append(b, c.IntegratorID[:]...)
+	b = append(b, c.RecipientType)
+	b = append(b, c.Recipient...)
+	return append(b, zeros[:padding(hook)]...)
 }
 
 // Approve is ERC-20's approve(address spender, uint256 amount).

@@ -10,80 +10,30 @@ import (
 	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto/keccak"
 	"github.com/holiman/uint256"
-)
-
-// event is one that a contract emits. Its arguments are read like those of a
-// call: only canonical encoding is accepted.
-type event struct {
-	signature string
-	topic     common.Hash
-	indexed   []string // the arguments that are topics
-	data      function
-	tuple     bool // the data is one struct
-}
-
-// parseEvent reads a declaration, in which the fields of a struct are in double
-// parentheses.
-func parseEvent(declaration string) event {
-	name, params, _ := strings.Cut(strings.TrimSuffix(declaration, ")"), "(")
-	e := event{data: function{text: name}, tuple: strings.Contains(params, "(")}
-	var types []string
-	for param := range strings.SplitSeq(params, ", ") {
-		words := strings.Fields(strings.Trim(param, "()"))
-		if words[1] == "indexed" {
-			e.indexed = append(e.indexed, words[2])
-		} else {
-			e.data.params = append(e.data.params, Argument{Name: words[1], Type: Type(words[0])})
-		}
-		// The type keeps the parentheses of a struct.
-		types = append(types, strings.Fields(param)[0]+param[len(strings.TrimRight(param, ")")):])
-	}
-	e.signature = name + "(" + strings.Join(types, ",") + ")"
-	e.topic = hash([]byte(e.signature))
-	return e
-}
-
-func hash(data ...[]byte) (h common.Hash) {
-	hasher := keccak.NewLegacyKeccak256()
-	for _, d := range data {
-		hasher.Write(d)
-	}
-	hasher.Sum(h[:0])
-	return h
-}
-
-// The events, as their contracts declare them.
-var (
-	swapEvent     = parseEvent("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
-	settledEvent  = parseEvent("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, address integrator, uint256 integratorFee))")
-	burnEvent     = parseEvent("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
-	receivedEvent = parseEvent("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
 )
 
 // Topics by which the logs of swaps, settlements and deliveries are found.
 var (
-	SwappedTopic  = swapEvent.topic
-	SettledTopic  = settledEvent.topic
-	ReceivedTopic = receivedEvent.topic
+	SwappedTopic  = swapEvent.hash
+	SettledTopic  = settledEvent.hash
+	ReceivedTopic = receivedEvent.hash
 )
 
 var errOtherEvent = errors.New("another event")
 
-func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
-	if len(topics) != 1+len(e.indexed) || topics[0] != e.topic {
+// decodeLog reads a log like a call: only canonical encoding is accepted.
+func (d *declaration) decodeLog(topics []common.Hash, data []byte) (*Call, error) {
+	if len(topics) != 1+len(d.indexed) || topics[0] != d.hash {
 		return nil, errOtherEvent
 	}
-	if e.tuple {
-		offset := make([]byte, word)
-		offset[word-1] = word
+	if d.tuple {
 		var ok bool
-		if data, ok = bytes.CutPrefix(data, offset); !ok {
-			return nil, fmt.Errorf("%s: the struct does not start where it must", e.data.text)
+		if data, ok = bytes.CutPrefix(data, appendUint64(nil, word)); !ok {
+			return nil, fmt.Errorf("%s: the struct does not start where it must", d.signature)
 		}
 	}
-	c, err := e.data.decode(data)
+	c, err := d.decode(data)
 	return &c, err
 }
 
@@ -91,10 +41,10 @@ func (e *event) decode(topics []common.Hash, data []byte) (*Call, error) {
 // it names the sender, and every argument of the call that it has is the same.
 func (c *Call) Emitted(sender common.Address, topics []common.Hash, data []byte) bool {
 	e := &swapEvent
-	if strings.HasPrefix(c.Function, "depositForBurn") {
+	if c.Function == burnCall.signature {
 		e = &burnEvent
 	}
-	got, err := e.decode(topics, data)
+	got, err := e.decodeLog(topics, data)
 	if err != nil {
 		return false
 	}
@@ -128,7 +78,7 @@ type Swapped struct {
 
 // DecodeSwapped reads the log of a pool.
 func DecodeSwapped(topics []common.Hash, data []byte) (*Swapped, error) {
-	c, err := swapEvent.decode(topics, data)
+	c, err := swapEvent.decodeLog(topics, data)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +117,7 @@ type Settled struct {
 
 // DecodeSettled reads the log of a pool.
 func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
-	c, err := settledEvent.decode(topics, data)
+	c, err := settledEvent.decodeLog(topics, data)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +145,7 @@ type Burnt struct {
 
 // DecodeBurnt reads the log of a messenger.
 func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
-	c, err := burnEvent.decode(topics, data)
+	c, err := burnEvent.decodeLog(topics, data)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +162,7 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
 // DecodeReceived reads the message that a transmitter's event MessageReceived is
 // about. The event does not tell where the message was sent to.
 func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
-	c, err := receivedEvent.decode(topics, data)
+	c, err := receivedEvent.decodeLog(topics, data)
 	if err != nil {
 		return nil, err
 	}

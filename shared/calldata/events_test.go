@@ -201,7 +201,7 @@ func TestDecodeOrder(t *testing.T) {
 	if got, err := calldata.DecodeOrder(swap.Encode(), common.Address{}); err != nil || got.DstChainID != 369 || got.Amount.Uint64() != 5 || got.IntegratorID != swap.IntegratorID || got.DstToken != swap.DstToken {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	burn := calldata.Burn{Amount: *uint256.NewInt(5), Receiver: somebody, Hook: calldata.Hook{DstChainID: 369, DstToken: common.Address{8}, Recipient: somebody[:]}}
+	burn := calldata.Burn{Receiver: somebody, Swap: calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), DstToken: common.Address{8}, Recipient: somebody[:]}}
 	if got, err := calldata.DecodeOrder(burn.Encode(), somebody); err != nil || got.DstChainID != 369 || got.Amount.Uint64() != 5 || common.BytesToAddress(got.Recipient) != somebody {
 		t.Errorf("got %+v, %v", got, err)
 	}

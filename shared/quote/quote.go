@@ -197,20 +197,21 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 	if err != nil {
 		return err
 	}
+	swap := calldata.Swap{
+		DstChainID:    uint64(q.Pair.Dst),
+		Amount:        req.Amount,
+		Recipient:     recipient,
+		RecipientType: kind,
+		DstToken:      q.Pair.DstToken.Address.Address,
+		IntegratorID:  req.Integrator,
+	}
 	if q.Pair.Route == chain.CCTPInbound {
-		if err := e.encodeBurn(req, q, recipient, kind); err != nil {
-			return err
-		}
+		err = e.encodeBurn(q, &swap)
 	} else {
-		swap := calldata.Swap{
-			DstChainID:    uint64(q.Pair.Dst),
-			Amount:        req.Amount,
-			Recipient:     recipient,
-			RecipientType: kind,
-			DstToken:      q.Pair.DstToken.Address.Address,
-			IntegratorID:  req.Integrator,
-		}
 		q.Calldata = swap.Encode()
+	}
+	if err != nil {
+		return err
 	}
 	if q.Pair.SrcToken.Native() {
 		q.Value = req.Amount
@@ -227,25 +228,18 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 
 // encodeBurn encodes a burn that only the receiver on the settlement chain can
 // send on to the hub.
-func (e *Engine) encodeBurn(req *Request, q *Quote, recipient []byte, kind uint8) error {
+func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
-	maxFee, err := q.issuerFee.Rate.MaxFee(&req.Amount)
+	maxFee, err := q.issuerFee.Rate.MaxFee(&swap.Amount)
 	if err != nil {
 		return fault.About(fault.Amount, err)
 	}
 	burn := calldata.Burn{
-		Amount:            req.Amount,
+		Swap:              *swap,
 		DestinationDomain: e.Deployment.Settlement.Domain,
 		Receiver:          e.Deployment.Settlement.Receiver.Address,
 		BurnToken:         q.Pair.SrcToken.Address.Address,
 		MaxFee:            maxFee,
-		Hook: calldata.Hook{
-			DstChainID:    uint64(q.Pair.Dst),
-			DstToken:      q.Pair.DstToken.Address.Address,
-			IntegratorID:  req.Integrator,
-			RecipientType: kind,
-			Recipient:     recipient,
-		},
 	}
 	q.Calldata = burn.Encode()
 	return nil

@@ -40,13 +40,13 @@ func wantManySwaps(t *testing.T, w *world) {
 // from filling the memory. The money was taken, so that it is not told to be no swap.
 func wantOddRecipients(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
-	for _, hook := range []calldata.Hook{
+	for _, hook := range []calldata.Swap{
 		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 40_000)},
 		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 20), RecipientType: 1},
 		{DstChainID: 369, DstToken: w.token(hub, chain.USDC), Recipient: make([]byte, 20), RecipientType: 2},
 		{DstChainID: 369, DstToken: w.token(hub, chain.USDC)},
 	} {
-		burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Hook: hook}
+		burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Swap: hook}
 		burn.Amount.SetUint64(5)
 		hash := w.chains[optimism].Submit(cctpOf(optimism).Messenger.Address, nil, burn.Encode())
 		g.want(optimism, hash, Pending, false)

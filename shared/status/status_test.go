@@ -95,8 +95,8 @@ func wantPoolToPool(t *testing.T, w *world) {
 // burn burns 100 USDC on optimism for the receiver, in one transaction.
 func (w *world) burn(maxFee int64) *types.Receipt {
 	w.t.Helper()
-	hook := calldata.Hook{DstChainID: uint64(hub), DstToken: w.token(hub, chain.USDC), Recipient: recipient[:]}
-	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Hook: hook}
+	hook := calldata.Swap{DstChainID: uint64(hub), DstToken: w.token(hub, chain.USDC), Recipient: recipient[:]}
+	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Swap: hook}
 	burn.Amount.SetFromBig(hundred)
 	burn.MaxFee.SetUint64(uint64(maxFee))
 	return w.chains[optimism].Send(cctpOf(optimism).Messenger.Address, burn.Encode())
@@ -282,7 +282,7 @@ func wantNotASwap(t *testing.T, w *world) {
 	approved := w.send(hub, w.token(hub, chain.USDC), contracts.TokenABI, "approve", w.pool(hub, chain.USDC), plenty)
 	g.want(hub, approved.TxHash, NotASwap, true)
 	// A burn that others receive is none of ours.
-	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: recipient, BurnToken: w.token(optimism, chain.USDC), Hook: calldata.Hook{Recipient: recipient[:]}}
+	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: recipient, BurnToken: w.token(optimism, chain.USDC), Swap: calldata.Swap{Recipient: recipient[:]}}
 	burn.Amount.SetUint64(5)
 	burnt := w.chains[optimism].Send(cctpOf(optimism).Messenger.Address, burn.Encode())
 	g.want(optimism, burnt.TxHash, NotASwap, true)

@@ -70,21 +70,13 @@ func (c *Call) number(name string) (n uint256.Int) {
 	return n
 }
 
-// Swapped is a pool's event Swap.
-type Swapped struct {
-	Nonce uint256.Int
-	Swap
-}
-
-// DecodeSwapped reads the log of a pool.
-func DecodeSwapped(topics []common.Hash, data []byte) (*Swapped, error) {
+// DecodeSwapped reads the log of a pool's event Swap. The nonce is the pool's own.
+func DecodeSwapped(topics []common.Hash, data []byte) (swap Swap, nonce common.Hash, err error) {
 	c, err := swapEvent.decodeLog(topics, data)
 	if err != nil {
-		return nil, err
+		return swap, nonce, err
 	}
-	s := &Swapped{Swap: swapOf(c)}
-	s.Nonce.SetBytes(topics[1][:])
-	return s, nil
+	return swapOf(c), topics[1], nil
 }
 
 func swapOf(c *Call) Swap {
@@ -133,28 +125,20 @@ func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
 	}, nil
 }
 
-// Burnt is the messenger's event DepositForBurn.
-type Burnt struct {
-	Token             common.Address
-	Depositor         common.Address
-	Amount            uint256.Int
-	MintRecipient     common.Hash
-	DestinationDomain uint32
-	HookData          []byte
-}
-
-// DecodeBurnt reads the log of a messenger.
-func DecodeBurnt(topics []common.Hash, data []byte) (*Burnt, error) {
+// DecodeBurnt reads the log of a messenger's event DepositForBurn, which tells what
+// the message of the burn will say, except for where it is from, its nonce, its
+// sender and the fee.
+func DecodeBurnt(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := burnEvent.decodeLog(topics, data)
 	if err != nil {
 		return nil, err
 	}
-	return &Burnt{
-		Token:             common.BytesToAddress(topics[1][:]),
-		Depositor:         common.BytesToAddress(topics[2][:]),
-		Amount:            c.number("amount"),
-		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
+	return &Message{
 		DestinationDomain: binary.BigEndian.Uint32(c.Argument("destinationDomain")),
+		BurnToken:         topics[1],
+		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
+		Amount:            c.number("amount"),
+		Depositor:         topics[2],
 		HookData:          c.Argument("hookData"),
 	}, nil
 }
@@ -172,9 +156,8 @@ func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 
 // SwapID names the settlement of a swap that went through a pool. network is the
 // chain of the pool, never a virtual routing ID.
-func SwapID(network uint64, pool common.Address, nonce *uint256.Int) common.Hash {
-	b := appendUint64(make([]byte, 0, 3*word), network)
-	return hash(appendUint(appendAddress(b, pool), nonce))
+func SwapID(network uint64, pool common.Address, nonce common.Hash) common.Hash {
+	return hash(appendAddress(appendUint64(make([]byte, 0, 2*word), network), pool), nonce[:])
 }
 
 // BurnID names the settlement of a burn, by the domain and the nonce of its
@@ -273,17 +256,19 @@ func (m *Message) readBody(body []byte) error {
 }
 
 // Matches tells whether a message is about a burn.
-func (b *Burnt) Matches(m *Message) bool {
-	return m.DestinationDomain == b.DestinationDomain && m.MintRecipient == b.MintRecipient && m.Amount == b.Amount &&
-		m.BurnToken == common.BytesToHash(b.Token[:]) && m.Depositor == common.BytesToHash(b.Depositor[:]) && bytes.Equal(m.HookData, b.HookData)
+func (m *Message) Matches(burn *Message) bool {
+	return m.DestinationDomain == burn.DestinationDomain && m.sameBurn(burn)
+}
+
+func (m *Message) sameBurn(other *Message) bool {
+	return m.SourceDomain == other.SourceDomain && m.BurnToken == other.BurnToken && m.MintRecipient == other.MintRecipient &&
+		m.Amount == other.Amount && m.Depositor == other.Depositor && bytes.Equal(m.HookData, other.HookData)
 }
 
 // Delivers tells whether a message that was received is the one that was attested.
 // The issuer may have signed it several times, with another fee.
 func (m *Message) Delivers(attested *Message) bool {
-	return m.SourceDomain == attested.SourceDomain && m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.BurnToken == attested.BurnToken &&
-		m.MintRecipient == attested.MintRecipient && m.Amount == attested.Amount && m.Depositor == attested.Depositor &&
-		m.MaxFee == attested.MaxFee && bytes.Equal(m.HookData, attested.HookData)
+	return m.sameBurn(attested) && m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.MaxFee == attested.MaxFee
 }
 
 // RevertReason is the text with which a contract reverted, empty if the output

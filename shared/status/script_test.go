@@ -563,9 +563,8 @@ func TestOneMessageOneBurn(t *testing.T) {
 	tx := memo.Key{Network: optimism}
 	l := &lookup{trail: &trail{issued: map[memo.Key]*issued{tx: i}}}
 	i.asked = l
-	all := func(*calldata.Message) bool { return true }
 	first, second := &Burn{}, &Burn{}
-	if l.attested(context.Background(), tx, first, all) == nil || l.attested(context.Background(), tx, second, all) != nil || second.State != cctp.Unseen {
+	if l.attested(context.Background(), tx, first, &burn) == nil || l.attested(context.Background(), tx, second, &burn) != nil || second.State != cctp.Unseen {
 		t.Errorf("got %+v and %+v, want one of both attested", first, second)
 	}
 	if i.enough {

@@ -40,7 +40,7 @@ func (l *lookup) settle(ctx context.Context, orders []order) *trouble {
 // if there is nothing to look up yet.
 func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 	s := &o.swap
-	if o.lost {
+	if s.Reason != "" {
 		return false
 	}
 	if o.payout, ok = l.tracker.deployment.Payout(chain.ID(s.DstChainID), s.DstToken); !ok {
@@ -48,13 +48,11 @@ func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 		return false
 	}
 	if o.burnt == nil {
-		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, new(uint256.Int).SetBytes(o.nonce[:]))
+		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, o.nonce)
 		return true
 	}
 	s.Burn = &Burn{Domain: s.Burn.Domain} // that of the trail stays as it is
-	message := l.attested(ctx, l.key, s.Burn, func(m *calldata.Message) bool {
-		return m.SourceDomain == s.Burn.Domain && o.burnt.Matches(m)
-	})
+	message := l.attested(ctx, l.key, s.Burn, o.burnt)
 	if message == nil {
 		return false
 	}
@@ -148,10 +146,9 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 	}
 	s.Burn = &Burn{Domain: from.CCTP.Domain}
 	tx := memo.Key{Network: from.ID, Name: burn.log.TxHash}
-	message := l.attested(ctx, tx, s.Burn, func(m *calldata.Message) bool {
-		return m.SourceDomain == from.CCTP.Domain && m.DestinationDomain == to.CCTP.Domain && bytes.Equal(m.HookData, o.id[:]) &&
-			m.MintRecipient == common.BytesToHash(s.Recipient) && m.Amount == settled.Amount &&
-			m.BurnToken == common.BytesToHash(o.payout.Token[:]) && m.Depositor == common.BytesToHash(burn.log.Address[:])
+	message := l.attested(ctx, tx, s.Burn, &calldata.Message{
+		SourceDomain: from.CCTP.Domain, DestinationDomain: to.CCTP.Domain, HookData: o.id[:], Amount: settled.Amount,
+		MintRecipient: common.BytesToHash(s.Recipient), BurnToken: common.BytesToHash(o.payout.Token[:]), Depositor: common.BytesToHash(burn.log.Address[:]),
 	})
 	if message == nil {
 		return nil
@@ -271,7 +268,7 @@ type issued struct {
 
 // attested finds the issuer's view of a burn, and the attested message if there is
 // one. A message is matched with one burn only, however often it is listed.
-func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, matches func(*calldata.Message) bool) *calldata.Message {
+func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, want *calldata.Message) *calldata.Message {
 	i := l.askIssuer(ctx, tx, burn.Domain)
 	if i.err != nil {
 		burn.State, burn.Reason = cctp.Unknown, "The issuer's view is unknown: "+i.err.Error()
@@ -282,7 +279,7 @@ func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, matches 
 	for n, m := range i.messages {
 		d := i.decoded[n]
 		switch {
-		case i.used[n] || d != nil && !matches(d):
+		case i.used[n] || d != nil && !d.Matches(want):
 		case m.State == cctp.Waiting && waiting < 0: // it may have no content to match
 			waiting = n
 		case m.State == cctp.Complete && d != nil && d.Nonce != (common.Hash{}):

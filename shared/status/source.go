@@ -292,10 +292,9 @@ func (t *Tracker) remember(e *rpc.Endpoint, latest *rpc.Block) {
 // order is a swap of the transaction, with what its settlement is found by.
 type order struct {
 	swap  Swap
-	lost  bool            // it cannot be settled, for the reason that the swap has
-	pool  common.Address  // that took the money; zero for a burn
-	nonce common.Hash     // of the pool's swap, or of the attested message
-	burnt *calldata.Burnt // of a burn
+	pool  common.Address    // that took the money; zero for a burn
+	nonce common.Hash       // of the pool's swap, or of the attested message
+	burnt *calldata.Message // what the message of a burn must say
 
 	payout chain.Payout
 	id     common.Hash // of the settlement; zero until it is known
@@ -334,17 +333,17 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 }
 
 // readOrder reads one event of a router. It is false if no money was taken for us.
+// A swap that cannot be settled has a reason.
 func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
+	var err error
 	if log.Topics[0] == calldata.SwappedTopic {
 		o.pool = log.Address
-		swapped, err := calldata.DecodeSwapped(log.Topics, log.Data)
-		if err != nil {
-			o.lost, o.swap.Unread, o.swap.Reason = true, true, oddEvent
-			return o, true
-		}
-		o.swap.Swap, o.nonce = swapped.Swap, common.Hash(swapped.Nonce.Bytes32())
-		if !keepable(&o.swap.Swap) {
-			o.lost, o.swap.Reason = true, oddRecipient
+		o.swap.Swap, o.nonce, err = calldata.DecodeSwapped(log.Topics, log.Data)
+		switch {
+		case err != nil:
+			o.swap.Unread, o.swap.Reason = true, oddEvent
+		case !keepable(&o.swap.Swap):
+			o.swap.Reason = oddRecipient
 		}
 		return o, true
 	}
@@ -356,7 +355,7 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	}
 	swap, err := calldata.SwapOfHook(&burnt.Amount, burnt.HookData)
 	if err != nil {
-		o.lost, o.swap.Unread, o.swap.Reason = true, true, oddHook
+		o.swap.Unread, o.swap.Reason = true, oddHook
 		return o, true
 	}
 	fits := keepable(swap)
@@ -364,11 +363,11 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	usdc, err := chain.FindToken(l.key.Network, chain.USDC)
 	switch {
 	case !fits:
-		o.lost, o.swap.Reason = true, oddHook
-	case err != nil || usdc.Address.Address != burnt.Token:
-		o.lost, o.swap.Reason = true, oddToken
+		o.swap.Reason = oddHook
+	case err != nil || common.BytesToHash(usdc.Address.Address[:]) != burnt.BurnToken:
+		o.swap.Reason = oddToken
 	default:
-		burnt.HookData = bytes.Clone(burnt.HookData)
+		burnt.HookData, burnt.SourceDomain = bytes.Clone(burnt.HookData), network.CCTP.Domain
 		o.burnt, o.swap.Burn = burnt, &Burn{Domain: network.CCTP.Domain}
 	}
 	return o, true

@@ -149,15 +149,21 @@ func wantTwoBurns(t *testing.T, w *world) {
 		t.Errorf("got the nonce %s of another burn", b.Nonce)
 	}
 	l := &lookup{tracker: g.Tracker, trail: &trail{issued: map[memo.Key]*issued{}}}
-	any := func(*calldata.Message) bool { return true }
+	decode := func(message []byte) *calldata.Message {
+		m, err := calldata.DecodeMessage(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
 	g.issuer.say(other.TxHash, cctp.Message{State: cctp.Complete, Message: mine[0]}, cctp.Message{State: cctp.Complete, Message: foreign[0]}, cctp.Message{State: cctp.Waiting})
 	tx := memo.Key{Network: optimism, Name: other.TxHash}
-	first, second := l.attested(t.Context(), tx, &Burn{}, any), l.attested(t.Context(), tx, &Burn{}, any)
+	first, second := l.attested(t.Context(), tx, &Burn{}, decode(mine[0])), l.attested(t.Context(), tx, &Burn{}, decode(foreign[0]))
 	if first == nil || second == nil || first.Nonce == second.Nonce {
 		t.Errorf("got %+v and %+v, want a message for each", first, second)
 	}
 	third := &Burn{}
-	if l.attested(t.Context(), tx, third, any) != nil || third.State != cctp.Waiting {
+	if l.attested(t.Context(), tx, third, decode(foreign[0])) != nil || third.State != cctp.Waiting {
 		t.Errorf("got %+v, want the third to wait", third)
 	}
 }

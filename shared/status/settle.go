@@ -15,13 +15,14 @@ import (
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // settle finds out which of the confirmed swaps were paid out. Those that are paid out
 // on the same chain are looked up together.
-func (l *lookup) settle(ctx context.Context, orders []order) *trouble {
+func (l *lookup) settle(ctx context.Context, orders []order) *fault.Error {
 	byNetwork := make(map[chain.ID][]*order)
 	for i := range orders {
 		if o := &orders[i]; l.name(ctx, o) {
@@ -61,7 +62,7 @@ func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 }
 
 // settleOn finds out which of the orders were paid out on a chain.
-func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order) *trouble {
+func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order) *fault.Error {
 	questions := make([]question, len(orders))
 	for i, o := range orders {
 		questions[i] = question{o.payout.Pools, calldata.IsSettled(o.id)}
@@ -136,7 +137,7 @@ func (l *lookup) deep(network chain.ID, head *rpc.Block, hit *found) bool {
 
 // settleOnward follows the money of a settled swap to a chain without a pool: the
 // pool has burnt it, and the issuer mints it there.
-func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found, burnDeep bool) *trouble {
+func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found, burnDeep bool) *fault.Error {
 	s := &o.swap
 	from, _ := chain.FindNetwork(o.payout.Network)
 	to, _ := chain.FindNetwork(chain.ID(s.DstChainID))
@@ -198,7 +199,7 @@ type answers struct {
 }
 
 // confirm asks questions of yes or no, all at the same endpoint in one round trip.
-func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (said *answers, _ *trouble) {
+func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (said *answers, _ *fault.Error) {
 	err := l.tracker.chains.Ask(ctx, network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
 		a := &answers{yes: make([]bool, len(questions))}
 		reads := []rpc.Read{rpc.ReadLatest(&a.head)}
@@ -239,7 +240,7 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		return errBehind
 	})
 	if said == nil {
-		return nil, newTrouble(network, err)
+		return nil, unavailable(l.key.Network, network, err, false)
 	}
 	return said, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
@@ -45,7 +46,7 @@ type source struct {
 }
 
 // run looks the transaction up.
-func (l *lookup) run(ctx context.Context) (*Status, *trouble) {
+func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	if l.source = l.trail.source; l.source == nil {
 		if trouble := l.readSource(ctx); trouble != nil {
 			return nil, trouble
@@ -66,7 +67,7 @@ func (l *lookup) run(ctx context.Context) (*Status, *trouble) {
 }
 
 // judge sets the state of a transaction that is in a block.
-func (l *lookup) judge(ctx context.Context, s *Status) *trouble {
+func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 	src := l.source
 	s.Source = &src.Source
 	deep := src.Confirmations >= l.tracker.deployment.Confirmations(l.key.Network)
@@ -109,7 +110,7 @@ func (l *lookup) judge(ctx context.Context, s *Status) *trouble {
 
 // readSource asks the endpoints of the source chain in order. One that does not
 // know the receipt may lag behind another that does.
-func (l *lookup) readSource(ctx context.Context) *trouble {
+func (l *lookup) readSource(ctx context.Context) *fault.Error {
 	network, lane := l.key.Network, rpc.Sightings
 	if l.seen {
 		lane = rpc.Tracking
@@ -124,9 +125,10 @@ func (l *lookup) readSource(ctx context.Context) *trouble {
 	if l.source != nil || !l.tooLong && (l.transaction != nil || nobodyKnows) {
 		return nil
 	}
-	t := newTrouble(network, err)
-	t.tooLong, t.behind = l.tooLong, l.behind
-	return t
+	if l.tooLong {
+		return fault.New(fault.StatusUnavailable, "The transaction did so much that its receipt on chain %s is longer than this service reads; look it up there yourself", network).Because(err)
+	}
+	return unavailable(network, network, err, l.behind)
 }
 
 // These have the next endpoint asked. No endpoint rests because of them.

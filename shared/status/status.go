@@ -140,7 +140,7 @@ type Tracker struct {
 // entry is what a look-up came to.
 type entry struct {
 	status  *Status
-	trouble *trouble // instead of a status
+	trouble *fault.Error // instead of a status
 	until   time.Time
 	first   time.Time // when the transaction was first asked for
 	trail   *trail
@@ -198,12 +198,13 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	if !ok {
 		var err error
 		if e, err = t.answers.Ask(ctx, k, func() memo.Answer[entry] { return t.fetch(k) }); err != nil {
-			e.trouble = &trouble{network: k.Network, failure: &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}}
+			e.trouble = unavailable(k.Network, k.Network, &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}, false)
 		}
 	}
 	if e.trouble != nil {
 		t.Answered("")
-		return nil, e.trouble.fault(k.Network)
+		trouble := *e.trouble // callers add to it
+		return nil, &trouble
 	}
 	t.Answered(e.status.State)
 	s := *e.status
@@ -234,7 +235,7 @@ func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
 	e.trail, e.until = l.trail, now
 	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.enough })
 	switch {
-	case e.trouble != nil && e.trouble.tooLong:
+	case e.trouble != nil && e.trouble.Code == fault.StatusUnavailable: // it was too long
 		e.until = now.Add(tooLongAge)
 	case e.trouble != nil:
 	case e.status.Final:
@@ -245,44 +246,28 @@ func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
 	return memo.Answer[entry]{Value: e, Until: e.until, Known: l.seen}
 }
 
-// trouble is why there is no status.
-type trouble struct {
-	network chain.ID     // the chain that could not be asked
-	failure *rpc.Failure // why
-	tooLong bool         // its answer is longer than we read
-	behind  bool         // its endpoints stand still
-}
-
-// newTrouble is the trouble with a chain. err is of rpc.Client.Ask.
-func newTrouble(network chain.ID, err error) *trouble {
-	f, _ := errors.AsType[*rpc.Failure](err)
-	return &trouble{network: network, failure: f}
-}
-
-// fault is the error for a client. It is a new one each time, because callers add
-// to it.
-func (p *trouble) fault(source chain.ID) error {
-	if p.tooLong {
-		return fault.New(fault.StatusUnavailable, "The transaction did so much that its receipt on chain %s is longer than this service reads; look it up there yourself", p.network).Because(p.failure)
-	}
+// unavailable is the error for a client if a chain could not be asked, or if its
+// endpoints are behind. err is of rpc.Client.Ask.
+func unavailable(source, network chain.ID, err error, behind bool) *fault.Error {
+	failure, _ := errors.AsType[*rpc.Failure](err)
 	part, role := "on which the swap is paid out", fault.Role(0)
-	if p.network == source {
+	if network == source {
 		part, role = "of the transaction", fault.SourceChain
 	}
 	why := "did not answer just now; try again shortly"
 	switch {
-	case p.behind:
+	case behind:
 		why = "has no node here that is up to date; try again shortly"
-	case p.failure.Reason == rpc.Unconfigured:
+	case failure.Reason == rpc.Unconfigured:
 		why = "cannot be asked: this service has no RPC endpoint for it"
-	case p.failure.Reason == rpc.Misconfigured || p.failure.Reason == rpc.Reverted:
+	case failure.Reason == rpc.Misconfigured || failure.Reason == rpc.Reverted:
 		why = "has a contract there that does not answer as the deployment says"
 	}
-	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, %s, %s", p.network, part, why)
-	if p.failure.Reason != rpc.Unconfigured { // which is no news to the operator
-		e = e.Because(p.failure)
+	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, %s, %s", network, part, why)
+	if failure.Reason != rpc.Unconfigured { // which is no news to the operator
+		e = e.Because(failure)
 	}
-	e.Role, e.RetryAfter = role, max(p.failure.RetryAfter, shortestNext)
+	e.Role, e.RetryAfter = role, max(failure.RetryAfter, shortestNext)
 	return e
 }
 

@@ -176,8 +176,8 @@ func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *wallet.Checke
 	d.line("\n6. The money.")
 	fees, last := q.Swap.DstToken, p.Receipt // the token of the fees, and where the recipient is paid
 	if p.Mint != nil {
-		fees, _ = chain.FindToken(p.Network, chain.USDC)
-		last = p.Mint
+		usdc, _ := chain.FindToken(p.Network, chain.USDC)
+		fees, last = *usdc, p.Mint
 	}
 	if q.Swap.Dst.Private() {
 		if err := d.opened(p, q); err != nil {

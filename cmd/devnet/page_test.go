@@ -73,7 +73,7 @@ func (w *world) page(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := w.net.Balance(t.Context(), token, common.HexToAddress(recipient), nil)
+			got, err := w.net.Balance(t.Context(), *token, common.HexToAddress(recipient), nil)
 			if err != nil || got.String() != swap.arrives {
 				t.Errorf("the recipient has %s (%v), want %s", got, err, swap.arrives)
 			}

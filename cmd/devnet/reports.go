@@ -78,11 +78,11 @@ func (r *reports) wait(ctx context.Context, tx common.Hash) (reference.Report, e
 
 // account says in one line who was paid what.
 func account(p *reference.Payout) string {
-	token, err := chain.FindToken(p.DstChain, p.DstToken.Hex())
+	found, err := chain.FindToken(p.DstChain, p.DstToken.Hex())
 	if err != nil {
 		return err.Error()
 	}
-	net := p.Settlement.Amount
+	token, net := *found, p.Settlement.Amount
 	text := fmt.Sprintf("%s to %s on chain %s", wallet.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
 	if p.RecipientType != 0 {
 		bps := chain.Reference().Railgun.ShieldBPS

@@ -116,7 +116,7 @@ func showStatus(w io.Writer, s *wallet.Status) {
 	what := token.Symbol
 	if s.Settlement != nil {
 		if amount, ok := new(big.Int).SetString(string(s.Settlement.Amount), 10); ok {
-			what = wallet.Money(amount, token)
+			what = wallet.Money(amount, *token)
 		}
 	}
 	fmt.Fprintf(w, "  %s on %s for %.100q\n", what, name(dst), s.Swap.Recipient)

@@ -29,7 +29,7 @@ func token(t *testing.T, id chain.ID, symbol string) *chain.Token {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &found
+	return found
 }
 
 // world is a real chain with USDC on it, an endpoint in front of it, and a reader

@@ -26,8 +26,8 @@ type Deployment struct {
 	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
 	seconds    map[pairKey]uint32
 
-	retired       []Router             // those whose token is known
-	byAddress     map[routerKey]Router // all that take or took source transactions
+	routers       []Router // the targets, by chain and symbol
+	retired       []Router // those whose token is known
 	tracked       bool
 	confirmations map[ID]uint64 // by network, where the file says so
 }
@@ -84,7 +84,7 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add(d.Name != before.Name, "the name")
 	add(d.Contact != before.Contact, "the contact")
 	add(d.Settlement != before.Settlement, "the settlement")
-	for _, r := range d.Routers() {
+	for _, r := range d.routers {
 		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]
 		add(old != r.Router, "the router of "+r.Token.Symbol+" on chain "+r.ChainID.String())
 	}
@@ -122,16 +122,7 @@ func (d *Deployment) Owns(a common.Address) bool { return d.contracts[a] }
 
 // Routers lists the target of every source there is, virtual IDs included, by
 // chain and symbol.
-func (d *Deployment) Routers() []Router {
-	rows := make([]Router, 0, len(d.targets))
-	for src, target := range d.targets {
-		rows = append(rows, Router{src.id, *tokenOf(src.id, src.symbol), target})
-	}
-	slices.SortFunc(rows, func(a, b Router) int {
-		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
-	})
-	return rows
-}
+func (d *Deployment) Routers() []Router { return slices.Clone(d.routers) }
 
 // Tracked tells whether the pools settle swaps as docs/pool.md says, so that
 // anyone can find the settlement of a swap on chain.
@@ -143,18 +134,18 @@ func (d *Deployment) Confirmations(network ID) uint64 {
 	return cmp.Or(d.confirmations[network], defaultConfirmations)
 }
 
-// routerKey is a contract on a network.
-type routerKey struct {
-	network ID
-	address common.Address
-}
-
 // FindRouter finds the contract at an address of a network that takes source
 // transactions, or took them before it was retired. Where a privacy pool shares
 // its router with its network, the row of the network counts.
 func (d *Deployment) FindRouter(network ID, address common.Address) (Router, bool) {
-	r, ok := d.byAddress[routerKey{network, address}]
-	return r, ok
+	for _, rows := range [][]Router{d.routers, d.retired} { // networks come before privacy pools
+		for _, r := range rows {
+			if r.Router.Address == address && r.ChainID.Network() == network {
+				return r, true
+			}
+		}
+	}
+	return Router{}, false
 }
 
 // Payout is where a swap is paid out.

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -74,7 +75,6 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 			contracts:  make(map[common.Address]bool),
 			seconds:    make(map[pairKey]uint32),
 			Explorers:  make(map[ID]string),
-			byAddress:  make(map[routerKey]Router),
 
 			confirmations: make(map[ID]uint64),
 		},
@@ -93,7 +93,7 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	b.tracking(file.Tracking, file.Contact, file.Confirmations)
 	b.coverage()
 	b.warnOfSharedRouters()
-	b.index()
+	b.list()
 	if err := b.problems.Err(); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (b *builder) pools(rows []poolRow) {
 		src := sourceKey{row.ChainID, row.Token}
 		router := b.address(at+".router", row.Router)
 		switch _, repeated := b.targets[src]; {
-		case !slices.ContainsFunc(allPairs, func(p *Pair) bool { return p.source() == src && p.Route == Direct }):
+		case !slices.ContainsFunc(allPairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
 			b.problem("%s: no supported pair needs a pool for this token on this chain", at)
 		case repeated:
 			b.problem("%s: repeats an earlier row", at)
@@ -194,7 +194,7 @@ func (b *builder) times(rows []secondsRow) {
 		}
 		matched := false
 		for _, p := range allPairs {
-			if row.matches(p) {
+			if row.matches(&p) {
 				matched = true
 				b.seconds[p.key()] = row.Seconds
 			}
@@ -293,14 +293,14 @@ func (b *builder) warnOfSharedRouters() {
 	slices.Sort(b.Warnings)
 }
 
-// index prepares FindRouter.
-func (b *builder) index() {
-	for _, r := range slices.Concat(b.Routers(), b.Deployment.retired) {
-		key := routerKey{r.ChainID.Network(), r.Router.Address}
-		if _, known := b.byAddress[key]; !known { // networks come before privacy pools
-			b.byAddress[key] = r
-		}
+// list sorts the targets.
+func (b *builder) list() {
+	for src, target := range b.targets {
+		b.routers = append(b.routers, Router{src.id, *tokenOf(src.id, src.symbol), target})
 	}
+	slices.SortFunc(b.routers, func(a, b Router) int {
+		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
+	})
 }
 
 // address reads an address from the file, where only EIP-55 text is accepted.

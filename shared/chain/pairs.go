@@ -2,6 +2,7 @@ package chain
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -100,33 +101,34 @@ type pairKey struct {
 func (p *Pair) key() pairKey { return pairKey{p.Src, p.Dst, p.SrcToken.Symbol, p.DstToken.Symbol} }
 
 var (
-	allPairs  []*Pair
+	allPairs  []Pair
 	pairByKey = map[pairKey]*Pair{}
-	tokensOf  = map[ID][]*Token{} // by routing ID, the tokens of the pairs there
+	tokensOf  = map[ID][]Token{} // by routing ID, the tokens of the pairs there
 )
 
 func init() {
 	for _, row := range pairs {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
-				p := &Pair{src, dst, *addToken(src, row.srcToken), *addToken(dst, row.dstToken), row.route}
-				allPairs = append(allPairs, p)
-				pairByKey[p.key()] = p
+				allPairs = append(allPairs, Pair{src, dst, addToken(src, row.srcToken), addToken(dst, row.dstToken), row.route})
 			}
 		}
+	}
+	for i := range allPairs {
+		pairByKey[allPairs[i].key()] = &allPairs[i]
 	}
 }
 
 // addToken finds a token by its symbol and adds it to tokensOf.
-func addToken(id ID, symbol string) *Token {
+func addToken(id ID, symbol string) Token {
 	if t := tokenOf(id, symbol); t != nil {
-		return t
+		return *t
 	}
 	network, _ := FindNetwork(id)
 	for _, t := range network.Tokens {
 		if t.Symbol == symbol {
-			tokensOf[id] = append(tokensOf[id], &t)
-			return &t
+			tokensOf[id] = append(tokensOf[id], t)
+			return t
 		}
 	}
 	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
@@ -134,49 +136,32 @@ func addToken(id ID, symbol string) *Token {
 
 // tokenOf finds a token by its symbol, nil for none.
 func tokenOf(id ID, symbol string) *Token {
-	for _, t := range tokensOf[id] {
-		if t.Symbol == symbol {
-			return t
-		}
-	}
-	return nil
+	return findIn(tokensOf[id], func(t *Token) bool { return t.Symbol == symbol })
 }
 
 // tokenAt finds a token by its address, nil for none.
 func tokenAt(id ID, address common.Address) *Token {
-	for _, t := range tokensOf[id] {
-		if t.Address.Address == address {
-			return t
+	return findIn(tokensOf[id], func(t *Token) bool { return t.Address.Address == address })
+}
+
+func findIn(tokens []Token, is func(*Token) bool) *Token {
+	for i := range tokens {
+		if is(&tokens[i]) {
+			return &tokens[i]
 		}
 	}
 	return nil
 }
 
 // Tokens lists the tokens that can be swapped from or to id.
-func Tokens(id ID) []Token { return values(tokensOf[id]) }
+func Tokens(id ID) []Token { return slices.Clone(tokensOf[id]) }
 
 // Pairs lists every supported pair in the order of the table.
-func Pairs() []Pair { return values(allPairs) }
-
-func values[T any](pointers []*T) []T {
-	all := make([]T, len(pointers))
-	for i, p := range pointers {
-		all[i] = *p
-	}
-	return all
-}
+func Pairs() []Pair { return slices.Clone(allPairs) }
 
 // FindToken finds a token that can be swapped from or to id. The name is a
 // symbol in any case, or an address.
-func FindToken(id ID, name string) (Token, error) {
-	t, err := findToken(id, name)
-	if err != nil {
-		return Token{}, err
-	}
-	return *t, nil
-}
-
-func findToken(id ID, name string) (*Token, error) {
+func FindToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
 		if errors.Is(err, ErrChecksum) {
@@ -192,10 +177,8 @@ func findToken(id ID, name string) (*Token, error) {
 		}
 		return nil, notListed(id, "The token with that address")
 	}
-	for _, t := range tokensOf[id] {
-		if strings.EqualFold(t.Symbol, name) {
-			return t, nil
-		}
+	if t := findIn(tokensOf[id], func(t *Token) bool { return strings.EqualFold(t.Symbol, name) }); t != nil {
+		return t, nil
 	}
 	for _, symbol := range []string{USDC, USDT, DAI, USD1, ETH, WETH} {
 		if strings.EqualFold(symbol, name) {
@@ -215,11 +198,11 @@ func notListed(id ID, subject string) error {
 
 // FindPair finds both tokens of a swap and checks that they are a supported pair.
 func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
-	from, err := findToken(src, srcToken)
+	from, err := FindToken(src, srcToken)
 	if err != nil {
 		return nil, fault.About(fault.SourceToken, err)
 	}
-	to, err := findToken(dst, dstToken)
+	to, err := FindToken(dst, dstToken)
 	if err != nil {
 		return nil, fault.About(fault.DestinationToken, err)
 	}

@@ -151,12 +151,12 @@ func TestLimits(t *testing.T) {
 			min, max := uint256.MustFromDecimal(tt.min), uint256.MustFromDecimal(tt.max)
 			one := uint256.NewInt(1)
 			for _, ok := range []*uint256.Int{min, max} {
-				if err := fee.CheckLimits(&token, ok); err != nil {
+				if err := fee.CheckLimits(token, ok); err != nil {
 					t.Errorf("%s: %v", ok.Dec(), err)
 				}
 			}
 			for _, bad := range []*uint256.Int{new(uint256.Int), new(uint256.Int).Sub(min, one), new(uint256.Int).Add(max, one), new(uint256.Int).SetAllOne()} {
-				e := fault.From(fee.CheckLimits(&token, bad))
+				e := fault.From(fee.CheckLimits(token, bad))
 				if e.Code != fault.AmountOutOfRange || e.MinAmount != tt.min || e.MaxAmount != tt.max {
 					t.Errorf("%s: got %+v, want bounds %s and %s", bad.Dec(), e, tt.min, tt.max)
 				}
@@ -164,7 +164,7 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	weth, _ := chain.FindToken(369, "WETH")
-	if got := fault.From(fee.CheckLimits(&weth, uint256.NewInt(1))).Message; !strings.Contains(got, "below the minimum of one transaction: 0.01 to 20 WETH") {
+	if got := fault.From(fee.CheckLimits(weth, uint256.NewInt(1))).Message; !strings.Contains(got, "below the minimum of one transaction: 0.01 to 20 WETH") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -175,13 +175,12 @@ func (w *Watch[T]) Refused() *Refusal { return w.refused.Load() }
 // that is read, and its values are strings, numbers, booleans, texts that decode
 // themselves, and structs, maps and slices of these.
 func Decode(data []byte, into any) *Problems {
-	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data)), reached: place{0, 1, 1}}
-	w.dec.UseNumber()
+	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
-		w.reached.advance(data, int(syntax.Offset)-1) // Offset counts the character at fault too
-		w.problems.Add("", "not valid JSON: %s%w", w.reached, err)
-	} else if err := w.value("", reflect.ValueOf(into)); err != nil {
+		at := max(syntax.Offset-1, 0) // Offset counts the character at fault too
+		w.problems.Add("", "not valid JSON: %s%w", place(data[:at]), err)
+	} else if err := w.value("", reflect.ValueOf(into).Elem()); err != nil {
 		w.problems.Add("", "%w", err)
 	}
 	return &w.problems
@@ -228,86 +227,78 @@ func (p *Problems) Err() error {
 	return errors.Join(p.all...)
 }
 
-// walker fills a value from the tokens of a file. Unlike encoding/json it goes on
-// after a problem, and knows where it is.
+// walker fills a value from a file that is known to be valid JSON. Unlike
+// encoding/json it goes on after a problem, and knows where it is.
 type walker struct {
 	data     []byte
 	dec      *json.Decoder
-	reached  place
+	reached  int // where the key or value begins that is read
 	depth    int
 	values   int
 	problems Problems
 }
 
-// next reads a token and moves reached to where it begins. The file is known to be
-// valid JSON, so that there is one.
-func (w *walker) next() json.Token {
+// begin moves to the key or value that comes next.
+func (w *walker) begin() {
 	rest := w.data[w.dec.InputOffset():]
-	w.reached.advance(w.data, len(w.data)-len(bytes.TrimLeft(rest, " \t\r\n,:")))
-	token, _ := w.dec.Token()
-	return token
+	w.reached = len(w.data) - len(bytes.TrimLeft(rest, " \t\r\n,:"))
 }
 
-// problem notes what is wrong with the token that was read last.
+// take takes the value that comes next as it is written.
+func (w *walker) take() (text json.RawMessage) {
+	_ = w.dec.Decode(&text)
+	return text
+}
+
+func (w *walker) place() place { return w.data[:w.reached] }
+
+// problem notes what is wrong with what is read.
 func (w *walker) problem(path, format string, args ...any) {
-	w.problems.add(w.reached, path, format, args...)
+	w.problems.add(w.place(), path, format, args...)
 }
 
-// value reads a value into v. A v that is not valid stands for one that no field
-// takes, which is only counted. An error ends the walk.
+// value reads a value into v. An error ends the walk.
 func (w *walker) value(path string, v reflect.Value) error {
-	token := w.next()
+	w.begin()
 	w.depth++
 	defer func() { w.depth-- }()
 	w.values++
 	switch {
 	case w.depth > maxDepth:
-		return fmt.Errorf("%snested too deeply", w.reached)
+		return fmt.Errorf("%snested too deeply", w.place())
 	case w.values > maxValues:
-		return fmt.Errorf("%smore than %s values", w.reached, words.Number(maxValues))
+		return fmt.Errorf("%smore than %s values", w.place(), words.Number(maxValues))
 	case len(w.problems.all) == maxProblems:
 		return errors.New("there are too many problems to go on") // ends the list with "and more"
 	}
-	for token != nil && v.Kind() == reflect.Pointer {
+	first := w.data[w.reached]
+	for first != 'n' && v.Kind() == reflect.Pointer { // null leaves it nil
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		v = v.Elem()
 	}
-	switch token {
-	case json.Delim('{'):
-		return w.object(path, w.takes(path, "object", v))
-	case json.Delim('['):
-		return w.array(path, w.takes(path, "array", v))
+	switch kind := map[byte]string{'{': "object", '[': "array"}[first]; {
+	case kind == "":
+		w.scalar(path, v)
+	case kind != wanted(v):
+		w.problem(path, "got %s, want %s", kind, wanted(v))
+		w.take()
+	case kind == "object":
+		return w.object(path, v)
+	default:
+		return w.array(path, v)
 	}
-	w.scalar(path, token, v)
 	return nil
-}
-
-// takes returns v if it takes an object or an array. Otherwise it notes the problem,
-// and what is inside goes nowhere.
-func (w *walker) takes(path, what string, v reflect.Value) reflect.Value {
-	if v.IsValid() && wanted(v) != what {
-		w.problem(path, "got %s, want %s", what, wanted(v))
-		return reflect.Value{}
-	}
-	return v
 }
 
 // rfc3339 is stricter than time.Time, which accepts "1:02:03" and a decimal comma.
 var rfc3339 = regexp.MustCompile(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"$`)
 
-func (w *walker) scalar(path string, token json.Token, v reflect.Value) {
-	if !v.IsValid() {
-		return
-	}
-	if text, ok := token.(string); ok && v.Type() == reflect.TypeFor[string]() {
-		v.SetString(text)
-		return
-	}
-	text := w.data[w.reached.offset:w.dec.InputOffset()]
+func (w *walker) scalar(path string, v reflect.Value) {
+	text := w.take()
 	err := json.Unmarshal(text, v.Addr().Interface())
-	isTime := v.Type() == reflect.TypeFor[time.Time]() && token != nil
+	isTime := v.Type() == reflect.TypeFor[time.Time]() && string(text) != "null"
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil && (!isTime || rfc3339.Match(text)):
@@ -343,30 +334,25 @@ func wanted(v reflect.Value) string {
 }
 
 func (w *walker) object(path string, v reflect.Value) error {
+	_, _ = w.dec.Token() // its beginning
 	if v.Kind() == reflect.Map {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
 	seen := map[string]bool{}
 	for w.dec.More() {
-		key := w.next().(string)
+		w.begin()
+		token, _ := w.dec.Token()
+		key := token.(string)
 		at := strings.TrimPrefix(path+"."+key, ".")
 		if seen[key] {
 			w.problem(at, "given twice")
 		}
 		seen[key] = true
-		var member reflect.Value
-		switch v.Kind() {
-		case reflect.Map:
-			member = reflect.New(v.Type().Elem()).Elem()
-		case reflect.Struct:
-			for i := range v.NumField() {
-				if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
-					member = v.Field(i)
-				}
-			}
-			if !member.IsValid() {
-				w.problem(at, "unknown field")
-			}
+		member := field(v, key)
+		if !member.IsValid() {
+			w.problem(at, "unknown field")
+			w.take()
+			continue
 		}
 		if err := w.value(at, member); err != nil {
 			return err
@@ -375,42 +361,42 @@ func (w *walker) object(path string, v reflect.Value) error {
 			v.SetMapIndex(reflect.ValueOf(key), member)
 		}
 	}
-	w.next() // the end
+	_, _ = w.dec.Token() // its end
 	return nil
+}
+
+// field is where the value of a key goes: a field of a struct, not valid if there is
+// none, or a new value for a map.
+func field(v reflect.Value, key string) (member reflect.Value) {
+	if v.Kind() == reflect.Map {
+		return reflect.New(v.Type().Elem()).Elem()
+	}
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
+			member = v.Field(i)
+		}
+	}
+	return member
 }
 
 func (w *walker) array(path string, v reflect.Value) error {
-	if v.IsValid() {
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	}
+	_, _ = w.dec.Token() // its beginning
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for i := 0; w.dec.More(); i++ {
-		var elem reflect.Value
-		if v.IsValid() {
-			v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
-			elem = v.Index(i)
-		}
-		if err := w.value(fmt.Sprintf("%s[%d]", path, i), elem); err != nil {
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		if err := w.value(fmt.Sprintf("%s[%d]", path, i), v.Index(i)); err != nil {
 			return err
 		}
 	}
-	w.next() // the end
+	_, _ = w.dec.Token() // its end
 	return nil
 }
 
-// place is a position in a file as editors show it: a column is a character.
-type place struct{ offset, line, column int }
+// place is a position in a file: all that is before it.
+type place []byte
 
-// advance moves forward to the byte at offset to.
-func (p *place) advance(data []byte, to int) {
-	for ; p.offset < to; p.offset++ {
-		switch c := data[p.offset]; {
-		case c == '\n':
-			p.line, p.column = p.line+1, 1
-		case utf8.RuneStart(c):
-			p.column++
-		}
-	}
+// String begins a message. The position is as editors show it: a column is a character.
+func (p place) String() string {
+	line := p[bytes.LastIndexByte(p, '\n')+1:]
+	return fmt.Sprintf("line %d, column %d: ", 1+bytes.Count(p, []byte("\n")), 1+utf8.RuneCount(line))
 }
-
-// String begins a message.
-func (p place) String() string { return fmt.Sprintf("line %d, column %d: ", p.line, p.column) }

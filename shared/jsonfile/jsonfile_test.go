@@ -118,6 +118,7 @@ func TestDecodeRefusesWhatIsNotOneValue(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"name":"n","rows":[{"id":1}],"map":{"a":{"id":3}}}`))
 	f.Add([]byte(`{"a":{"b":[[],{}]}}`))
+	f.Add([]byte(`null`))
 	f.Add([]byte(`{"at":{},"size":-1,"text":null,"tags":{"a":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got file

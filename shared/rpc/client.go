@@ -40,8 +40,7 @@ type Client struct {
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelCauseFunc
-	mu      sync.Mutex // guards stop and running.Add
-	running sync.WaitGroup
+	running sync.RWMutex // held for reading by each question under way
 }
 
 // network is a chain with its endpoints.
@@ -96,7 +95,8 @@ func New(cfg Config, opts Options) (*Client, error) {
 
 // Ask waits for a turn in the lane and gives use one endpoint of the chain after
 // the other, until use returns nil. use may be called several times, never at
-// the same time, and must make its calls with the context it is given.
+// the same time, and must make its calls with the context it is given. It must
+// not ask the client another question.
 //
 // The error is a *Failure. What use returns counts like a failed call if it is a
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
@@ -154,10 +154,11 @@ func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(
 	if len(n.endpoints) == 0 {
 		return errUnconfigured
 	}
-	if !c.begin() {
+	c.running.RLock()
+	defer c.running.RUnlock()
+	if c.ctx.Err() != nil {
 		return errClosed
 	}
-	defer c.running.Done()
 	ctx, cancel := context.WithTimeout(ctx, c.limits[lane].Total)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -201,24 +202,11 @@ func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use func(conte
 // Endpoints is how many a chain has.
 func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
 
-// begin registers a question that Close must wait for. It is false once the
-// client is closed.
-func (c *Client) begin() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
-		return false
-	}
-	c.running.Add(1)
-	return true
-}
-
 // Close cancels the questions under way and waits for them. Later ones fail.
 func (c *Client) Close() {
-	c.mu.Lock()
 	c.stop(errClosed)
-	c.mu.Unlock()
-	c.running.Wait()
+	c.running.Lock()
+	defer c.running.Unlock()
 	c.http.CloseIdleConnections()
 }
 

@@ -67,13 +67,8 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 	case rpc.Reverted:
 		text = "The token contract on chain %s refused to tell balance and allowance"
 	}
-	return Holding{}, sentence(fmt.Sprintf(text, token.ChainID))
+	return Holding{}, fmt.Errorf(text, token.ChainID)
 }
-
-// sentence is an error for the client to read.
-type sentence string
-
-func (s sentence) Error() string { return string(s) }
 
 // reasonOf is why rpc failed, empty if it did not.
 func reasonOf(err error) rpc.Reason {
@@ -158,7 +153,7 @@ func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Add
 	case rpc.Declined:
 		text = "No node of this service for chain %s could try the transactions"
 	}
-	return nil, sentence(fmt.Sprintf(text, network))
+	return nil, fmt.Errorf(text, network)
 }
 
 var errCannot = &rpc.Failure{Reason: rpc.Declined, Text: "it cannot simulate"}

@@ -22,7 +22,7 @@ type Registry struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	ttl        time.Duration // how long an answer is used
-	cache      *memo.Cache[outcome]
+	cache      *memo.Cache[registration]
 	Options
 }
 
@@ -34,7 +34,7 @@ type Options struct {
 }
 
 // Hooks are called during look-ups, for metrics. Many goroutines call them, and
-// they must be quick. A nil hook is not called.
+// they must be quick. All of them are set, or none.
 type Hooks struct {
 	Hit     func(network chain.ID)                    // a look-up was answered from the cache
 	Miss    func(network chain.ID)                    // a look-up was not answered from the cache
@@ -52,18 +52,9 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		opts.Now = time.Now
 	}
 	if opts.Hooks.Hit == nil {
-		opts.Hooks.Hit = func(chain.ID) {}
+		opts.Hooks = Hooks{func(chain.ID) {}, func(chain.ID) {}, func(chain.ID, rpc.Reason) {}, func(chain.ID, time.Duration) {}}
 	}
-	if opts.Hooks.Miss == nil {
-		opts.Hooks.Miss = func(chain.ID) {}
-	}
-	if opts.Hooks.Failure == nil {
-		opts.Hooks.Failure = func(chain.ID, rpc.Reason) {}
-	}
-	if opts.Hooks.Latency == nil {
-		opts.Hooks.Latency = func(chain.ID, time.Duration) {}
-	}
-	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[outcome](cfg.CacheSize, opts.Now), Options: opts}, nil
+	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[registration](cfg.CacheSize, opts.Now), Options: opts}, nil
 }
 
 // When a refused client should try again.
@@ -78,43 +69,35 @@ const (
 // ctx ended.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
 	k := memo.Key{Network: network, Name: id}
-	o, ok := r.cache.Get(k)
+	reg, ok := r.cache.Get(k)
 	if ok {
 		r.Hooks.Hit(network)
-		if r.Now().Sub(o.registration.partner.CheckedAt) >= r.ttl/2 && o.registration.accepted() {
-			r.cache.Renew(k, func() memo.Answer[outcome] { return r.fetch(k) })
+		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
+			r.cache.Renew(k, func() memo.Answer[registration] { return r.fetch(k) })
 		}
-		return o.registration.result(network)
+		return reg.result(network)
 	}
 	r.Hooks.Miss(network)
-	o, err := r.cache.Ask(ctx, k, func() memo.Answer[outcome] { return r.fetch(k) })
+	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(k) })
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), shortRetry,
 			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
 	case err != nil:
 		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: longRetry}, network)
-	case o.failure != nil:
-		return Partner{}, faultOf(o.failure, network)
 	}
-	return o.registration.result(network)
-}
-
-// outcome is a failure or, if that is nil, a registration.
-type outcome struct {
-	registration registration
-	failure      *rpc.Failure
+	return reg.result(network)
 }
 
 // fetch reads a registration from the chain. It runs once for all look-ups of the
-// same key at the same time, and not in a caller's context.
-func (r *Registry) fetch(k memo.Key) memo.Answer[outcome] {
+// same key at the same time, and not in a caller's context. A failure is not kept.
+func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
 	reg, f := r.ask(k)
 	if f != nil {
 		r.Hooks.Failure(k.Network, f.Reason)
-		return memo.Answer[outcome]{Value: outcome{failure: f}, Forget: true}
+		return memo.Answer[registration]{Value: registration{failure: f}, Forget: true}
 	}
-	return memo.Answer[outcome]{Value: outcome{registration: reg}, Until: reg.partner.FreshUntil, Known: reg.accepted()}
+	return memo.Answer[registration]{Value: reg, Until: reg.partner.FreshUntil, Known: reg.accepted()}
 }
 
 // ask asks the chain. Known partners have a lane of their own.
@@ -183,19 +166,21 @@ const (
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
 	standing standing
-	partner  Partner // of an unregistered integrator, only its times
+	partner  Partner      // of an unregistered integrator, only its times
+	failure  *rpc.Failure // instead: why it could not be asked
 }
 
 // result is what a look-up returns for this registration. It makes a new fault
 // each time, because callers add to it.
 func (reg registration) result(network chain.ID) (Partner, error) {
-	switch reg.standing {
-	case active:
-		if !reg.accepted() {
-			return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
-		}
+	switch {
+	case reg.failure != nil:
+		return Partner{}, faultOf(reg.failure, network)
+	case reg.accepted():
 		return reg.partner, nil
-	case inactive:
+	case reg.standing == active:
+		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
+	case reg.standing == inactive:
 		return Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s, but is not active there", network)
 	default:
 		return Partner{}, fault.New(fault.IntegratorUnregistered, "The integrator is not registered on chain %s, where the fees of this swap are taken", network)
@@ -230,9 +215,7 @@ func unverified(cause error, retryAfter time.Duration, format string, network ch
 var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
 
 // getIntegrator is the calldata that asks a registry for an ID.
-func getIntegrator(id ID) []byte {
-	return append(selector[:], id[:]...)
-}
+func getIntegrator(id ID) []byte { return append(selector[:], id[:]...) }
 
 // decode reads the three words (address wallet, uint16 feeBps, bool active).
 // It accepts only bytes that such a contract can return.
@@ -259,9 +242,9 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
 		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
 	case activeWord[word-1] == 0:
-		return registration{inactive, partner}, nil
+		return registration{standing: inactive, partner: partner}, nil
 	}
-	return registration{active, partner}, nil
+	return registration{standing: active, partner: partner}, nil
 }
 
 // probeID is an ID that nobody has: its address is a contract of the EVM itself.

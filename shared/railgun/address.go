@@ -14,6 +14,7 @@ package railgun
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -153,7 +154,7 @@ func (a Address) String() string {
 const (
 	prefix       = "0zk"
 	payloadSize  = 73
-	dataSize     = (payloadSize*8 + 4) / 5 // characters of payload; the last one ends in a padding bit
+	dataSize     = (payloadSize*8 + 4) / 5 // digits of payload; the last one ends in a padding bit
 	checksumSize = 6
 	textSize     = len(prefix) + len("1") + dataSize + checksumSize
 
@@ -162,6 +163,9 @@ const (
 	bech32Residue  = 1 // BIP-173, the older checksum
 	bech32mResidue = 0x2bc830a3
 )
+
+// base32Text writes a payload, five bits a digit.
+var base32Text = base32.NewEncoding(alphabet).WithPadding(base32.NoPadding)
 
 // decodeText returns the payload of an address. For each payload, exactly one
 // lower-case and one upper-case text are accepted.
@@ -180,16 +184,14 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 		return payload, refuse("it has %d characters, must have %d", len(lower), textSize)
 	}
 
-	var groups [dataSize + checksumSize]byte
-	for i := range groups {
-		at := len(prefix) + len("1") + i
-		value := strings.IndexByte(alphabet, lower[at])
-		if value < 0 {
+	digits := lower[len(prefix)+len("1"):]
+	for i := range digits {
+		if strings.IndexByte(alphabet, digits[i]) < 0 {
+			at := len(text) - len(digits) + i
 			return payload, refuse("character %d (%q) is not in the bech32 alphabet", at+1, text[at])
 		}
-		groups[i] = byte(value)
 	}
-	switch residue(groups[:]) {
+	switch residue(digits) {
 	case bech32mResidue:
 	case bech32Residue:
 		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum is of bech32, must be of bech32m")
@@ -197,20 +199,11 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum does not match; a character is wrong or out of place")
 	}
 
-	bits, count, size := uint(0), 0, 0
-	for _, group := range groups[:dataSize] {
-		bits = bits<<5 | uint(group)
-		count += 5
-		if count >= 8 {
-			count -= 8
-			payload[size] = byte(bits >> count)
-			size++
-		}
-	}
-	if bits&(1<<count-1) != 0 {
+	if strings.IndexByte(alphabet, digits[dataSize-1])&1 != 0 {
 		return payload, refuse("padding after the payload is not zero")
 	}
-	return payload, nil
+	_, err = base32Text.Decode(payload[:], []byte(digits[:dataSize]))
+	return payload, err
 }
 
 // foldCase returns text in lower case, on which bech32 is defined. It refuses
@@ -232,34 +225,17 @@ func foldCase(text string) (string, error) {
 
 // encodeText is the inverse of decodeText, in lower case.
 func encodeText(payload [payloadSize]byte) string {
-	var groups [dataSize + checksumSize]byte
-	bits, count, size := uint(0), 0, 0
-	for _, b := range payload {
-		bits = bits<<8 | uint(b)
-		count += 8
-		for count >= 5 {
-			count -= 5
-			groups[size] = byte(bits>>count) & 31
-			size++
-		}
-	}
-	groups[size] = byte(bits<<(5-count)) & 31
-
-	checksum := residue(groups[:]) ^ bech32mResidue
+	digits := base32Text.EncodeToString(payload[:])
+	checksum := residue(digits+strings.Repeat(alphabet[:1], checksumSize)) ^ bech32mResidue
 	for i := range checksumSize {
-		groups[dataSize+i] = byte(checksum>>(5*(checksumSize-1-i))) & 31
+		digits += string(alphabet[checksum>>(5*(checksumSize-1-i))&31])
 	}
-
-	text := []byte(prefix + "1")
-	for _, group := range groups {
-		text = append(text, alphabet[group])
-	}
-	return string(text)
+	return prefix + "1" + digits
 }
 
-// residue is the remainder of the prefix and the groups by the generator of
+// residue is the remainder of the prefix and the digits by the generator of
 // the bech32 code. With a valid checksum at the end it is a constant.
-func residue(groups []byte) uint32 {
+func residue(digits string) uint32 {
 	r := uint32(1)
 	for i := range len(prefix) {
 		r = step(r, prefix[i]>>5)
@@ -268,8 +244,8 @@ func residue(groups []byte) uint32 {
 	for i := range len(prefix) {
 		r = step(r, prefix[i]&31)
 	}
-	for _, group := range groups {
-		r = step(r, group)
+	for i := range len(digits) {
+		r = step(r, byte(strings.IndexByte(alphabet, digits[i])))
 	}
 	return r
 }

@@ -69,23 +69,13 @@ func compress(body []byte) []byte {
 }
 
 // acceptsGzip tells whether an Accept-Encoding header lists gzip, or anything,
-// and does not rule it out with q=0.
+// and does not rule it out with q=0. The name counts more than the star.
 func acceptsGzip(header string) bool {
-	accepted := false
-	for item := range strings.SplitSeq(header, ",") {
-		name, params, _ := strings.Cut(item, ";")
-		name = strings.ToLower(strings.TrimSpace(name))
-		if name != "gzip" && name != "*" {
-			continue
-		}
-		quality, given := strings.CutPrefix(strings.TrimSpace(params), "q=")
-		q, err := strconv.ParseFloat(quality, 64)
-		accepted = !given || err == nil && q > 0
-		if name == "gzip" {
-			return accepted // the name counts more than the star
-		}
+	accepted := qualities(header)
+	if quality, named := accepted["gzip"]; named {
+		return quality > 0
 	}
-	return accepted
+	return accepted["*"] > 0
 }
 
 // has tells whether an If-None-Match header lists a tag.

@@ -96,23 +96,24 @@ var (
 // PrefersHTML reports whether Accept asks for HTML by name, and not more for JSON. A
 // star alone asks for neither: programs send it.
 func PrefersHTML(h http.Header) bool {
-	var html, json float64
-	for _, header := range h.Values("Accept") {
-		for item := range strings.SplitSeq(header, ",") {
-			kind, params, _ := strings.Cut(item, ";")
-			quality := 1.0
-			for param := range strings.SplitSeq(params, ";") {
-				if text, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(param)), "q="); ok {
-					quality, _ = strconv.ParseFloat(text, 64) // 0 for what is no number
-				}
-			}
-			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "text/html":
-				html = max(html, quality)
-			case "application/json":
-				json = max(json, quality)
+	accepted := qualities(h.Values("Accept")...)
+	return accepted["text/html"] > 0 && accepted["text/html"] >= accepted["application/json"]
+}
+
+// qualities reads the headers of a negotiation: how much each thing is wanted, in
+// lower case, from 0 to 1. What is no number counts as 0.
+func qualities(headers ...string) map[string]float64 {
+	wanted := make(map[string]float64)
+	for item := range strings.SplitSeq(strings.ToLower(strings.Join(headers, ",")), ",") {
+		name, params, _ := strings.Cut(item, ";")
+		name = strings.TrimSpace(name)
+		quality := 1.0
+		for param := range strings.SplitSeq(params, ";") {
+			if text, ok := strings.CutPrefix(strings.TrimSpace(param), "q="); ok {
+				quality, _ = strconv.ParseFloat(text, 64)
 			}
 		}
+		wanted[name] = max(wanted[name], quality)
 	}
-	return html > 0 && html >= json
+	return wanted
 }

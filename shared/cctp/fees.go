@@ -201,16 +201,6 @@ type result struct {
 	err    error     // of the last look-up
 }
 
-// learn takes what a look-up gave: a rate, or else an error.
-func (s *source) learn(rate Rate, err error, now time.Time) {
-	next := result{good: rate, goodAt: now}
-	if err != nil {
-		next = *s.known.Load()
-		next.err = err
-	}
-	s.known.Store(&next)
-}
-
 // state chooses the rate that protects the user most.
 func (s *source) state(now time.Time) State {
 	known := s.known.Load()
@@ -228,17 +218,10 @@ func (s *source) state(now time.Time) State {
 
 // keepUp looks a source up now, and again and again until Close.
 func (f *Fees) keepUp(s *source) {
-	renew := func() { guard.Do(f.log, "looking an issuer fee up", func() { f.renew(s) }) }
-	renew()
+	const what = "looking an issuer fee up"
+	guard.Do(f.log, what, func() { f.renew(s) })
 	close(s.tried)
-	for {
-		select {
-		case <-time.After(renewal):
-			renew()
-		case <-f.ctx.Done():
-			return
-		}
-	}
+	guard.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
 }
 
 // renew looks a source up, and logs when it begins to serve from another
@@ -249,7 +232,12 @@ func (f *Fees) renew(s *source) {
 		return // closing is no failure
 	}
 	now := time.Now()
-	s.learn(rate, err, now)
+	next := result{good: rate, goodAt: now}
+	if err != nil {
+		next = *s.known.Load()
+		next.err = err
+	}
+	s.known.Store(&next)
 	state := s.state(now)
 	if state.Origin == s.logged {
 		return

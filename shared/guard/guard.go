@@ -31,13 +31,11 @@ func Do(log *slog.Logger, what string, work func()) {
 
 // Every runs work again and again, with a pause before each time, until ctx ends.
 func Every(ctx context.Context, pause time.Duration, log *slog.Logger, what string, work func()) {
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(pause):
 			Do(log, what, work)
 		}
 	}

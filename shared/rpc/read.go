@@ -147,22 +147,34 @@ func (e *Endpoint) ReadAll(ctx context.Context, reads ...Read) error {
 	return nil
 }
 
+// read is a question with any number of arguments, which are sent even if there are none.
+func read(method string, result any, args ...any) Read {
+	return Read{Method: method, Args: append([]any{}, args...), Result: result}
+}
+
+// track is a question of what became of a transaction.
+func track(method string, result any, args ...any) Read {
+	r := read(method, result, args...)
+	r.tracks = true
+	return r
+}
+
 // ReadContract reads what a contract returns for data at the latest block.
 func ReadContract(to common.Address, data []byte, output *hexutil.Bytes) Read {
-	return Read{Method: "eth_call", Args: []any{Message{To: &to, Data: data}, "latest"}, Result: output}
+	return read("eth_call", output, Message{To: &to, Data: data}, "latest")
 }
 
 // ReadBalance reads how much of the chain's own coin an account has at the
 // latest block.
 func ReadBalance(account common.Address, balance *hexutil.U256) Read {
-	return Read{Method: "eth_getBalance", Args: []any{account, "latest"}, Result: balance}
+	return read("eth_getBalance", balance, account, "latest")
 }
 
 // ReadCode reads the code of an account at the latest block. It is empty if the
 // account is not a contract. Code of more than about 32 KiB is not read: the answer is
 // then too long.
 func ReadCode(account common.Address, code *hexutil.Bytes) Read {
-	return Read{Method: "eth_getCode", Args: []any{account, "latest"}, Result: code}
+	return read("eth_getCode", code, account, "latest")
 }
 
 const getLogs = "eth_getLogs"
@@ -208,38 +220,27 @@ type Block struct {
 // ReadReceipt reads the receipt of a transaction. It is nil if the endpoint knows
 // none.
 func ReadReceipt(hash common.Hash, receipt **Receipt) Read {
-	return Read{Method: "eth_getTransactionReceipt", Args: []any{hash}, Result: receipt, tracks: true}
+	return track("eth_getTransactionReceipt", receipt, hash)
 }
 
 // ReadTransaction reads a transaction, in a block or not. It is nil if the
 // endpoint knows none.
 func ReadTransaction(hash common.Hash, transaction **Transaction) Read {
-	return Read{Method: "eth_getTransactionByHash", Args: []any{hash}, Result: transaction, tracks: true}
+	return track("eth_getTransactionByHash", transaction, hash)
 }
 
 // ReadLatest reads the latest block.
-func ReadLatest(block **Block) Read {
-	return Read{Method: "eth_getBlockByNumber", Args: []any{"latest", false}, Result: block, tracks: true}
-}
+func ReadLatest(block **Block) Read { return track("eth_getBlockByNumber", block, "latest", false) }
 
 // ReadBlock reads a block by its number. It is nil if the endpoint knows none.
 func ReadBlock(number uint64, block **Block) Read {
-	return Read{Method: "eth_getBlockByNumber", Args: []any{hexutil.Uint64(number), false}, Result: block, tracks: true}
-}
-
-// logFilter is the filter object of eth_getLogs.
-type logFilter struct {
-	From    hexutil.Uint64   `json:"fromBlock"`
-	To      hexutil.Uint64   `json:"toBlock"`
-	Address []common.Address `json:"address"`
-	Topics  [][]common.Hash  `json:"topics"`
+	return track("eth_getBlockByNumber", block, hexutil.Uint64(number), false)
 }
 
 // ReadLogs reads the logs of some contracts in the blocks from first to last. Each
 // topic is one of those listed for its place, and any where none is.
 func ReadLogs(contracts []common.Address, topics [][]common.Hash, first, last uint64, logs *[]Log) Read {
-	filter := logFilter{hexutil.Uint64(first), hexutil.Uint64(last), contracts, topics}
-	return Read{Method: getLogs, Args: []any{filter}, Result: logs, tracks: true}
+	return track(getLogs, logs, map[string]any{"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": topics})
 }
 
 // Message is a transaction that nobody has signed. All nodes know "data"; some do not
@@ -282,24 +283,14 @@ func (c *SimulatedCall) Revert() []byte {
 // ReadSimulation runs messages one after the other on the state of the latest
 // block. Not every node can.
 func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
-	type block struct {
-		Calls []Message `json:"calls"`
-	}
-	type options struct {
-		Blocks []block `json:"blockStateCalls"`
-	}
-	return Read{Method: "eth_simulateV1", Args: []any{options{[]block{{messages}}}, "latest"}, Result: blocks, tracks: true}
+	return track("eth_simulateV1", blocks, map[string]any{"blockStateCalls": []any{map[string]any{"calls": messages}}}, "latest")
 }
 
 // ReadGasPrice reads what the node would pay for a unit of gas.
-func ReadGasPrice(price *hexutil.U256) Read {
-	return Read{Method: "eth_gasPrice", Args: []any{}, Result: price}
-}
+func ReadGasPrice(price *hexutil.U256) Read { return read("eth_gasPrice", price) }
 
 // ReadNumber reads the number of the latest block.
-func ReadNumber(number *hexutil.Uint64) Read {
-	return Read{Method: "eth_blockNumber", Args: []any{}, Result: number}
-}
+func ReadNumber(number *hexutil.Uint64) Read { return read("eth_blockNumber", number) }
 
 // Estimate asks how much gas a message needs. If the message reverts, gas is 0 and
 // reverted is true, with the output if the node tells it. The error is a *Failure,

@@ -55,7 +55,28 @@ func New(client *rpc.Client, now func() time.Time) *Reader {
 func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (Holding, error) {
 	holding := Holding{CheckedAt: r.now()}
 	err := r.client.Ask(ctx, token.ChainID, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
-		return holding.read(ctx, e, token, owner, spender)
+		var native hexutil.U256
+		var balance, allowance hexutil.Bytes
+		reads := []rpc.Read{rpc.ReadBalance(owner, &native)}
+		if !token.Native() {
+			reads = append(reads,
+				rpc.ReadContract(token.Address.Address, calldata.BalanceOf(owner), &balance),
+				rpc.ReadContract(token.Address.Address, calldata.Allowance(owner, spender), &allowance))
+		}
+		if err := e.ReadAll(ctx, reads...); err != nil {
+			return err
+		}
+		holding.Native = uint256.Int(native)
+		if token.Native() {
+			holding.Balance = holding.Native
+			return nil
+		}
+		if len(balance) != word || len(allowance) != word {
+			return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
+		}
+		holding.Balance.SetBytes(balance)
+		holding.Allowance.SetBytes(allowance)
+		return nil
 	})
 	if err == nil {
 		return holding, nil
@@ -76,31 +97,6 @@ func reasonOf(err error) rpc.Reason {
 		return f.Reason
 	}
 	return ""
-}
-
-func (h *Holding) read(ctx context.Context, e *rpc.Endpoint, token *chain.Token, owner, spender common.Address) error {
-	var native hexutil.U256
-	var balance, allowance hexutil.Bytes
-	reads := []rpc.Read{rpc.ReadBalance(owner, &native)}
-	if !token.Native() {
-		reads = append(reads,
-			rpc.ReadContract(token.Address.Address, calldata.BalanceOf(owner), &balance),
-			rpc.ReadContract(token.Address.Address, calldata.Allowance(owner, spender), &allowance))
-	}
-	if err := e.ReadAll(ctx, reads...); err != nil {
-		return err
-	}
-	h.Native = uint256.Int(native)
-	if token.Native() {
-		h.Balance = h.Native
-		return nil
-	}
-	if len(balance) != word || len(allowance) != word {
-		return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
-	}
-	h.Balance.SetBytes(balance)
-	h.Allowance.SetBytes(allowance)
-	return nil
 }
 
 // Call is a transaction to sign.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/quotegate/quotegate/shared/remote"
 )
@@ -56,7 +57,7 @@ type client struct {
 	http  *http.Client
 	base  *url.URL
 	dest  uint32
-	slots chan struct{} // one for each request under way
+	slots *semaphore.Weighted // one for each request under way
 
 	mu      sync.Mutex
 	blocked time.Time // until then
@@ -84,19 +85,17 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 		},
 		base:  base,
 		dest:  dest,
-		slots: make(chan struct{}, mostAtOnce),
+		slots: semaphore.NewWeighted(mostAtOnce),
 	}
 }
 
 // rate looks the fee of one source up. It waits for a free slot, and from then
 // on takes requestTimeout at most. Every error is a *failure.
 func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return Rate{}, unanswered(ctx.Err())
+	if err := c.slots.Acquire(ctx, 1); err != nil {
+		return Rate{}, unanswered(err)
 	}
+	defer c.slots.Release(1)
 	body, err := c.get(ctx, c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest)), bodyLimit)
 	if err != nil {
 		return Rate{}, err

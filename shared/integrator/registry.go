@@ -57,12 +57,6 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[registration](cfg.CacheSize, opts.Now), Options: opts}, nil
 }
 
-// When a refused client should try again.
-const (
-	shortRetry = time.Second
-	longRetry  = time.Minute // when a person may have changed something
-)
-
 // Lookup returns the integrator with that ID from the registry on a network.
 // The error is a fault: IntegratorUnregistered, IntegratorInactive,
 // IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none before
@@ -81,10 +75,10 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(k) })
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), shortRetry,
+		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), time.Second,
 			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
 	case err != nil:
-		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: longRetry}, network)
+		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}, network)
 	}
 	return reg.result(network)
 }
@@ -104,7 +98,7 @@ func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
 func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
 	registry := r.deployment.Registry(k.Network)
 	if registry == (chain.Address{}) {
-		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: longRetry}
+		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
 	}
 	lane := rpc.Strangers
 	if _, partner := r.cache.Last(k); partner {

@@ -123,13 +123,6 @@ func appendDecimal(b []byte, n *uint256.Int) []byte {
 
 var ten18 = uint256.NewInt(1e18)
 
-func appendHex(b []byte, n *uint256.Int) []byte {
-	if n.IsUint64() {
-		return strconv.AppendUint(append(b, "0x"...), n.Uint64(), 16)
-	}
-	return append(b, n.Hex()...)
-}
-
 // Approval adds the ERC-20 approval, if one is needed.
 func (b *Body) Approval(name string, a *quote.Approval) {
 	if a.Calldata == nil {
@@ -153,8 +146,12 @@ func (b *Body) Call(name string, q *quote.Quote) {
 
 // Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
 func (b *Body) Quantity(name string, n *uint256.Int) {
-	b.name(name, `"`)
-	b.json = append(appendHex(b.json, n), '"')
+	if n.IsUint64() {
+		b.name(name, `"0x`)
+		b.json = append(strconv.AppendUint(b.json, n.Uint64(), 16), '"')
+	} else {
+		b.Text(name, n.Hex())
+	}
 }
 
 // Route adds the kind of route.

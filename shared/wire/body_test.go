@@ -13,8 +13,9 @@ func TestNumbers(t *testing.T) {
 		if got := string(appendDecimal([]byte("a"), n)); got != "a"+n.Dec() {
 			t.Errorf("got %s, want a%s", got, n.Dec())
 		}
-		if got := string(appendHex([]byte("a"), n)); got != "a"+n.Hex() {
-			t.Errorf("got %s, want a%s", got, n.Hex())
+		b := Body{[]byte("{")}
+		if b.Quantity("a", n); string(b.json) != `{"a":"`+n.Hex()+`"` {
+			t.Errorf("got %s, want %s", b.json, n.Hex())
 		}
 	}
 	for _, text := range []string{

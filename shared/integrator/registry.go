@@ -132,14 +132,8 @@ type Health = rpc.Health
 // other uses of its endpoints met with does not count.
 func (r *Registry) Health() []Health {
 	report := make([]Health, len(chain.PoolChains))
-	known := r.chains.Health(rpc.Partners, rpc.Strangers)
 	for i, id := range chain.PoolChains {
-		report[i] = Health{Network: id, State: rpc.NoEndpoint}
-		for _, h := range known {
-			if h.Network == id {
-				report[i] = h
-			}
-		}
+		report[i] = r.chains.HealthOf(id, rpc.Partners, rpc.Strangers)
 	}
 	return report
 }

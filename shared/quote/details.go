@@ -44,8 +44,7 @@ type Arrival struct {
 
 // IssuerFee is what the issuer may take for a burn.
 type IssuerFee struct {
-	Rate   cctp.Rate
-	Origin cctp.Origin
+	cctp.State
 	MaxFee uint256.Int // as the calldata says
 }
 
@@ -77,7 +76,7 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		if d.Hook, err = calldata.DecodeHook(call.Argument("hookData")); err != nil {
 			return fmt.Errorf("the calldata of a burn is wrong: %w", err)
 		}
-		d.IssuerFee = &IssuerFee{Rate: q.issuerFee.Rate, Origin: q.issuerFee.Origin}
+		d.IssuerFee = &IssuerFee{State: q.issuerFee}
 		d.IssuerFee.MaxFee.SetBytes(call.Argument("maxFee"))
 	}
 	if req.Integrator != (integrator.ID{}) {

@@ -1,6 +1,7 @@
 package railgun
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/hex"
 	"errors"
@@ -46,41 +47,22 @@ func (k knownAnswer) prove() error {
 	if err != nil {
 		return err
 	}
-	var s secrets
-	var viewingKey [32]byte
-	var recipient [recipientSize]byte
-	if err := errors.Join(
-		decodeHex(k.secrets, s.random[:], s.shieldPrivate[:], s.gcmIV[:], s.ctrIV[:]),
-		decodeHex(k.viewingKey, viewingKey[:]),
-		decodeHex(k.recipient, recipient[:]),
-	); err != nil {
-		return err
+	b, err := hex.DecodeString(k.secrets + k.viewingKey + k.recipient)
+	if err != nil || len(b) != 16+32+16+16+32+recipientSize {
+		return errors.New("hex text is not as long as it must be")
 	}
+	s := secrets{[16]byte(b), [32]byte(b[16:]), [16]byte(b[48:]), [16]byte(b[64:])}
+	viewingKey, recipient := [32]byte(b[80:]), b[112:]
 
 	note, err := seal(to, &s)
 	if err != nil {
 		return err
 	}
-	if [recipientSize]byte(note.Recipient()) != recipient {
+	if !bytes.Equal(note.Recipient(), recipient) {
 		return errors.New("note differs from that of the public engine")
 	}
 	if random, err := Open(viewingKey, note); err != nil || random != s.random {
 		return errors.New("receiver cannot read the note")
-	}
-	return nil
-}
-
-// decodeHex fills the fields in turn from text, all of it.
-func decodeHex(text string, fields ...[]byte) error {
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		return err
-	}
-	for _, field := range fields {
-		b = b[copy(field, b):]
-	}
-	if len(b) != 0 {
-		return errors.New("hex text is too long")
 	}
 	return nil
 }

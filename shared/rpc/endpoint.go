@@ -219,35 +219,38 @@ type Health struct {
 	Resting   int // whose last call failed, and which are skipped at the moment
 }
 
-// Health reports on every chain that has endpoints, by ID, without calling them.
-// It looks at the given lanes only, or at all but Checks if none is given.
-func (c *Client) Health(lanes ...Lane) []Health {
-	if len(lanes) == 0 {
-		lanes = []Lane{Partners, Strangers, Wallets, Sightings, Tracking, Searches}
-	}
-	var report []Health
+// Health reports on every chain that has endpoints, by ID.
+func (c *Client) Health(lanes ...Lane) (report []Health) {
 	for _, n := range chain.Networks() {
-		endpoints := c.networks[n.ID].endpoints
-		if len(endpoints) == 0 {
-			continue
+		if c.Endpoints(n.ID) > 0 {
+			report = append(report, c.HealthOf(n.ID, lanes...))
 		}
-		h := Health{Network: n.ID, State: Unused, Endpoints: len(endpoints)}
-		for _, e := range endpoints {
-			state, resting := e.health(lanes)
-			if slices.Index(ranked, state) > slices.Index(ranked, h.State) {
-				h.State = state
-			}
-			if resting {
-				h.Resting++
-			}
-		}
-		report = append(report, h)
 	}
 	return report
 }
 
+// HealthOf reports on one chain, without calling its endpoints. It looks at the
+// given lanes only, or at all but Checks if none is given.
+func (c *Client) HealthOf(id chain.ID, lanes ...Lane) Health {
+	if len(lanes) == 0 {
+		lanes = []Lane{Partners, Strangers, Wallets, Sightings, Tracking, Searches}
+	}
+	endpoints := c.networks[id].endpoints
+	h := Health{Network: id, State: NoEndpoint, Endpoints: len(endpoints)}
+	for _, e := range endpoints {
+		state, resting := e.health(lanes)
+		if slices.Index(ranked, state) > slices.Index(ranked, h.State) {
+			h.State = state
+		}
+		if resting {
+			h.Resting++
+		}
+	}
+	return h
+}
+
 // ranked orders the states of endpoints: that of a chain is the last one in this list.
-var ranked = []State{Unused, Failing, OverQuota, Working}
+var ranked = []State{NoEndpoint, Unused, Failing, OverQuota, Working}
 
 // health is what came of the last call in any of the lanes.
 func (e *Endpoint) health(lanes []Lane) (state State, resting bool) {

@@ -213,7 +213,7 @@ func TestSchedule(t *testing.T) {
 		"settled":                {base, Status{State: Settled, Final: true, Source: source(0), Swaps: toHub}, 0, 0},
 	} {
 		deployment := editDeployment(t, `"1": 1, `, ``, `"8453": 1, `, ``)
-		l := &lookup{tracker: &Tracker{deployment: deployment, Options: Options{Now: func() time.Time { return now }}}, key: memo.Key{Network: test.network}, first: now.Add(-test.asked)}
+		l := &lookup{tracker: &Tracker{deployment: deployment, Options: Options{Now: func() time.Time { return now }}}, key: memo.Key{Network: test.network}, trail: &trail{first: now.Add(-test.asked)}}
 		s := test.status
 		if l.schedule(&s); s.Next != test.next {
 			t.Errorf("%s: ask again in %v, want %v", name, s.Next, test.next)

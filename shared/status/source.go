@@ -22,8 +22,7 @@ import (
 type lookup struct {
 	tracker *Tracker
 	key     memo.Key
-	seen    bool      // a node knows the transaction
-	first   time.Time // when it was first asked for
+	seen    bool // a node knows the transaction
 	trail   *trail
 	steps   int // how many questions it may still ask in search of events
 

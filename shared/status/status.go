@@ -142,14 +142,14 @@ type entry struct {
 	status  *Status
 	trouble *fault.Error // instead of a status
 	until   time.Time
-	first   time.Time // when the transaction was first asked for
 	trail   *trail
 }
 
 // trail is what is remembered of a transaction between look-ups, so that the next
 // one asks only for what is new. It belongs to one look-up at a time.
 type trail struct {
-	source   *source // once it has its confirmations
+	first    time.Time // when it was first asked for
+	source   *source   // once it has its confirmations
 	searches map[searchKey]*search
 	issued   map[memo.Key]*issued
 }
@@ -221,18 +221,15 @@ func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
 	defer cancel()
 	now := t.Now()
 	e, seen := t.answers.Last(k)
-	if e.first.IsZero() {
-		e.first = now
+	if e.trail == nil {
+		e.trail = &trail{first: now, searches: make(map[searchKey]*search), issued: make(map[memo.Key]*issued)}
 	}
-	l := &lookup{tracker: t, key: k, seen: seen, first: e.first, trail: e.trail, steps: laterSteps}
-	if l.trail == nil {
-		l.trail = &trail{searches: make(map[searchKey]*search), issued: make(map[memo.Key]*issued)}
-	}
+	l := &lookup{tracker: t, key: k, seen: seen, trail: e.trail, steps: laterSteps}
 	if l.trail.source == nil {
 		l.steps = firstSteps
 	}
 	e.status, e.trouble = l.run(ctx)
-	e.trail, e.until = l.trail, now
+	e.until = now
 	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.enough })
 	switch {
 	case e.trouble != nil && e.trouble.Code == fault.StatusUnavailable: // it was too long
@@ -285,7 +282,7 @@ func (l *lookup) schedule(s *Status) {
 	if s.Final {
 		return
 	}
-	since, block := l.first, l.key.Network.BlockTime()
+	since, block := l.trail.first, l.key.Network.BlockTime()
 	if s.Source != nil {
 		since = s.Source.Time
 	}

@@ -17,7 +17,7 @@ import (
 func mapQuote(q *quote.Quote) *wire.Body {
 	b := wire.NewBody(q)
 	mapFee(b, &q.Fee)
-	b.Approval("approval", &q.Approval)
+	b.Approval("approval", q)
 	b.Call("methodParameters", q)
 	b.Route("route", q.Pair.Route)
 	if q.Details != nil {

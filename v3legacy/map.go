@@ -12,7 +12,7 @@ func mapQuote(q *quote.Quote) *wire.Body {
 	b.Amount("amount", &q.Fee.Protocol)
 	b.Text("token", "destination")
 	b.Close()
-	b.Approval("approval", &q.Approval)
+	b.Approval("approval", q)
 	b.Call("methodParameters", q)
 	b.Route("route", q.Pair.Route)
 	return b

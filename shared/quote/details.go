@@ -143,17 +143,17 @@ func (e *Engine) check(ctx context.Context, q *Quote, from common.Address) (*Che
 // an approval out.
 func transactions(q *Quote, checks *Checks) []account.Call {
 	main := account.Call{To: q.To, Data: q.Calldata, Value: &q.Value}
-	if q.Approval.Calldata == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
+	if q.Approval == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
 		return []account.Call{main}
 	}
 	approve := func(calldata []byte) account.Call {
-		return account.Call{To: q.Approval.Token, Data: calldata, Value: new(uint256.Int)}
+		return account.Call{To: q.Pair.SrcToken.Address, Data: calldata, Value: new(uint256.Int)}
 	}
 	list := make([]account.Call, 0, 3)
 	if q.Pair.SrcToken.ResetsAllowance() && (checks == nil || !checks.Allowance.IsZero()) {
-		list = append(list, approve(calldata.Approve(q.Approval.Spender.Address, new(uint256.Int))))
+		list = append(list, approve(calldata.Approve(q.To.Address, new(uint256.Int))))
 	}
-	return append(list, approve(q.Approval.Calldata), main)
+	return append(list, approve(q.Approval), main)
 }
 
 // simulate tries the transactions on the chain. The quote is good without, so a

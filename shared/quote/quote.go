@@ -77,7 +77,7 @@ type Quote struct {
 	SrcAmount  uint256.Int   // in the source token's smallest unit
 	DestAmount uint256.Int   // what is left after the fees, in the destination token's
 	Fee        Fee
-	Approval   Approval // zero when the source is native
+	Approval   []byte // the calldata that lets To spend SrcAmount of the source token, nil if that is native
 	Calldata   []byte
 	Value      uint256.Int // native value to send, zero for an ERC-20 source
 	Details    *Details    // nil if the request did not ask for them
@@ -91,14 +91,6 @@ type Fee struct {
 	ChainID     chain.ID // the network of the pool that pays out
 	ProtocolBPS fee.BPS
 	Partner     integrator.Partner // zero for none
-}
-
-// Approval is the transaction that lets To spend the source token.
-type Approval struct {
-	Token    chain.Address
-	Spender  chain.Address
-	Amount   uint256.Int
-	Calldata []byte
 }
 
 // IssuerFees knows what a burn costs. It never waits and never fails.
@@ -215,13 +207,8 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 	}
 	if q.Pair.SrcToken.Native() {
 		q.Value = req.Amount
-		return nil
-	}
-	q.Approval = Approval{
-		Token:    q.Pair.SrcToken.Address,
-		Spender:  q.To,
-		Amount:   req.Amount,
-		Calldata: calldata.Approve(q.To.Address, &req.Amount),
+	} else {
+		q.Approval = calldata.Approve(q.To.Address, &req.Amount)
 	}
 	return nil
 }

@@ -124,15 +124,15 @@ func appendDecimal(b []byte, n *uint256.Int) []byte {
 var ten18 = uint256.NewInt(1e18)
 
 // Approval adds the ERC-20 approval, if one is needed.
-func (b *Body) Approval(name string, a *quote.Approval) {
-	if a.Calldata == nil {
+func (b *Body) Approval(name string, q *quote.Quote) {
+	if q.Approval == nil {
 		return
 	}
 	b.Open(name)
-	b.Text("token", a.Token.String())
-	b.Text("spender", a.Spender.String())
-	b.Amount("amount", &a.Amount)
-	b.Hex("calldata", a.Calldata)
+	b.Text("token", q.Pair.SrcToken.Address.String())
+	b.Text("spender", q.To.String())
+	b.Amount("amount", &q.SrcAmount)
+	b.Hex("calldata", q.Approval)
 	b.Close()
 }
 

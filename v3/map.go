@@ -84,7 +84,7 @@ func mapDetails(b *wire.Body, q *quote.Quote) {
 		b.Time("checkedAt", q.Fee.Partner.CheckedAt)
 		b.Close()
 	}
-	mapChecks(b, d)
+	mapChecks(b, q)
 	mapSimulation(b, d)
 	b.Close()
 }
@@ -170,18 +170,18 @@ func mapArrival(b *wire.Body, a *quote.Arrival) {
 	b.Close()
 }
 
-func mapChecks(b *wire.Body, d *quote.Details) {
-	switch c := d.Checks; {
+func mapChecks(b *wire.Body, q *quote.Quote) {
+	switch d, c := q.Details, q.Details.Checks; {
 	case d.Request.From == nil:
 	case c == nil:
 		b.Literal("checks", "null")
 		b.Text("reason", d.Unchecked)
 	default:
 		b.Open("checks")
-		mapCheck(b, "native", &c.Native, &c.NeededNative)
-		mapCheck(b, "balance", &c.Balance, &c.Needed)
-		if c.NeedsAllowance {
-			mapCheck(b, "allowance", &c.Allowance, &c.Needed)
+		mapCheck(b, "native", &c.Native, &q.Value)
+		mapCheck(b, "balance", &c.Balance, &q.SrcAmount)
+		if !q.Pair.SrcToken.Native() {
+			mapCheck(b, "allowance", &c.Allowance, &q.SrcAmount)
 		}
 		b.Time("checkedAt", c.CheckedAt)
 		b.Close()

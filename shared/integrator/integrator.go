@@ -40,13 +40,11 @@ const padding = len(ID{}) - common.AddressLength
 
 // Partner is a registered, active integrator as its chain knows it.
 type Partner struct {
-	ID     ID
-	Wallet chain.Address // always the one the ID is made of
-	FeeBPS uint16        // at most MaxFeeBPS
-
-	CheckedAt  time.Time // when the registry was asked
-	FreshUntil time.Time // until when that answer is used for new quotes; CheckedAt plus the cache's time
-	GoodUntil  time.Time // until when a quote with it is vouched for: at least half of a quote's time after FreshUntil
+	ID        ID
+	Wallet    chain.Address // always the one the ID is made of
+	FeeBPS    uint16        // at most MaxFeeBPS
+	CheckedAt time.Time     // when the registry was asked
+	GoodUntil time.Time     // until when a quote with it is vouched for: at least half of a quote's time after the answer is out of use
 }
 
 // Config says how long registrations are cached.

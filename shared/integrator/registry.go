@@ -91,7 +91,7 @@ func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
 		r.Hooks.Failure(k.Network, f.Reason)
 		return memo.Answer[registration]{Value: registration{failure: f}, Forget: true}
 	}
-	return memo.Answer[registration]{Value: reg, Until: reg.partner.FreshUntil, Known: reg.accepted()}
+	return memo.Answer[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}
 }
 
 // ask asks the chain. Known partners have a lane of their own.
@@ -115,8 +115,7 @@ func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
 		if reg, f = decode(k.Name, output); f != nil {
 			return f
 		}
-		reg.partner.CheckedAt, reg.partner.FreshUntil = askedAt, askedAt.Add(r.ttl)
-		reg.partner.GoodUntil = reg.partner.FreshUntil.Add(r.Validity / 2)
+		reg.partner.CheckedAt, reg.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
 		return nil
 	})
 	if !errors.As(err, &f) || f.Reason != rpc.Unconfigured {

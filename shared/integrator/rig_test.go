@@ -152,10 +152,10 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if err != nil {
 		g.t.Fatalf("integrator %d: %v", n, err)
 	}
-	if now := g.now(); got.CheckedAt.After(now) || !got.FreshUntil.After(now) || got.FreshUntil.Sub(got.CheckedAt) != g.ttl || got.GoodUntil.Sub(got.FreshUntil) != validity/2 {
-		g.t.Fatalf("integrator %d: checked at %v and fresh until %v; it is %v", n, got.CheckedAt, got.FreshUntil, now)
+	if now := g.now(); got.CheckedAt.After(now) || !got.CheckedAt.Add(g.ttl).After(now) || got.GoodUntil.Sub(got.CheckedAt) != g.ttl+validity/2 {
+		g.t.Fatalf("integrator %d: checked at %v and good until %v; it is %v", n, got.CheckedAt, got.GoodUntil, now)
 	}
-	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, FreshUntil: got.FreshUntil, GoodUntil: got.GoodUntil}
+	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, GoodUntil: got.GoodUntil}
 	if got != want {
 		g.t.Fatalf("integrator %d: got %+v, want %+v", n, got, want)
 	}

@@ -24,13 +24,13 @@ type Details struct {
 	Transactions []account.Call      // to send in this order; nil for unshielding, whose call a wallet wraps
 	Arrival      Arrival
 	ValidUntil   time.Time
-	ValidFor     int64         // the same in seconds from now
-	IssuerFee    *IssuerFee    // of a burn, nil for others
-	Registry     chain.Address // that the integrator was found in, zero for none
-	Checks       *Checks       // nil if the request does not say who sends, or with Unchecked
-	Unchecked    string        // why there are no checks, in a sentence for the caller
-	Simulation   *Simulation   // nil if the request does not ask for one, or with Unsimulated
-	Unsimulated  string        // why there is no simulation, in a sentence for the caller
+	ValidFor     int64            // the same in seconds from now
+	IssuerFee    *IssuerFee       // of a burn, nil for others
+	Registry     chain.Address    // that the integrator was found in, zero for none
+	Checks       *account.Holding // what the sender has; nil if the request does not say who sends, or with Unchecked
+	Unchecked    string           // why there are no checks, in a sentence for the caller
+	Simulation   *Simulation      // nil if the request does not ask for one, or with Unsimulated
+	Unsimulated  string           // why there is no simulation, in a sentence for the caller
 }
 
 // Arrival is what the recipient gets in the end.
@@ -46,14 +46,6 @@ type Arrival struct {
 type IssuerFee struct {
 	cctp.State
 	MaxFee uint256.Int // as the calldata says
-}
-
-// Checks compare what the sender has with what the swap needs.
-type Checks struct {
-	account.Holding
-	Needed         uint256.Int // of the token
-	NeededNative   uint256.Int // of the chain's coin, without gas
-	NeedsAllowance bool        // false for the native coin
 }
 
 // Simulation is what the transactions would do now.
@@ -130,18 +122,18 @@ func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
 
 // check reads what the sender has. The quote is good without, so a failure is
 // only told.
-func (e *Engine) check(ctx context.Context, q *Quote, from common.Address) (*Checks, string) {
+func (e *Engine) check(ctx context.Context, q *Quote, from common.Address) (*account.Holding, string) {
 	holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, from, q.To.Address)
 	if err != nil {
 		return nil, err.Error()
 	}
-	return &Checks{Holding: holding, Needed: q.SrcAmount, NeededNative: q.Value, NeedsAllowance: !q.Pair.SrcToken.Native()}, ""
+	return &holding, ""
 }
 
 // transactions are those to send. Without checks, the allowance is unknown, and
 // they are right for any. Checks are made for this very request, so they may leave
 // an approval out.
-func transactions(q *Quote, checks *Checks) []account.Call {
+func transactions(q *Quote, checks *account.Holding) []account.Call {
 	main := account.Call{To: q.To, Data: q.Calldata, Value: &q.Value}
 	if q.Approval == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
 		return []account.Call{main}

@@ -43,7 +43,7 @@ type registry struct{}
 func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
-		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), FreshUntil: noon.Add(20 * time.Second), GoodUntil: noon.Add(20 * time.Second)}, nil
+		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second)}, nil
 	case inactive:
 		return integrator.Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s but not active", network)
 	case unregistered:

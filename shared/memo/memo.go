@@ -49,14 +49,12 @@ type Cache[V any] struct {
 
 // New remembers so many answers about what is known, and as many others.
 func New[V any](size int, now func() time.Time) *Cache[V] {
-	c := &Cache[V]{now: now}
-	for _, tier := range []**lru.Cache[Key, Answer[V]]{&c.known, &c.others} {
-		var err error
-		if *tier, err = lru.New[Key, Answer[V]](size); err != nil {
-			panic(err) // only for a size below 1
-		}
+	known, err := lru.New[Key, Answer[V]](size)
+	if err != nil {
+		panic(err) // only for a size below 1
 	}
-	return c
+	others, _ := lru.New[Key, Answer[V]](size)
+	return &Cache[V]{now: now, known: known, others: others}
 }
 
 // Get is the answer that may still be used.

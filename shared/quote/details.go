@@ -81,7 +81,12 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		return nil
 	}
 	if req.From != nil {
-		d.Checks, d.Unchecked = e.check(ctx, q, *req.From)
+		holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
+		if err == nil {
+			d.Checks = &holding
+		} else {
+			d.Unchecked = err.Error() // the quote is good without
+		}
 	}
 	d.Transactions = transactions(q, d.Checks)
 	if req.Simulate {
@@ -118,16 +123,6 @@ func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
 	}
 	seconds = int64(valid / time.Second)
 	return now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second), seconds
-}
-
-// check reads what the sender has. The quote is good without, so a failure is
-// only told.
-func (e *Engine) check(ctx context.Context, q *Quote, from common.Address) (*account.Holding, string) {
-	holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, from, q.To.Address)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return &holding, ""
 }
 
 // transactions are those to send. Without checks, the allowance is unknown, and

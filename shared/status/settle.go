@@ -198,6 +198,9 @@ type answers struct {
 	doubt string     // why no is not to be believed; empty if it is
 }
 
+// What contracts say: a bool, or a number that is 0 or 1.
+var no, yes = common.Hash{}, common.Hash{common.HashLength - 1: 1}
+
 // confirm asks questions of yes or no, all at the same endpoint in one round trip.
 func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (said *answers, _ *fault.Error) {
 	err := l.tracker.chains.Ask(ctx, network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
@@ -221,14 +224,15 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		for i, q := range questions {
 			for n, contract := range q.contracts {
 				reads = reads[1:]
-				yes, ok := truth(*reads[0].Result.(*hexutil.Bytes))
+				output := *reads[0].Result.(*hexutil.Bytes)
+				answer := common.BytesToHash(output)
 				switch failure := reads[0].Err; {
 				case failure != nil && n == 0:
 					return failure
-				case failure == nil && !ok && n == 0:
+				case n == 0 && (len(output) != len(answer) || answer != yes && answer != no):
 					return &rpc.Failure{Reason: rpc.Misconfigured, Text: "the contract at " + contract.Hex() + " does not say what is settled"}
 				}
-				a.yes[i] = a.yes[i] || reads[0].Err == nil && yes
+				a.yes[i] = a.yes[i] || reads[0].Err == nil && len(output) == len(answer) && answer == yes
 			}
 		}
 		if !l.tracker.old(network, a.head) {
@@ -243,15 +247,6 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		return nil, unavailable(l.key.Network, network, err, false)
 	}
 	return said, nil
-}
-
-// truth reads a bool, or a number that is 0 or 1.
-func truth(output []byte) (yes, ok bool) {
-	var n uint256.Int
-	if len(output) != 32 || n.SetBytes(output).GtUint64(1) {
-		return false, false
-	}
-	return !n.IsZero(), true
 }
 
 // longestIssued is how many bytes of messages are remembered of a transaction.

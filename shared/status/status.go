@@ -121,7 +121,7 @@ type Issuer interface {
 type Options struct {
 	Now      func() time.Time // nil for time.Now
 	Answered func(State)      // called for every answer, with an empty state if there is none
-	RanOut   func()           // called when a search for an event did not end within one look-up
+	RanOut   func()           // called when a search for an event did not end within one look-up; set with Answered
 }
 
 // Tracker looks transactions up. It is safe for concurrent use.
@@ -160,10 +160,7 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 		opts.Now = time.Now
 	}
 	if opts.Answered == nil {
-		opts.Answered = func(State) {}
-	}
-	if opts.RanOut == nil {
-		opts.RanOut = func() {}
+		opts.Answered, opts.RanOut = func(State) {}, func() {}
 	}
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,

@@ -20,14 +20,11 @@
 package cctp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,19 +89,15 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 		return nil, err
 	}
 	f := &Fees{log: log, byChain: make(map[chain.ID]*source)}
-	for _, pair := range chain.Pairs() {
-		if pair.Route != chain.CCTPInbound {
+	for _, n := range chain.Networks() {
+		pair, err := chain.FindPair(n.ID, chain.USDC, chain.Hub, chain.USDC)
+		if err != nil || pair.Route != chain.CCTPInbound {
 			continue
 		}
-		network, _ := chain.FindNetwork(pair.Src)
-		s := &source{
-			chain: pair.Src, domain: network.CCTP.Domain, builtIn: FromMilliBPS(network.CCTP.FastFeeMilliBPS),
-			tried: make(chan struct{}), logged: Live,
-		}
+		s := &source{chain: n.ID, domain: n.CCTP.Domain, builtIn: FromMilliBPS(n.CCTP.FastFeeMilliBPS), tried: make(chan struct{}), logged: Live}
 		s.known.Store(&result{})
-		f.byChain[s.chain] = s
+		f.sources, f.byChain[n.ID] = append(f.sources, s), s
 	}
-	f.sources = slices.SortedFunc(maps.Values(f.byChain), func(a, b *source) int { return cmp.Compare(a.chain, b.chain) })
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if base != nil {
 		f.client = newClient(base, to.Domain, transport)

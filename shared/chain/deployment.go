@@ -253,8 +253,9 @@ func ReadDeployment(path string) (*Deployment, error) {
 // ParseDeployment reads a deployment. The error joins all problems.
 func ParseDeployment(data []byte) (*Deployment, error) {
 	var file deploymentFile
+	problems := jsonfile.Decode(data, &file)
 	b := builder{
-		problems: jsonfile.Decode(data, &file),
+		problems: problems,
 		Deployment: Deployment{
 			Name:       file.Name,
 			targets:    make(map[sourceKey]Address),

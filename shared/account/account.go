@@ -21,7 +21,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto/keccak"
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -221,10 +220,8 @@ const (
 	selectorSize = 4 // bytes that say which error it is that a contract reverts with
 )
 
-func selector(declaration string) [selectorSize]byte {
-	hasher := keccak.NewLegacyKeccak256()
-	hasher.Write([]byte(declaration))
-	return [selectorSize]byte(hasher.Sum(nil))
+func selector(signature string) [selectorSize]byte {
+	return [selectorSize]byte(calldata.Hash([]byte(signature)).Bytes())
 }
 
 // Errors that the language itself has.

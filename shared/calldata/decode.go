@@ -78,11 +78,12 @@ func declare(text string) declaration {
 		types = append(types, strings.Fields(param)[0]+param[len(strings.TrimRight(param, ")")):])
 	}
 	d.signature = name + "(" + strings.Join(types, ",") + ")"
-	d.hash = hash([]byte(d.signature))
+	d.hash = Hash([]byte(d.signature))
 	return d
 }
 
-func hash(data ...[]byte) (h common.Hash) {
+// Hash is Keccak-256 of all data.
+func Hash(data ...[]byte) (h common.Hash) {
 	hasher := keccak.NewLegacyKeccak256()
 	for _, d := range data {
 		hasher.Write(d)

@@ -157,13 +157,13 @@ func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 // SwapID names the settlement of a swap that went through a pool. network is the
 // chain of the pool, never a virtual routing ID.
 func SwapID(network uint64, pool common.Address, nonce common.Hash) common.Hash {
-	return hash(appendAddress(appendUint64(make([]byte, 0, 2*word), network), pool), nonce[:])
+	return Hash(appendAddress(appendUint64(make([]byte, 0, 2*word), network), pool), nonce[:])
 }
 
 // BurnID names the settlement of a burn, by the domain and the nonce of its
 // attested message.
 func BurnID(domain uint32, nonce common.Hash) common.Hash {
-	return hash(appendUint64(make([]byte, 0, 2*word), uint64(domain)), nonce[:])
+	return Hash(appendUint64(make([]byte, 0, 2*word), uint64(domain)), nonce[:])
 }
 
 // SwapOfHook is the swap that a burn of an amount asks for with its hook.

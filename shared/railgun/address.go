@@ -209,18 +209,16 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 // foldCase returns text in lower case, on which bech32 is defined. It refuses
 // what bech32 forbids: characters other than printable ASCII, and mixed case.
 func foldCase(text string) (string, error) {
-	var upper, lower bool
 	for i, c := range text {
 		if c < '!' || c > '~' {
 			return "", refuse("character %d (%q) is not allowed", i+1, c)
 		}
-		upper = upper || 'A' <= c && c <= 'Z'
-		lower = lower || 'a' <= c && c <= 'z'
 	}
-	if upper && lower {
+	lower := strings.ToLower(text)
+	if text != lower && text != strings.ToUpper(text) {
 		return "", refuse("upper and lower case are mixed")
 	}
-	return strings.ToLower(text), nil
+	return lower, nil
 }
 
 // encodeText is the inverse of decodeText, in lower case.

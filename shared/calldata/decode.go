@@ -22,6 +22,7 @@ type Argument struct {
 	Name string
 	Type Type
 	Data []byte // big-endian for a number; shared with the calldata
+	size int    // of that type; 0 for Bytes
 }
 
 // Type is the Solidity type of an argument.
@@ -36,20 +37,8 @@ const (
 	Bytes   Type = "bytes"
 )
 
-// size is how many bytes a value of the type has, 0 for any number.
-func (t Type) size() int {
-	switch t {
-	case Uint256, Bytes32:
-		return word
-	case Uint32:
-		return 4
-	case Uint8:
-		return 1
-	case Address:
-		return common.AddressLength
-	}
-	return 0
-}
+// sizes are how many bytes the values of a type have. Bytes may be any number.
+var sizes = map[Type]int{Uint256: word, Uint32: 4, Uint8: 1, Address: common.AddressLength, Bytes32: word}
 
 // declaration is that of a function which a wallet is asked to sign, or of an event
 // which a contract emits.
@@ -72,7 +61,7 @@ func declare(text string) declaration {
 		if words[1] == "indexed" {
 			d.indexed = append(d.indexed, words[2])
 		} else {
-			d.params = append(d.params, Argument{Name: words[1], Type: Type(words[0])})
+			d.params = append(d.params, Argument{Name: words[1], Type: Type(words[0]), size: sizes[Type(words[0])]})
 		}
 		// The type keeps the parentheses of a struct.
 		types = append(types, strings.Fields(param)[0]+param[len(strings.TrimRight(param, ")")):])
@@ -129,7 +118,7 @@ func (d *declaration) decode(data []byte) (Call, error) {
 	for i := range call.Arguments {
 		a := &call.Arguments[i]
 		slot := data[i*word : (i+1)*word]
-		switch size := a.Type.size(); {
+		switch {
 		case a.Type == Bytes:
 			if n, ok := smallUint(slot); !ok || n != len(data)-len(tail) {
 				return Call{}, fmt.Errorf("%s: %s does not start where it must", d.signature, a.Name)
@@ -138,10 +127,10 @@ func (d *declaration) decode(data []byte) (Call, error) {
 			if a.Data, tail, ok = cutBytes(tail); !ok {
 				return Call{}, fmt.Errorf("%s: %s is cut off or not padded with zeros", d.signature, a.Name)
 			}
-		case !isZero(slot[:word-size]):
+		case !isZero(slot[:word-a.size]):
 			return Call{}, fmt.Errorf("%s: %s is no %s", d.signature, a.Name, a.Type)
 		default:
-			a.Data = slot[word-size:]
+			a.Data = slot[word-a.size:]
 		}
 	}
 	if len(tail) != 0 {
@@ -164,7 +153,7 @@ func (c *Call) Argument(name string) []byte {
 func DecodeHook(data []byte) ([]Argument, error) {
 	fields := slices.Clone(hookFields)
 	for i := range fields {
-		size := fields[i].Type.size()
+		size := fields[i].size
 		if fields[i].Type == Bytes {
 			size = len(data) // the rest
 		}

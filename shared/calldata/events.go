@@ -274,32 +274,31 @@ func (m *Message) Delivers(attested *Message) bool {
 // RevertReason is the text with which a contract reverted, empty if the output
 // has none. It is cut to what a person reads, and holds printable characters only.
 func RevertReason(output []byte) string {
-	const most = 200
 	switch {
-	case len(output) < 4+word:
-	case string(output[:4]) == panicSelector:
+	case len(output) < 4:
+	case string(output[:4]) == panicSelector && len(output) >= 4+word:
 		return "panic " + new(uint256.Int).SetBytes(output[4:4+word]).Hex()
 	case string(output[:4]) == errorSelector:
-		if offset, ok := smallUint(output[4 : 4+word]); !ok || offset != word {
-			return ""
+		data, starts := bytes.CutPrefix(output[4:], appendUint64(nil, word)) // where the text must start
+		if text, _, ok := cutBytes(data); ok && starts {
+			return printable(string(text))
 		}
-		text, _, ok := cutBytes(output[4+word:])
-		if !ok {
-			return ""
-		}
-		clean := strings.Map(func(r rune) rune {
-			if r == utf8.RuneError || !unicode.IsPrint(r) {
-				return -1
-			}
-			return r
-		}, string(text))
-		if runes := []rune(clean); len(runes) > most {
-			clean = string(runes[:most]) + "…"
-		}
-		return clean
-	}
-	if len(output) >= 4 && len(output)%word == 4 && string(output[:4]) != errorSelector {
+	case len(output)%word == 4:
 		return "custom error 0x" + common.Bytes2Hex(output[:4])
 	}
 	return ""
+}
+
+func printable(text string) string {
+	const most = 200
+	clean := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, text)
+	if runes := []rune(clean); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return clean
 }

@@ -323,10 +323,9 @@ func (b *builder) pools(rows []poolRow) {
 }
 
 func (b *builder) messengers(rows map[string]string) {
+	b.contracts[messenger.Address] = true
 	for _, id := range onCCTP {
-		network, _ := FindNetwork(id)
-		b.targets[sourceKey{id, USDC}] = network.CCTP.Messenger
-		b.contracts[network.CCTP.Messenger.Address] = true
+		b.targets[sourceKey{id, USDC}] = messenger
 	}
 	b.addresses("messengers", rows, onCCTP, "not a CCTP source chain", func(id ID, a Address) { b.targets[sourceKey{id, USDC}] = a })
 }

@@ -106,11 +106,10 @@ func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // problem says why u cannot be an endpoint. It is empty if u can.
 func (u SecretURL) problem() string {
-	if u == "" {
-		return "is empty"
-	}
 	parsed, err := url.Parse(string(u))
 	switch {
+	case u == "":
+		return "is empty"
 	case err != nil:
 		return "is not a URL"
 	case parsed.Scheme != "http" && parsed.Scheme != "https":

@@ -279,6 +279,8 @@ func (w *walker) value(path string, v reflect.Value) error {
 		v = v.Elem()
 	}
 	switch kind := map[byte]string{'{': "object", '[': "array"}[first]; {
+	case first == 'n' && path == "":
+		w.problem(path, "got null, want %s", wanted(v)) // it would be taken for a file that lists nothing
 	case kind == "":
 		w.scalar(path, v)
 	case kind != wanted(v):

@@ -104,6 +104,7 @@ func TestDecodeRefusesWhatIsNotOneValue(t *testing.T) {
 		"field in case": `{"Name":"n"}`,
 		"missing brace": `{"rows":[{"id":1}`,
 		"array":         `[1]`,
+		"null":          `null`,
 		"endless depth": strings.Repeat("[", 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {

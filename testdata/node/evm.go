@@ -90,11 +90,15 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 	}
 	c := &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach())}
 	c.Commit()
-	for { // until the node has indexed its first block, it cannot say that a transaction is unknown
-		if _, err := c.client.TransactionReceipt(t.Context(), common.Hash{}); errors.Is(err, ethereum.NotFound) {
+	for waited := 1; ; waited++ { // until the node has indexed its first block, it cannot say that a transaction is unknown
+		_, err := c.client.TransactionReceipt(t.Context(), common.Hash{})
+		switch {
+		case errors.Is(err, ethereum.NotFound):
 			return c
-		} else if t.Context().Err() != nil {
+		case t.Context().Err() != nil || waited > 60_000:
 			t.Fatal(err)
+		case waited%1000 == 0:
+			c.Commit() // its indexer has missed the first block, and begins with the next
 		}
 		time.Sleep(time.Millisecond)
 	}

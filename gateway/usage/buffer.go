@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 	"unique"
 
@@ -61,138 +60,16 @@ const (
 	day  = 24 * hour
 )
 
-// totals counts all calls of the current hour without a lock. Those of other hours,
-// which are few, wait in a map.
-type totals struct {
-	hour  atomic.Int64                           // the current one
-	calls [maxVersions][outcomes][2]atomic.Int64 // as in totalCalls
-
-	mu      sync.Mutex
-	waiting map[total]totalCalls
-}
-
-const maxVersions = 8
+const maxVersions = 64
 
 type total struct {
-	began   int64
+	began   int64 // the hour
 	version uint8
 	outcome outcome
 }
 
 // totalCalls are all calls, and those without a client of their own.
-type totalCalls [2]int64
-
-const (
-	ofAll = iota
-	unnamed
-)
-
-// add counts a call, or that it is unnamed.
-func (t *totals) add(at int64, version uint8, o outcome, what int) {
-	key := total{at - at%hour, version, o}
-	if t.hour.Load() == key.began || t.turn(key, what) {
-		t.calls[version][o][what].Add(1)
-	}
-}
-
-// turn makes a later hour the current one. A call of an earlier one has to wait, and
-// turn returns false.
-func (t *totals) turn(key total, what int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	was := t.hour.Load()
-	if key.began > was {
-		t.collect(was)
-		t.hour.Store(key.began)
-	} else if key.began < was {
-		t.wait(key, what, 1)
-	}
-	return key.began >= was
-}
-
-func (t *totals) wait(key total, what int, n int64) {
-	if t.waiting == nil {
-		t.waiting = map[total]totalCalls{}
-	}
-	calls := t.waiting[key]
-	calls[what] += n
-	t.waiting[key] = calls
-}
-
-// collect moves the counts of the current hour into the map.
-func (t *totals) collect(began int64) {
-	for v := range t.calls {
-		for o := range t.calls[v] {
-			for what := range t.calls[v][o] {
-				if n := t.calls[v][o][what].Swap(0); n > 0 {
-					t.wait(total{began, uint8(v), outcome(o)}, what, n)
-				}
-			}
-		}
-	}
-}
-
-// take returns the counts since the last take.
-func (t *totals) take() map[total]totalCalls {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.collect(t.hour.Load())
-	all := t.waiting
-	t.waiting = nil
-	return all
-}
-
-// seenSet recognises clients that an old version has seen within 90 days, by the
-// hash of their names, and tells the day on which each was first seen. Reading it
-// takes no lock. The low bits of a slot are the day, the others the hash.
-type seenSet struct {
-	mu    sync.Mutex // held to add
-	slots atomic.Pointer[[]atomic.Uint64]
-	used  int
-}
-
-const (
-	seenMost = 1 << 18 // clients, in 4 MiB
-	dayBits  = 9
-	dayMask  = 1<<dayBits - 1
-)
-
-// find returns the day on which a client was first seen, modulo dayMask.
-func (s *seenSet) find(hash uint64) (day int64, seen bool) {
-	slot := slotFor(*s.slots.Load(), hash).Load()
-	return int64(slot&dayMask) - 1, slot != 0
-}
-
-// slotFor is the slot of a hash, or the empty one that it would take.
-func slotFor(slots []atomic.Uint64, hash uint64) *atomic.Uint64 {
-	for i := hash >> dayBits % uint64(len(slots)); ; i = (i + 1) % uint64(len(slots)) {
-		if slot := slots[i].Load(); slot == 0 || slot&^dayMask == hash&^dayMask {
-			return &slots[i]
-		}
-	}
-}
-
-// add has a client be recognised. If there are too many, it is not.
-func (s *seenSet) add(hash uint64, day int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slots := *s.slots.Load()
-	if slotFor(slots, hash).Load() != 0 || s.used >= seenMost {
-		return
-	}
-	if s.used*2 >= len(slots) {
-		larger := make([]atomic.Uint64, 2*len(slots))
-		for i := range slots {
-			if slot := slots[i].Load(); slot != 0 {
-				slotFor(larger, slot).Store(slot)
-			}
-		}
-		slots = larger
-		s.slots.Store(&larger)
-	}
-	slotFor(slots, hash).Store(hash&^dayMask | uint64(day%dayMask+1))
-	s.used++
-}
+type totalCalls struct{ all, unnamed int64 }
 
 // Bounds of the buffer.
 const (
@@ -207,6 +84,8 @@ const (
 	newPerNetwork     = 20
 	entriesPerNetwork = 64
 	networksPerShard  = 1024
+
+	seenPerShard = 4096 // 64 × 4,096 clients are recognised, in 8 MiB
 )
 
 // class says which part of the room an entry takes.
@@ -314,7 +193,6 @@ func (e *entry) found() (all []FindingCount) {
 // buffer counts the calls of clients until they are written. Its size is bounded.
 type buffer struct {
 	seed     maphash.Seed
-	seen     seenSet
 	most     int // entries in a shard
 	shards   [shards]shard
 	networks [shards]networkShard
@@ -326,7 +204,9 @@ type buffer struct {
 // client was silent since the last take.
 type shard struct {
 	sync.Mutex
-	index   map[key]uint32 // where entries has them
+	totals  map[total]totalCalls
+	seen    map[uint64]uint16 // clients that an old version has seen within 90 days, by their hash: the day when first
+	index   map[key]uint32    // where entries has them
 	entries []entry
 	free    []uint32 // the places without an entry
 	count   [classes]int
@@ -378,10 +258,8 @@ type network struct {
 
 func newBuffer(perShard int) *buffer {
 	b := &buffer{seed: maphash.MakeSeed(), most: perShard}
-	slots := make([]atomic.Uint64, 1024)
-	b.seen.slots.Store(&slots)
 	for i := range b.shards {
-		b.shards[i].index = map[key]uint32{}
+		b.shards[i].totals, b.shards[i].seen, b.shards[i].index = map[total]totalCalls{}, map[uint64]uint16{}, map[key]uint32{}
 		b.networks[i].networks = map[int64]network{}
 	}
 	return b
@@ -389,87 +267,100 @@ func newBuffer(perShard int) *buffer {
 
 func (b *buffer) hash(name string) uint64 { return maphash.String(b.seed, name) }
 
-// observe counts a call under its client's name, or else under its network's. It
-// returns false if the call has no client of its own.
-func (b *buffer) observe(hash uint64, version uint8, at int64, o outcome, e *event.Event, secret *hashKey) (named bool) {
-	k := key{hash, uint32(at / day), version}
-	if b.again(k, at, o, e) {
-		return true
+func (b *buffer) shard(hash uint64) *shard { return &b.shards[hash%shards] }
+
+// observe counts a call, of an old version also under its client's name, or else under
+// its network's. Of the current version it names clients that are known or that an
+// old version has seen.
+func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.Event, secret *hashKey) {
+	hash := b.hash(e.Client)
+	k, sum := key{hash, uint32(at / day), version}, total{at - at%hour, version, o}
+	s := b.shard(hash)
+	s.Lock()
+	calls := s.totals[sum]
+	calls.all++
+	s.totals[sum] = calls
+	_, seen := s.seen[hash]
+	done := !old && e.Caller.Known == nil && !seen || s.countIn(k, at, o, e)
+	s.Unlock()
+	if done {
+		return
 	}
 	one := entry{key: k, name: e.Client, software: noSoftware, network: secret.network(e.Caller.Addr), position: e.Caller.Identity().Position(e.Version)}
-	one.class = b.classify(hash, at, o, e)
-	if printable(one.name, maxClientText) && b.add(&one, at, o, e) {
-		return true
+	if printable(one.name, maxClientText) && b.add(&one, e.Caller.Known != nil, at, o, e) {
+		return
 	}
-	if one.network == 0 {
-		return false
+	s.Lock()
+	calls = s.totals[sum]
+	calls.unnamed++
+	s.totals[sum] = calls
+	s.Unlock()
+	if one.network != 0 {
+		one.name, one.position, one.network = networkName(one.network), unknownPosition, 0
+		one.hash = b.hash(one.name)
+		b.add(&one, false, at, o, e)
 	}
-	one.name, one.position, one.network = networkName(one.network), unknownPosition, 0
-	one.hash = b.hash(one.name)
-	one.class = b.classify(one.hash, at, o, &event.Event{})
-	b.add(&one, at, o, e)
-	return false
 }
 
-func (b *buffer) classify(hash uint64, at int64, o outcome, e *event.Event) class {
-	first, seen := b.seen.find(hash)
+// classify says which part of the room a call takes.
+func (s *shard) classify(hash uint64, known bool, at int64, o outcome) class {
+	first, seen := s.seen[hash]
 	switch {
-	case e.Caller.Known != nil:
+	case known:
 		return knownClient
 	case o == rehearsed || o == failed:
 		return minor
-	case !seen || first == at/day%dayMask:
+	case !seen || first == uint16(at/day):
 		return fresh
 	}
 	return usual
 }
 
-// again counts a call for which there is an entry.
-func (b *buffer) again(k key, at int64, o outcome, e *event.Event) bool {
-	s := &b.shards[k.hash%shards]
-	s.Lock()
-	defer s.Unlock()
-	return b.countIn(s, k, at, o, e)
-}
-
-// countIn counts a call if the shard, which is locked, has an entry for it.
-func (b *buffer) countIn(s *shard, k key, at int64, o outcome, e *event.Event) bool {
+// countIn counts a call if there is an entry for it.
+func (s *shard) countIn(k key, at int64, o outcome, e *event.Event) bool {
 	found := s.find(k)
 	if found == nil {
 		return false
 	}
 	if found.class == minor && o != rehearsed && o != failed {
 		s.count[minor]--
-		found.class = b.classify(k.hash, at, o, e)
+		found.class = s.classify(k.hash, false, at, o)
 		s.count[found.class]++
-		b.remember(found, at)
+		s.recognise(found, at)
 	}
 	found.count(at, o, e)
 	return true
 }
 
-// remember has a client be recognised from now on, by its use of an old version.
-func (b *buffer) remember(one *entry, at int64) {
+// recognise has a new client be recognised from now on, by its use of an old version.
+func (s *shard) recognise(one *entry, at int64) {
 	if one.class == fresh {
-		b.seen.add(one.hash, at/day)
+		s.remember(one.hash, at/day)
+	}
+}
+
+func (s *shard) remember(hash uint64, day int64) {
+	if _, seen := s.seen[hash]; !seen && len(s.seen) < seenPerShard {
+		s.seen[hash] = uint16(day)
 	}
 }
 
 // add makes an entry for a call, if there is room.
-func (b *buffer) add(one *entry, at int64, o outcome, e *event.Event) bool {
-	s := &b.shards[one.hash%shards]
+func (b *buffer) add(one *entry, known bool, at int64, o outcome, e *event.Event) bool {
+	s := b.shard(one.hash)
 	s.Lock()
 	defer s.Unlock()
-	if b.countIn(s, one.key, at, o, e) { // another call came first
+	if s.countIn(one.key, at, o, e) { // another call came first
 		return true
 	}
-	_, seen := b.seen.find(one.hash)
-	if !s.room(one.class, b.most) || one.class != knownClient && one.network != 0 && !b.networkShard(one.network).enter(one.network, at/day, !seen) {
+	one.class = s.classify(one.hash, known, at, o)
+	_, seen := s.seen[one.hash]
+	if !s.room(one.class, b.most) || !known && one.network != 0 && !b.networkShard(one.network).enter(one.network, at/day, !seen) {
 		return false
 	}
 	made := s.add(*one)
 	made.name = strings.Clone(one.name)
-	b.remember(made, at)
+	s.recognise(made, at)
 	made.count(at, o, e)
 	return true
 }
@@ -542,12 +433,17 @@ func (b *buffer) set(hash, day int64, added int) {
 // batchRows is about how many rows are taken and written at a time.
 const batchRows = 4096
 
-// take returns the counts of some shards since their last take, and the shard to go
-// on with.
-func (b *buffer) take(now int64, from int) (rows []*entry, next int) {
-	for next = from; next < shards && len(rows) < batchRows; next++ {
+// take moves the counts of some shards since their last take into a batch, and
+// returns the shard to go on with.
+func (b *buffer) take(now int64, next int, into *batch) int {
+	for ; next < shards && len(into.rows) < batchRows; next++ {
 		s := &b.shards[next]
 		s.Lock()
+		for sum, calls := range s.totals {
+			was := into.totals[sum]
+			into.totals[sum] = totalCalls{was.all + calls.all, was.unnamed + calls.unnamed}
+		}
+		clear(s.totals)
 		crowded, called := 2*len(s.index) >= b.most, 0
 		for k, i := range s.index {
 			if e := &s.entries[i]; e.first != 0 {
@@ -561,13 +457,13 @@ func (b *buffer) take(now int64, from int) (rows []*entry, next int) {
 		for i := range s.entries {
 			if e := &s.entries[i]; e.first != 0 {
 				copies = append(copies, *e)
-				rows = append(rows, &copies[len(copies)-1])
+				into.rows = append(into.rows, &copies[len(copies)-1])
 				e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]uint32{}, 0, 0, 0, 0, [maxFindings]findingCalls{}
 			}
 		}
 		s.Unlock()
 	}
-	return rows, next
+	return next
 }
 
 // printable keeps out text that a database may refuse.

@@ -42,20 +42,20 @@ func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 	const many = 100_000
 	long := "origin https://" + strings.Repeat("x", caller.MaxText-20)
 	before := heap()
-	b, named := newBuffer(shardEntries), 0
+	b := newBuffer(shardEntries)
 	for i := range many {
 		e := event.Event{Client: fmt.Sprintf("%s%07d", long, i), Finding: omits}
-		if b.observe(b.hash(e.Client), 0, int64(1+i%hour), served, &e, &hashKey{}) {
-			named++
-		}
+		b.observe(0, true, int64(1+i%1000), served, &e, &hashKey{})
 	}
 	if grown := heap() - before; grown > 24<<20 {
 		t.Errorf("got %d bytes for as many clients as like, want at most 24 MiB", grown)
 	}
-	if rows, want := taken(b), shards*shardEntries/2; len(rows) != want || named != want { // half of the room is for clients seen before
-		t.Errorf("got %d rows of %d calls with a name, want %d", len(rows), named, want)
+	rows, totals := taken(b)
+	calls, want := totals[total{0, 0, served}], shards*shardEntries/2 // half of the room is for clients seen before
+	if len(rows) != want || calls != (totalCalls{many, int64(many - want)}) {
+		t.Errorf("got %d rows of %+v calls, want %d", len(rows), calls, want)
 	}
-	if b.take(2, 0); len(b.shards[0].index) != 0 || b.shards[0].count != [classes]int{} {
+	if b.take(2, 0, &batch{}); len(b.shards[0].index) != 0 || b.shards[0].count != [classes]int{} {
 		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].index))
 	}
 }
@@ -104,7 +104,8 @@ func TestMovingClientsAreFollowed(t *testing.T) {
 		if groups.Clients != 2 || groups.Moved != 1 || groups.Uncompared != 1 {
 			t.Errorf("got %+v, want one of two to have moved", groups)
 		}
-		if _, seen := second.buffer.seen.find(second.buffer.hash("origin https://later.example")); seen != cfg.postgres() {
+		hash := second.buffer.hash("origin https://later.example")
+		if _, seen := second.buffer.shard(hash).seen[hash]; seen != cfg.postgres() {
 			t.Errorf("seen elsewhere: got %v, want %v", seen, cfg.postgres())
 		}
 	})
@@ -296,13 +297,14 @@ func TestFirstCallsTogether(t *testing.T) {
 		all.Go(func() {
 			for i := range clients {
 				e := &event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Version: "v1"}
-				b.observe(b.hash(e.Client), 1, noon.Unix(), served, e, &hashKey{})
+				b.observe(1, true, noon.Unix(), served, e, &hashKey{})
 			}
 		})
 	}
 	all.Wait()
 	calls, entries := int64(0), 0
-	for _, e := range taken(b) {
+	rows, _ := taken(b)
+	for _, e := range rows {
 		calls += int64(e.calls[served])
 	}
 	for i := range b.shards {
@@ -314,11 +316,12 @@ func TestFirstCallsTogether(t *testing.T) {
 }
 
 // taken are the counts of all shards.
-func taken(b *buffer) (all []*entry) {
+func taken(b *buffer) (rows []*entry, totals map[total]totalCalls) {
+	totals = map[total]totalCalls{}
 	for next := 0; next < shards; {
-		var rows []*entry
-		rows, next = b.take(0, next)
-		all = append(all, rows...)
+		one := batch{totals: totals}
+		next = b.take(0, next, &one)
+		rows = append(rows, one.rows...)
 	}
-	return all
+	return rows, totals
 }

@@ -228,7 +228,7 @@ func TestNoBatchIsWrittenTwice(t *testing.T) {
 		r.call("origin https://a.example", 3)
 		r.flush(t)
 		r.batch.waiting = true
-		r.batch.totals = map[total]totalCalls{{noon.Truncate(time.Hour).Unix(), 1, served}: {ofAll: 3}}
+		r.batch.totals = map[total]totalCalls{{noon.Truncate(time.Hour).Unix(), 1, served}: {all: 3}}
 		r.call("origin https://a.example", 4)
 		if got := r.report(t).Versions[1].Day.Calls; got != 7 {
 			t.Errorf("got %d calls, want 7", got)

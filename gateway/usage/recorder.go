@@ -79,7 +79,6 @@ type Recorder struct {
 	*Reader
 	log     *slog.Logger
 	buffer  *buffer
-	totals  totals
 	old     atomic.Uint64 // a bit for each version that is not the current one, or is in the plan
 	hashKey atomic.Pointer[hashKey]
 	stats   atomic.Pointer[stats]
@@ -164,17 +163,7 @@ func (r *Recorder) Observe(e *event.Event) {
 	if !counted {
 		return
 	}
-	at := max(e.Time.Unix()+r.offset.Load(), 1)
-	r.totals.add(at, uint8(version), what, ofAll)
-	hash := r.buffer.hash(e.Client)
-	if !old && e.Caller.Known == nil {
-		if _, seen := r.buffer.seen.find(hash); !seen {
-			return
-		}
-	}
-	if !r.buffer.observe(hash, uint8(version), at, what, e, r.hashKey.Load()) {
-		r.totals.add(at, uint8(version), what, unnamed)
-	}
+	r.buffer.observe(uint8(version), old, max(e.Time.Unix()+r.offset.Load(), 1), what, e, r.hashKey.Load())
 }
 
 // Follow is told which plan is in force, and which versions have a line in it: from
@@ -438,10 +427,9 @@ func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
 
 // flushNew writes what was counted since, in several batches if it is much.
 func (r *Recorder) flushNew(ctx context.Context, at time.Time) error {
-	totals := r.totals.take()
-	for next := 0; next < shards; totals = nil {
-		r.batch = batch{number: r.batch.number + 1, waiting: true, totals: totals}
-		r.batch.rows, next = r.buffer.take(at.Unix(), next)
+	for next := 0; next < shards; {
+		r.batch = batch{number: r.batch.number + 1, waiting: true, totals: map[total]totalCalls{}}
+		next = r.buffer.take(at.Unix(), next, &r.batch)
 		if err := r.flushWaiting(ctx, at); err != nil {
 			return err
 		}
@@ -512,8 +500,13 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 	var first, network int64
 	q := r.db.ask(ctx)
 	q.each(`select name, first_seen from usage_names where id in
-		(select client from usage_clients where version <> $1 and last_seen >= $2) order by first_seen limit $3`, []any{r.current, since, seenMost}, []any{&name, &first},
-		func() { r.buffer.seen.add(r.buffer.hash(name), first/day) })
+		(select client from usage_clients where version <> $1 and last_seen >= $2) order by first_seen limit $3`, []any{r.current, since, shards * seenPerShard}, []any{&name, &first}, func() {
+		hash := r.buffer.hash(name)
+		s := r.buffer.shard(hash)
+		s.Lock()
+		defer s.Unlock()
+		s.remember(hash, first/day)
+	})
 	var added int
 	q.each("select network, count(*) from usage_names where first_seen >= $1 and network <> 0 group by network having count(*) > 1",
 		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.set(network, now/day, added) })
@@ -561,7 +554,7 @@ func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientI
 		return cmp.Or(cmp.Compare(a.began, b.began), cmp.Compare(a.version, b.version), cmp.Compare(a.outcome, b.outcome))
 	}) {
 		calls := r.batch.totals[k]
-		totals = append(totals, []any{k.began, r.versions[k.version], outcomeNames[k.outcome], calls[ofAll], calls[unnamed]})
+		totals = append(totals, []any{k.began, r.versions[k.version], outcomeNames[k.outcome], calls.all, calls.unnamed})
 	}
 	tx.write("usage_totals", []string{"began bigint key", "version text key", "outcome text key", "calls bigint +", "unnamed bigint +"}, totals)
 }

@@ -244,7 +244,7 @@ func TestCheckOfServices(t *testing.T) {
 		t.Errorf("got %v, want three failures", err)
 	}
 	wantLines(t, out, "ok chain 10, issuer's fee 1.3 basis points", "failed chain 137, issuer's fee status 500",
-		"failed Redis it does not answer within a second, refuses us, or cannot be written to", "failed usage database PostgreSQL refuses the connection")
+		"failed Redis it does not answer within a second, refuses us, or cannot be written to", "failed usage database PostgreSQL: connection refused")
 	if got := strings.Count(out, "1.3 basis points"); got != 15 {
 		t.Errorf("got %d fees, want 15:\n%s", got, out)
 	}

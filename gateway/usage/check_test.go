@@ -52,8 +52,8 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		ctx  context.Context
 		want string
 	}{
-		{"postgres://gate:hunter2@127.0.0.1:1/hunter2", t.Context(), "PostgreSQL refuses the connection"},
-		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short, "PostgreSQL does not answer in time"},
+		{"postgres://gate:hunter2@127.0.0.1:1/hunter2", t.Context(), "PostgreSQL: connection refused"},
+		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short, "PostgreSQL: no answer in time"},
 		{strings.Replace(postgres(t).url("hunter2"), "postgres@", "postgres:hunter2@", 1), t.Context(), `PostgreSQL refuses with the code "3D000"`},
 	} {
 		if err := Check(c.ctx, Config{DB: c.db}); err == nil || err.Error() != c.want {

@@ -1,15 +1,16 @@
 package usage
 
 import (
-	"bufio"
 	"cmp"
 	"context"
+	_ "embed" // the text of a simulation
 	"fmt"
 	"io"
 	"math/big"
 	"math/bits"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
@@ -24,8 +25,6 @@ type Simulation struct {
 	Notes   []string       `json:"notes"` // what the prediction leaves out
 	Windows []Hit          `json:"windows"`
 	Sunset  map[string]Hit `json:"sunset"` // by version
-
-	order []string // of the versions
 }
 
 // Hit is whom a window or a sunset refuses. For one to come, the clients are those
@@ -66,7 +65,7 @@ const (
 // were served or refused by a brownout. A client's place in the order of a share is
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
-	s := Simulation{At: r.now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}, order: r.versions}
+	s := Simulation{At: r.now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
 	err := r.inTurn(ctx, func(ctx context.Context, at time.Time) error {
 		now := at.Unix()
 		from := now - now%hour - simulatedWeeks*week
@@ -298,33 +297,25 @@ func (p *prediction) fill(hit Hit, calls map[int64]float64, times float64) Hit {
 	return hit
 }
 
-// Print writes a simulation as text.
-func (s *Simulation) Print(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	for _, note := range s.Notes {
-		fmt.Fprintf(out, "note: %s\n", note)
-	}
-	if len(s.Notes) > 0 {
-		fmt.Fprintln(out)
-	}
-	for _, hit := range s.Windows {
-		fmt.Fprintf(out, "%s from %s to %s, %g %% of clients\n", hit.Version, hit.From.Format(time.RFC3339), hit.To.Format(time.RFC3339), hit.Share*100)
-		hit.print(out)
-	}
-	for _, version := range s.order {
-		if hit, ok := s.Sunset[version]; ok {
-			fmt.Fprintf(out, "%s from its sunset on, %s\n", hit.Version, hit.From.Format(time.RFC3339))
-			hit.print(out)
+//go:embed simulation.txt
+var simulationText string
+
+var printed = template.Must(template.New("").Funcs(template.FuncMap{
+	"stamp": words.Stamp, "share": words.Percent,
+	"short": func(client string) string { return strings.TrimPrefix(client, "client ") },
+	"more": func(h Hit) int { // clients that are not printed
+		if h.Clients == nil {
+			return 0
 		}
-	}
-	if len(s.Windows)+len(s.Sunset) == 0 {
-		fmt.Fprintln(out, "The plan has no window and no sunset: nobody would be refused.")
-	}
-	return out.Flush()
-}
+		return *h.Clients - min(10, len(h.Names))
+	},
+}).Parse(simulationText))
+
+// Print writes a simulation as text.
+func (s *Simulation) Print(w io.Writer) error { return printed.Execute(w, s) }
 
 // Sentence says whom the window or sunset refuses.
-func (h *Hit) Sentence() string {
+func (h Hit) Sentence() string {
 	atMost := "at most " + words.Count(h.AtMost, "client of the last 28 days is", "clients of the last 28 days are") + " in the share"
 	switch {
 	case h.Clients == nil && h.Past:
@@ -348,21 +339,4 @@ func (h *Hit) Sentence() string {
 		text += fmt.Sprintf("; %d of them %s moved since", h.Moved, map[bool]string{true: "has", false: "have"}[h.Moved == 1])
 	}
 	return text + "; " + atMost
-}
-
-func (h *Hit) print(w io.Writer) {
-	const most = 10
-	fmt.Fprintf(w, "  %s\n", h.Sentence())
-	names := h.Names[:min(most, len(h.Names))]
-	for _, c := range names {
-		mark := ""
-		if c.Moved {
-			mark = " (moved)"
-		}
-		fmt.Fprintf(w, "    %s%s\n", strings.TrimPrefix(c.Client, "client "), mark)
-	}
-	if h.Clients != nil && *h.Clients > len(names) {
-		fmt.Fprintf(w, "    and %d more\n", *h.Clients-len(names))
-	}
-	fmt.Fprintln(w)
 }

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -10,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,6 +24,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/quotegate/quotegate/shared/remote"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -496,23 +497,11 @@ func checkExisting(path string) error {
 // explain says why PostgreSQL does not answer, in words of our own. The text of
 // the driver has the host, the user and the database.
 func explain(err error) error {
-	var (
-		refusal *pgconn.PgError
-		timeout net.Error
-	)
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &refusal):
+	if refusal := (*pgconn.PgError)(nil); errors.As(err, &refusal) {
 		return fmt.Errorf("PostgreSQL refuses with the code %.5q", refusal.Code)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return errors.New("PostgreSQL does not answer in time")
-	case errors.As(err, new(*net.DNSError)):
-		return errors.New("the host name of PostgreSQL does not resolve")
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("PostgreSQL refuses the connection")
 	}
-	return errors.New("no connection to PostgreSQL, or a broken one")
+	text, _ := remote.Explain(err)
+	return errors.New("PostgreSQL: " + cmp.Or(text, "no connection, or a broken one"))
 }
 
 func writable(folder string) bool {

@@ -49,8 +49,9 @@ func TestModulesDecodeAsTheirHandlersDo(t *testing.T) {
 					continue
 				}
 				core.request = nil
-				handled := route.Handle(httptest.NewRecorder(), &http.Request{URL: &url.URL{RawQuery: query}})
-				decoded, err := m.Decode(query)
+				request := &http.Request{URL: &url.URL{RawQuery: query}}
+				handled := route.Handle(httptest.NewRecorder(), request)
+				decoded, err := m.Decode(request)
 				if err != nil {
 					refusals++
 					got, want := fault.From(err), fault.From(handled)

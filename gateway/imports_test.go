@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/guard", "shared/words"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile", "shared/words"},
-	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/guard", "shared/words"},
+	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/guard", "shared/remote", "shared/words"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc", "shared/words"},
 	"gateway/metrics":   {"gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
 	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/guard", "shared/web", "shared/words"},

@@ -94,7 +94,8 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 			h["Vary"] = varies[:1:1] // it adds Origin itself
 			handler = forPages
 		}
-		handler.ServeHTTP(t, r.WithContext(t))
+		r = r.WithContext(t)
+		handler.ServeHTTP(t, r)
 		guard.Do(g.Log, "the report of a request", func() { g.report(t, r) })
 	})
 }
@@ -106,7 +107,7 @@ func (g *Gateway) report(t *trace, r *http.Request) {
 	e.Took = time.Since(t.start)
 	e.Time, e.RequestID, e.TraceID, e.Method = t.start.Add(e.Took), t.id[0], traceID(r.Header), boundedMethod(r.Method)
 	if t.quoted != nil && e.Version != g.Modules[0].Name {
-		e.Finding = g.compare(t.quoted, r.URL.RawQuery)
+		e.Finding = g.compare(t.quoted, r)
 	}
 	for _, o := range g.Observers {
 		o.Observe(e)
@@ -181,8 +182,8 @@ func (g *Gateway) protect(next http.Handler) http.Handler {
 // compare decodes the query of a quote by an old version with the current
 // version. If both decode it to the same Request, both give the same quote, as
 // one core quotes for all versions.
-func (g *Gateway) compare(old *quote.Request, rawQuery string) event.Finding {
-	current, err := g.Modules[0].Decode(rawQuery)
+func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
+	current, err := g.Modules[0].Decode(r)
 	if err != nil {
 		e := fault.From(err)
 		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: wire.Param(e)}

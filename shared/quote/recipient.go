@@ -50,10 +50,18 @@ func ParseRecipientType(text string) (RecipientType, error) {
 // Parse reads a recipient of this type: an EVM address or a raw 0zk address.
 func (t RecipientType) Parse(text string) (Recipient, error) {
 	r, err := t.ParseOrZero(text)
-	if err == nil && r.Zero() {
-		err = fault.BadRecipient(fault.Zero, "The recipient is the zero address: what is sent there is lost")
+	if err == nil {
+		err = r.NotZero()
 	}
 	return r, err
+}
+
+// NotZero is what Parse refuses beyond what ParseOrZero does.
+func (r Recipient) NotZero() error {
+	if r.Zero() {
+		return fault.BadRecipient(fault.Zero, "The recipient is the zero address: what is sent there is lost")
+	}
+	return nil
 }
 
 // ParseOrZero is Parse, but accepts the zero address. It is for callers that may

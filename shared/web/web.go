@@ -27,7 +27,7 @@ type Module struct {
 	Routes   []Route
 	// Decode gives the same request, or the same error, as the handlers of the
 	// routes that quote.
-	Decode func(rawQuery string) (quote.Request, error)
+	Decode func(*http.Request) (quote.Request, error)
 	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
 	// Moves is what every client has to do to leave this version, as

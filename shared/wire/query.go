@@ -23,11 +23,23 @@ type Query struct {
 	overflow []param  // the parameters after the first eight
 	err      error    // why the query string cannot be read
 
-	integrator struct {
-		parsed bool
-		id     integrator.ID
-		err    error
+	// What is dear to parse is parsed once.
+	integrator lazy[integrator.ID]
+	recipient  lazy[quote.Recipient] // may be zero
+}
+
+type lazy[T any] struct {
+	done  bool
+	value T
+	err   error
+}
+
+func (l *lazy[T]) get(parse func() (T, error)) (T, error) {
+	if !l.done {
+		l.done = true
+		l.value, l.err = parse()
 	}
+	return l.value, l.err
 }
 
 type param struct{ name, value string }
@@ -159,17 +171,16 @@ var (
 // DecodeSwap reads what every version asks for: tokens, amount, chains and
 // recipient. parseChain decides which chains the version knows.
 func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
-	return decodeSwap(q, neededWithRecipient, parseChain, quote.RecipientType.Parse)
+	return decodeSwap(q, neededWithRecipient, parseChain, quote.Recipient.NotZero)
 }
 
 // DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be left
 // out or zero, and is the zero address then.
 func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
-	return decodeSwap(q, needed, parseChain, quote.RecipientType.ParseOrZero)
+	return decodeSwap(q, needed, parseChain, func(quote.Recipient) error { return nil })
 }
 
-func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, error),
-	parseRecipient func(quote.RecipientType, string) (quote.Recipient, error)) (req quote.Request, err error) {
+func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, error), accept func(quote.Recipient) error) (req quote.Request, err error) {
 	var kind quote.RecipientType
 	err = cmp.Or( // the first fault counts
 		q.Require(needed...),
@@ -179,7 +190,13 @@ func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, er
 		Read(q, "srcChain", parseChain, &req.SrcChain),
 		Read(q, "dstChain", parseChain, &req.DstChain),
 		Read(q, "recipientType", quote.ParseRecipientType, &kind),
-		Read(q, "recipient", func(text string) (quote.Recipient, error) { return parseRecipient(kind, text) }, &req.Recipient),
+		Read(q, "recipient", func(text string) (quote.Recipient, error) {
+			recipient, err := q.recipient.get(func() (quote.Recipient, error) { return kind.ParseOrZero(text) })
+			if err == nil {
+				err = accept(recipient)
+			}
+			return recipient, err
+		}, &req.Recipient),
 	)
 	return req, err
 }
@@ -187,20 +204,15 @@ func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, er
 // Integrator is the integrator that the request names, zero if none. It is
 // parsed once, though both the gateway and the version may ask for it.
 func (q *Query) Integrator() (integrator.ID, error) {
-	i := &q.integrator
-	if !i.parsed {
-		i.parsed = true
-		i.err = Read(q, integratorParam, integrator.ParseID, &i.id)
-	}
-	return i.id, i.err
+	return q.integrator.get(func() (id integrator.ID, err error) {
+		err = Read(q, integratorParam, integrator.ParseID, &id)
+		return id, err
+	})
 }
 
 // Decoder makes a module's Decode from the function that its handlers use.
-func Decoder(decode func(*Query) (quote.Request, error)) func(rawQuery string) (quote.Request, error) {
-	return func(rawQuery string) (quote.Request, error) {
-		q := ParseQuery(rawQuery)
-		return decode(&q)
-	}
+func Decoder(decode func(*Query) (quote.Request, error)) func(*http.Request) (quote.Request, error) {
+	return func(r *http.Request) (quote.Request, error) { return decode(QueryOf(r)) }
 }
 
 // Read reads a parameter, which stays as it is where the parameter is not given.

@@ -83,7 +83,7 @@ const (
 	// further ones count under the name of the network.
 	newPerNetwork     = 20
 	entriesPerNetwork = 64
-	networksPerShard  = 1024
+	maxNetworks       = 1 << 16
 
 	seenPerShard = 4096 // 64 × 4,096 clients are recognised, in 8 MiB
 )
@@ -195,7 +195,7 @@ type buffer struct {
 	seed     maphash.Seed
 	most     int // entries in a shard
 	shards   [shards]shard
-	networks [shards]networkShard
+	networks networks
 }
 
 // shard holds some of the entries under one lock, in one piece, so that the garbage
@@ -243,10 +243,11 @@ func (s *shard) remove(k key) {
 	s.free = append(s.free, i)
 }
 
-type networkShard struct {
+// networks limits how many clients a network adds.
+type networks struct {
 	sync.Mutex
-	day      int64
-	networks map[int64]network
+	day int64
+	all map[int64]network
 }
 
 // network is how many clients a network has added on a day, and how many entries it
@@ -257,10 +258,9 @@ type network struct {
 }
 
 func newBuffer(perShard int) *buffer {
-	b := &buffer{seed: maphash.MakeSeed(), most: perShard}
+	b := &buffer{seed: maphash.MakeSeed(), most: perShard, networks: networks{all: map[int64]network{}}}
 	for i := range b.shards {
 		b.shards[i].totals, b.shards[i].seen, b.shards[i].index = map[total]totalCalls{}, map[uint64]uint16{}, map[key]uint32{}
-		b.networks[i].networks = map[int64]network{}
 	}
 	return b
 }
@@ -355,7 +355,7 @@ func (b *buffer) add(one *entry, known bool, at int64, o outcome, e *event.Event
 	}
 	one.class = s.classify(one.hash, known, at, o)
 	_, seen := s.seen[one.hash]
-	if !s.room(one.class, b.most) || !known && one.network != 0 && !b.networkShard(one.network).enter(one.network, at/day, !seen) {
+	if !s.room(one.class, b.most) || !known && one.network != 0 && !b.networks.enter(one.network, at/day, !seen) {
 		return false
 	}
 	made := s.add(*one)
@@ -371,21 +371,17 @@ func (s *shard) room(c class, most int) bool {
 	return c == knownClient || taken < most && s.count[c] < share
 }
 
-func (b *buffer) networkShard(hash int64) *networkShard {
-	return &b.networks[maphash.Comparable(b.seed, hash)%shards]
-}
-
 // change changes what is known of a network on a day. It returns false if there are
 // too many networks, or the change is not made.
-func (s *networkShard) change(hash, day int64, do func(*network) bool) bool {
+func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 	s.Lock()
 	defer s.Unlock()
 	if s.day != day { // networks without entries begin anew
 		s.day = day
-		maps.DeleteFunc(s.networks, func(_ int64, n network) bool { return n.entries == 0 && n.day != day })
+		maps.DeleteFunc(s.all, func(_ int64, n network) bool { return n.entries == 0 && n.day != day })
 	}
-	n, known := s.networks[hash]
-	if !known && len(s.networks) >= networksPerShard {
+	n, known := s.all[hash]
+	if !known && len(s.all) >= maxNetworks {
 		return false
 	}
 	if n.day != day {
@@ -393,14 +389,14 @@ func (s *networkShard) change(hash, day int64, do func(*network) bool) bool {
 	}
 	made := do(&n)
 	if made {
-		s.networks[hash] = n
+		s.all[hash] = n
 	}
 	return made
 }
 
 // enter counts one more entry of a network, of a client that may be new. It returns
 // false if the network has enough.
-func (s *networkShard) enter(hash, day int64, new bool) bool {
+func (s *networks) enter(hash, day int64, new bool) bool {
 	return s.change(hash, day, func(n *network) bool {
 		enough := n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork
 		n.entries, n.added = n.entries+1, n.added+int(boolInt(new))
@@ -409,22 +405,18 @@ func (s *networkShard) enter(hash, day int64, new bool) bool {
 }
 
 // leave gives the place of an entry back to its network.
-func (b *buffer) leave(one *entry) {
-	if one.class == knownClient || one.network == 0 {
-		return
-	}
-	s := b.networkShard(one.network)
+func (s *networks) leave(one *entry) {
 	s.Lock()
 	defer s.Unlock()
-	if n, known := s.networks[one.network]; known {
+	if n, known := s.all[one.network]; known && one.class != knownClient {
 		n.entries--
-		s.networks[one.network] = n
+		s.all[one.network] = n
 	}
 }
 
 // set corrects how many clients a network has added, by what all instances wrote.
-func (b *buffer) set(hash, day int64, added int) {
-	b.networkShard(hash).change(hash, day, func(n *network) bool {
+func (s *networks) set(hash, day int64, added int) {
+	s.change(hash, day, func(n *network) bool {
 		n.added = max(n.added, added)
 		return true
 	})
@@ -449,7 +441,7 @@ func (b *buffer) take(now int64, next int, into *batch) int {
 			if e := &s.entries[i]; e.first != 0 {
 				called++
 			} else if crowded || int64(e.last) < now-now%hour {
-				b.leave(e)
+				b.networks.leave(e)
 				s.remove(k)
 			}
 		}

@@ -221,26 +221,20 @@ func TestFloodLeavesRoomForEarlierClients(t *testing.T) {
 
 // Nothing that networks do grows without bound.
 func TestNetworksAreBounded(t *testing.T) {
-	b := newBuffer(1)
-	for i := range int64(2 * shards * networksPerShard) {
-		b.networkShard(i).enter(i, 1, true)
-		b.leave(&entry{network: i, class: fresh})
+	n := &newBuffer(1).networks
+	for i := range int64(2 * maxNetworks) {
+		n.enter(i, 1, true)
+		n.leave(&entry{network: i, class: fresh})
 	}
-	total := 0
-	for i := range b.networks {
-		total += len(b.networks[i].networks)
+	if len(n.all) != maxNetworks {
+		t.Errorf("got %d networks, want %d", len(n.all), maxNetworks)
 	}
-	if total > shards*networksPerShard || total < shards*networksPerShard/2 {
-		t.Errorf("got %d networks, want at most %d", total, shards*networksPerShard)
-	}
-	one := b.networkShard(7)
-	one.networks = map[int64]network{}
 	for range entriesPerNetwork {
-		if !one.enter(7, 2, false) {
+		if !n.enter(7, 2, false) {
 			t.Fatal("a network has too few places")
 		}
 	}
-	if one.enter(7, 2, false) {
+	if n.enter(7, 2, false) {
 		t.Error("a network has places without end")
 	}
 }

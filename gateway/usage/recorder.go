@@ -509,7 +509,7 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 	})
 	var added int
 	q.each("select network, count(*) from usage_names where first_seen >= $1 and network <> 0 group by network having count(*) > 1",
-		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.set(network, now/day, added) })
+		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.networks.set(network, now/day, added) })
 	if q.err == nil {
 		r.recalled = at
 	}

@@ -20,15 +20,20 @@ package integrator
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/memo"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // ID names an integrator: the address of its wallet, left-padded with zeros.
@@ -116,3 +121,235 @@ func idOf(wallet common.Address) (id ID) {
 func (id ID) String() string { return "0x" + hex.EncodeToString(id[:]) }
 
 func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
+
+// Registry reads the integrator registries of a deployment. It is safe for
+// concurrent use.
+type Registry struct {
+	deployment *chain.Deployment
+	chains     *rpc.Client
+	ttl        time.Duration // how long an answer is used
+	cache      *memo.Cache[registration]
+	Options
+}
+
+// Options of a Registry. All are optional.
+type Options struct {
+	Hooks    Hooks
+	Validity time.Duration    // how long a quote counts; see Partner.GoodUntil
+	Now      func() time.Time // nil for time.Now
+}
+
+// Hooks are called during look-ups, for metrics. Many goroutines call them, and
+// they must be quick. All of them are set, or none.
+type Hooks struct {
+	Hit     func(network chain.ID)                    // a look-up was answered from the cache
+	Miss    func(network chain.ID)                    // a look-up was not answered from the cache
+	Failure func(network chain.ID, reason rpc.Reason) // asking the chain failed; once for all look-ups that waited for it
+	Latency func(network chain.ID, d time.Duration)   // of asking the chain, including the wait for a turn, also if it failed
+}
+
+// New prepares to read the registries of d through the endpoints of chains. Once
+// chains is closed, only look-ups that are in the cache succeed.
+func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Registry, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Hooks.Hit == nil {
+		opts.Hooks = Hooks{func(chain.ID) {}, func(chain.ID) {}, func(chain.ID, rpc.Reason) {}, func(chain.ID, time.Duration) {}}
+	}
+	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[registration](cfg.CacheSize, opts.Now), Options: opts}, nil
+}
+
+// Lookup returns the integrator with that ID from the registry on a network.
+// The error is a fault: IntegratorUnregistered, IntegratorInactive,
+// IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none before
+// ctx ended.
+func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
+	k := memo.Key{Network: network, Name: id}
+	reg, ok := r.cache.Get(k)
+	if ok {
+		r.Hooks.Hit(network)
+		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
+			r.cache.Renew(k, func() memo.Answer[registration] { return r.fetch(k) })
+		}
+		return reg.result(network)
+	}
+	r.Hooks.Miss(network)
+	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(k) })
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), time.Second,
+			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
+	case err != nil:
+		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}, network)
+	}
+	return reg.result(network)
+}
+
+// fetch reads a registration from the chain. It runs once for all look-ups of the
+// same key at the same time, and not in a caller's context. A failure is not kept.
+func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
+	reg, f := r.ask(k)
+	if f != nil {
+		r.Hooks.Failure(k.Network, f.Reason)
+		return memo.Answer[registration]{Value: registration{failure: f}, Forget: true}
+	}
+	return memo.Answer[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}
+}
+
+// ask asks the chain. Known partners have a lane of their own.
+func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
+	registry := r.deployment.Registry(k.Network)
+	if registry == (chain.Address{}) {
+		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
+	}
+	lane := rpc.Strangers
+	if _, partner := r.cache.Last(k); partner {
+		lane = rpc.Partners
+	}
+	start := r.Now()
+	err := r.chains.Ask(context.Background(), k.Network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
+		askedAt := r.Now()
+		var output hexutil.Bytes
+		if err := e.ReadAll(ctx, rpc.ReadContract(registry.Address, getIntegrator(k.Name), &output)); err != nil {
+			return err
+		}
+		var f *rpc.Failure
+		if reg, f = decode(k.Name, output); f != nil {
+			return f
+		}
+		reg.partner.CheckedAt, reg.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
+		return nil
+	})
+	if !errors.As(err, &f) || f.Reason != rpc.Unconfigured {
+		r.Hooks.Latency(k.Network, r.Now().Sub(start))
+	}
+	return reg, f
+}
+
+// Health tells whether the registry of one chain can be read.
+type Health = rpc.Health
+
+// Health reports on every chain with a registry, by ID, without calling it. What
+// other uses of its endpoints met with does not count.
+func (r *Registry) Health() []Health {
+	report := make([]Health, len(chain.PoolChains))
+	for i, id := range chain.PoolChains {
+		report[i] = r.chains.HealthOf(id, rpc.Partners, rpc.Strangers)
+	}
+	return report
+}
+
+// MaxFeeBPS is the highest fee that is accepted from a registry, 10 %. Waiting does
+// not make a higher one better, so it is an answer and not a failure.
+const MaxFeeBPS = 1000
+
+// standing is how an ID is listed in a registry.
+type standing uint8
+
+const (
+	unregistered standing = iota
+	inactive
+	active
+)
+
+// registration is what a registry says about an ID, and when it was asked.
+type registration struct {
+	standing standing
+	partner  Partner      // of an unregistered integrator, only its times
+	failure  *rpc.Failure // instead: why it could not be asked
+}
+
+// result is what a look-up returns for this registration. It makes a new fault
+// each time, because callers add to it.
+func (reg registration) result(network chain.ID) (Partner, error) {
+	switch {
+	case reg.failure != nil:
+		return Partner{}, faultOf(reg.failure, network)
+	case reg.accepted():
+		return reg.partner, nil
+	case reg.standing == active:
+		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
+	case reg.standing == inactive:
+		return Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s, but is not active there", network)
+	default:
+		return Partner{}, fault.New(fault.IntegratorUnregistered, "The integrator is not registered on chain %s, where the fees of this swap are taken", network)
+	}
+}
+
+// accepted tells whether quotes are made for the integrator.
+func (reg registration) accepted() bool {
+	return reg.standing == active && reg.partner.FeeBPS <= MaxFeeBPS
+}
+
+// faultOf is the error that a look-up returns for a failure.
+func faultOf(f *rpc.Failure, network chain.ID) error {
+	text := "The integrator could not be verified on chain %s just now, and no quote is given without that; try again shortly"
+	switch f.Reason {
+	case rpc.Unconfigured:
+		text = "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, and gives no quote without that"
+	case rpc.Reverted, rpc.Misconfigured:
+		text = "The registry on chain %s has no valid entry for this integrator, and no quote is given without one"
+	}
+	return unverified(f, f.RetryAfter, text, network)
+}
+
+// unverified makes a new fault each time, because callers add to it.
+func unverified(cause error, retryAfter time.Duration, format string, network chain.ID) error {
+	e := fault.New(fault.IntegratorUnverified, format, network).Because(cause)
+	e.RetryAfter = retryAfter
+	return e
+}
+
+// selector of getIntegrator(bytes32).
+var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
+
+// getIntegrator is the calldata that asks a registry for an ID.
+func getIntegrator(id ID) []byte { return append(selector[:], id[:]...) }
+
+// decode reads the three words (address wallet, uint16 feeBps, bool active).
+// It accepts only bytes that such a contract can return.
+func decode(id ID, output []byte) (registration, *rpc.Failure) {
+	const word = 32
+	undecodable := func(text string) (registration, *rpc.Failure) {
+		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: text}
+	}
+	if len(output) == 0 {
+		return undecodable("no contract at the registry's address")
+	}
+	if len(output) != 3*word {
+		return undecodable("the registry's answer has another length")
+	}
+	walletWord, feeWord, activeWord := output[:word], output[word:2*word], output[2*word:]
+	if !zero(walletWord[:padding]) || !zero(feeWord[:word-2]) || !zero(activeWord[:word-1]) || activeWord[word-1] > 1 {
+		return undecodable("the registry's answer is not (address, uint16, bool)")
+	}
+	wallet := common.BytesToAddress(walletWord)
+	partner := Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: binary.BigEndian.Uint16(feeWord[word-2:])}
+	switch {
+	case wallet == (common.Address{}):
+		return registration{standing: unregistered}, nil
+	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
+		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
+	case activeWord[word-1] == 0:
+		return registration{standing: inactive, partner: partner}, nil
+	}
+	return registration{standing: active, partner: partner}, nil
+}
+
+// probeID is an ID that nobody has: its address is a contract of the EVM itself.
+var probeID = idOf(common.Address{common.AddressLength - 1: 1})
+
+// Probe is the calldata of a look-up that tells whether a contract is a registry.
+func Probe() []byte { return getIntegrator(probeID) }
+
+// CheckProbe says why an answer to Probe is not that of a registry.
+func CheckProbe(output []byte) error {
+	if _, f := decode(probeID, output); f != nil {
+		return errors.New(f.Text)
+	}
+	return nil
+}

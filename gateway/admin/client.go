@@ -38,41 +38,22 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 // clientPage is one client on all versions that it called.
 type clientPage struct {
 	frame
-	First    *usage.Client
-	Versions []clientVersion
-}
-
-// clientVersion is a client on one version.
-type clientVersion struct {
-	clientRow
-	Chart  chart
-	Days   []usage.DayCount // the last first
-	Old    bool             // it has to move
-	Letter string           // what to write to it; empty on the current version
-	Mail   template.URL     // opens a mail with the letter; empty if its contact is no address
+	First   *usage.Client
+	Clients []usage.Client // by version, the one that ends first first
 }
 
 // newClientPage shows one client. The report must have its clients and no others, and
 // at least one.
 func newClientPage(f *Facts) clientPage {
 	first := &f.Report.Clients[0]
-	p := clientPage{frame: frame{Title: short(first.Name()), Facts: f}, First: first}
-	for _, row := range f.rows() {
-		v := clientVersion{clientRow: row, Chart: f.clientChart(row.Client), Days: slices.Clone(row.Client.Days), Old: f.old(row.Version)}
-		slices.Reverse(v.Days)
-		if v.Old {
-			v.Letter = f.letter(row.Client)
-			v.Mail = mailTo(row.Contact.Contact, v.Letter)
-		}
-		p.Versions = append(p.Versions, v)
-	}
-	slices.SortStableFunc(p.Versions, func(a, b clientVersion) int { return f.end(a.Version).Compare(f.end(b.Version)) })
-	return p
+	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), func(a, b usage.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	return clientPage{frame{Title: short(first.Name()), Facts: f}, first, all}
 }
 
 const subjectPrefix = "Subject: "
 
-// mailTo is a link that opens a mail with a letter, whose first line is the subject.
+// mailTo is a link that opens a mail with a letter, whose first line is the subject. It
+// is empty if the contact is no address.
 func mailTo(contact, letter string) template.URL {
 	address, err := mail.ParseAddress(contact)
 	if err != nil {
@@ -93,9 +74,9 @@ var (
 	}).Parse(letterText))
 )
 
-// letter is a text to a client, with its own numbers, the windows that refuse it and
+// Letter is a text to a client, with its own numbers, the windows that refuse it and
 // the steps that concern it.
-func (f *Facts) letter(c *usage.Client) string {
+func (f *Facts) Letter(c *usage.Client) (string, error) {
 	s, to := cmp.Or(f.schedule(c.Version), &lifecycle.Schedule{}), f.Current()
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
 	if moves == nil {
@@ -111,12 +92,9 @@ func (f *Facts) letter(c *usage.Client) string {
 		Windows  []lifecycle.Brownout
 		Steps    []string
 	}{c, to, s.Docs, s.Sunset, s.Sunset.After(f.Now), windows, slices.Concat(moves, c.Steps(to))})
-	if err != nil {
-		panic(err) // the template does not fit the data, whatever these are
-	}
 	lines := strings.Split(b.String(), "\n")
 	for i := range lines {
 		lines[i] = clean(lines[i])
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), err
 }

@@ -2,17 +2,14 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
@@ -88,44 +85,8 @@ func (a *attachment) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// clientRow is a client on one version, in a table or a heat map.
-type clientRow struct {
-	*usage.Client
-	Path    string
-	Window  string // in the next window?
-	Reason  string
-	Bad     bool // the current version would not do the same
-	More    int  // findings beside the worst
-	Label   string
-	Levels  [5]string // see heat
-	Windows []shade
-}
-
-func (f *Facts) rows() (rows []clientRow) {
-	for i := range f.Report.Clients {
-		rows = append(rows, f.row(&f.Report.Clients[i]))
-	}
-	return rows
-}
-
-func (f *Facts) row(c *usage.Client) clientRow {
-	worst := c.Finding()
-	row := clientRow{
-		Client: c, Path: clientPath(c.Client), Window: f.inNext(c), Bad: worst == event.Refused || worst == event.DifferentMoney, More: max(0, len(c.Findings)-1),
-		Levels: heat(f.calls(c)), Windows: shades(f.schedule(c.Version), f.firstDay(), heatDays),
-	}
-	if len(c.Findings) > 0 {
-		row.Reason = c.Findings[0].Short()
-	}
-	row.Label = fmt.Sprintf("Calls on %s of %d", words.Count(len(c.Days), "day", "days"), heatDays)
-	if n := len(c.Days); n > 0 {
-		row.Label += fmt.Sprintf(", the first %s, the last %s", c.Days[0].Day, c.Days[n-1].Day)
-	}
-	return row
-}
-
-// inNext says whether the open or next window of a client's version refuses it.
-func (f *Facts) inNext(c *usage.Client) string {
+// InNext says whether the open or next window of a client's version refuses it.
+func (f *Facts) InNext(c *usage.Client) string {
 	s := f.schedule(c.Version)
 	b, ok := s.NextBrownout(f.Now)
 	switch {
@@ -216,12 +177,12 @@ func (f *Facts) filters(q usage.Query) (all []filter) {
 // clientsPage is one page of clients.
 type clientsPage struct {
 	frame
-	Filters        []filter
-	Columns        []column
-	Heat, Clients  []clientRow // the same
-	Previous, Next string
-	CSV, JSON      string
-	Traffic        []traffic
+	Query         usage.Query
+	Filters       []filter
+	Columns       []column
+	Heat, Clients []usage.Client // the same
+	CSV, JSON     string
+	Traffic       []traffic
 }
 
 // traffic adds up clients by a trait that they share.
@@ -249,18 +210,12 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 
 // newClientsPage shows the page of clients that a query has given.
 func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
-	rows, values := f.rows(), q.Values()
+	clients, values := f.Report.Clients, q.Values()
 	values.Del("page")
 	values.Del("per")
 	p := clientsPage{
-		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Filters: f.filters(q), Columns: f.columns(&q), Heat: rows, Clients: rows,
+		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q, Filters: f.filters(q), Columns: f.columns(&q), Heat: clients, Clients: clients,
 		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
-	}
-	if f.Report.Page > 1 {
-		p.Previous = clientsPath(q, "page", strconv.Itoa(f.Report.Page-1))
-	}
-	if f.Report.Page < f.Report.Pages {
-		p.Next = clientsPath(q, "page", strconv.Itoa(f.Report.Page+1))
 	}
 	for _, in := range [][3]string{
 		{"software", "Software", "any software"}, {"kind", "Kind", "any kind"}, {"window", "Refused by the window of", "any client"},
@@ -273,12 +228,4 @@ func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
 	return p
 }
 
-func (c clientRow) SoftwarePath() string { return clientsPath(usage.Query{}, "software", c.Software) }
-
-// Place is where the client stands in the order of which a window takes its share.
-func (c clientRow) Place() string {
-	if c.Position < 0 {
-		return "its place in the order is not known"
-	}
-	return "its place in the order is " + strconv.FormatFloat(c.Position, 'f', 3, 64)
-}
+func softwarePath(name string) string { return clientsPath(usage.Query{}, "software", name) }

@@ -59,18 +59,18 @@ type overview struct {
 	frame
 	Versions []versionView
 	Curves   []curves
-	Heat     []clientRow // the first of all
-	Clients  []clientRow // the first of them
+	Heat     []usage.Client // the first of all
+	Clients  []usage.Client // the first of them
 	Columns  []column
 }
 
 // newOverview shows the versions, and the clients that have to move. The report must
 // have the first clients of old versions.
 func newOverview(f *Facts, heat, clients int) overview {
-	rows := f.rows()
+	all := f.Report.Clients
 	return overview{
 		frame: frame{Title: "Versions", Here: "/", Facts: f}, Versions: f.versions(), Curves: f.curves(), Columns: f.columns(nil),
-		Heat: rows[:min(len(rows), heat)], Clients: rows[:min(len(rows), clients)],
+		Heat: all[:min(len(all), heat)], Clients: all[:min(len(all), clients)],
 	}
 }
 
@@ -83,9 +83,6 @@ func (o overview) Differ() bool {
 func File(f Facts) ([]byte, error) {
 	o := newOverview(&f, fileHeat, FileClients)
 	o.File = true
-	for i := range o.Clients { // which has all rows
-		o.Clients[i].Path = ""
-	}
 	return render("overview.html", o)
 }
 
@@ -128,8 +125,8 @@ func (f *Facts) Current() string {
 	return f.Plan.Versions[0].Version
 }
 
-// old reports whether the clients of a version have to move.
-func (f *Facts) old(version string) bool {
+// Old reports whether the clients of a version have to move.
+func (f *Facts) Old(version string) bool {
 	return version != f.Current() || f.schedule(version) != nil
 }
 
@@ -183,7 +180,7 @@ func (f *Facts) end(version string) time.Time {
 // not compared add up to all of them.
 func (f *Facts) tally(version string) []tallied {
 	g := f.usage(version).Groups
-	if !f.old(version) || g.Clients == 0 {
+	if !f.Old(version) || g.Clients == 0 {
 		return nil
 	}
 	path := "/clients?version=" + version

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ var (
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
 		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
 		"share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
+		"clientsPath": clientsPath, "softwarePath": softwarePath, "plural": words.Count[int], "mailTo": mailTo, "callsBackward": slices.Backward[[]usage.DayCount],
+		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 	}).ParseFS(files, "*.html"))
 )
 

@@ -51,14 +51,13 @@ func TestPictures(t *testing.T) {
 	today := usage.Day(now.Truncate(day).Unix())
 	at := func(back int) usage.Day { return today - usage.Day(back)*86400 }
 	c := &usage.Client{Version: "v1", Client: "origin https://a.example", Days: []usage.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
-	row := f.row(c)
-	if got := row.Levels; got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
+	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
-	if len(row.Windows) != 1 || row.Windows[0] != (shade{81, 1}) {
-		t.Errorf("got windows %+v, want that of 2 February", row.Windows)
+	if windows := f.Shades("v1"); len(windows) != 1 || windows[0] != (shade{81, 1}) {
+		t.Errorf("got windows %+v, want that of 2 February", windows)
 	}
-	chart := f.clientChart(c)
+	chart := f.ClientChart(c)
 	if strings.Count(chart.Line, "L") != heatDays-2 || chart.Partial != "M88.5 100L89.5 0" || !strings.HasPrefix(chart.Line, "M0.5 99.5L1.5 100L") || !strings.HasSuffix(chart.Area, "L89.5 0V100H.5z") || chart.Top != "1,000" || chart.Middle != "500" {
 		t.Errorf("got %+v", chart)
 	}
@@ -81,7 +80,7 @@ func TestLetter(t *testing.T) {
 		Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
 	}
 	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
-	letter := f.letter(c)
+	letter := must(f.Letter(c))
 	for _, want := range []string{
 		"Subject: Please move from version v1 to v3 by 1 Mar 2027\n", "1,234 calls within the last 90 days, 70 of them within the last 7, the last one on 10 Feb 2027",
 		"We know it as: Harbour\ufffd Wallet, software mozilla.", "retired on 1 Mar 2027, 00:00 UTC", "last on 10 Feb 2027, 09:20 UTC",
@@ -98,12 +97,12 @@ func TestLetter(t *testing.T) {
 	exempt, spared := *c, *c
 	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
 	for _, c := range []*usage.Client{&exempt, &spared} {
-		if letter := f.letter(c); strings.Contains(letter, "switched off for a while") || f.inNext(c) != "no, exempt" {
-			t.Errorf("windows are announced to an exempt client: %s\n%s", f.inNext(c), letter)
+		if letter := must(f.Letter(c)); strings.Contains(letter, "switched off for a while") || f.InNext(c) != "no, exempt" {
+			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
 		}
 	}
 	c.Version = "v2"
-	if letter := f.letter(c); !strings.Contains(letter, "no end date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
+	if letter := must(f.Letter(c)); !strings.Contains(letter, "no end date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
 		t.Errorf("got for a version without plan and guide:\n%s", letter)
 	}
 }

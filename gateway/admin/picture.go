@@ -165,7 +165,7 @@ func (f *Facts) curves() (all []curves) {
 			continue
 		}
 		c := curves{Version: v.Version, Clients: "clients"}
-		if !f.old(v.Version) {
+		if !f.Old(v.Version) {
 			c.Clients = "clients of old versions"
 		}
 		var calls, refused, clients []uint64
@@ -284,14 +284,20 @@ func (f *Facts) calls(c *usage.Client) []uint64 {
 	return values
 }
 
-func (f *Facts) clientChart(c *usage.Client) chart {
+func (f *Facts) ClientChart(c *usage.Client) chart {
 	return newChart(c.Version+": calls a day", f.firstDay(), f.schedule(c.Version), f.calls(c), nil)
 }
 
-// heat draws a stroke for each run of days with about the same number of calls: 1 to
+// Shades are the windows behind a heat map.
+func (f *Facts) Shades(version string) []shade {
+	return shades(f.schedule(version), f.firstDay(), heatDays)
+}
+
+// Levels draws a heat map: a stroke for each run of days with about the same number of calls: 1 to
 // 9, 10 to 99, 100 to 999, or more. There is one path for each of these levels, as
 // thick as the row is tall, so that each day is a box. Level 0 is empty.
-func heat(calls []uint64) (levels [5]string) {
+func (f *Facts) Levels(c *usage.Client) (levels [5]string) {
+	calls := f.calls(c)
 	level := func(i int) int {
 		if calls[i] == 0 {
 			return 0

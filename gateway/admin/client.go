@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -77,7 +76,7 @@ var (
 // Letter is a text to a client, with its own numbers, the windows that refuse it and
 // the steps that concern it.
 func (f *Facts) Letter(c *usage.Client) (string, error) {
-	s, to := cmp.Or(f.schedule(c.Version), &lifecycle.Schedule{}), f.Current()
+	s, to := f.dates(c.Version), f.Current()
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
 	if moves == nil {
 		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new shape.", to, c.Version)}

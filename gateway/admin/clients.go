@@ -87,7 +87,7 @@ func (a *attachment) Write(p []byte) (int, error) {
 
 // InNext says whether the open or next window of a client's version refuses it.
 func (f *Facts) InNext(c *usage.Client) string {
-	s := f.schedule(c.Version)
+	s := f.Schedule(c.Version)
 	b, ok := s.NextBrownout(f.Now)
 	switch {
 	case !ok:

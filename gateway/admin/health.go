@@ -23,6 +23,7 @@ type Row struct {
 	Wrong bool
 }
 
+// Wrong is how many rows are marked.
 func (t Table) Wrong() (n int) {
 	for _, r := range t.Rows {
 		if r.Wrong {
@@ -36,12 +37,4 @@ func (t Table) Wrong() (n int) {
 type healthPage struct {
 	frame
 	Tables []Table
-}
-
-// Wrong is how many rows are marked on the whole page.
-func (p healthPage) Wrong() (n int) {
-	for _, t := range p.Tables {
-		n += t.Wrong()
-	}
-	return n
 }

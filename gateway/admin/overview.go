@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,7 +44,7 @@ const (
 func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 	f.next = map[string]tallied{}
 	for _, v := range f.Plan.Versions {
-		b, coming := f.schedule(v.Version).NextBrownout(f.Now)
+		b, coming := f.Schedule(v.Version).NextBrownout(f.Now)
 		q := usage.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
 		if !coming || q.Choose(f.Plan.Plan) != nil {
 			continue
@@ -57,11 +58,9 @@ func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
-	Versions []versionView
-	Curves   []curves
-	Heat     []usage.Client // the first of all
-	Clients  []usage.Client // the first of them
-	Columns  []column
+	Heat    []usage.Client // the first of all
+	Clients []usage.Client // the first of them
+	Columns []column
 }
 
 // newOverview shows the versions, and the clients that have to move. The report must
@@ -69,7 +68,7 @@ type overview struct {
 func newOverview(f *Facts, heat, clients int) overview {
 	all := f.Report.Clients
 	return overview{
-		frame: frame{Title: "Versions", Here: "/", Facts: f}, Versions: f.versions(), Curves: f.curves(), Columns: f.columns(nil),
+		frame: frame{Title: "Versions", Here: "/", Facts: f}, Columns: f.columns(nil),
 		Heat: all[:min(len(all), heat)], Clients: all[:min(len(all), clients)],
 	}
 }
@@ -84,24 +83,6 @@ func File(f Facts) ([]byte, error) {
 	o := newOverview(&f, fileHeat, FileClients)
 	o.File = true
 	return render("overview.html", o)
-}
-
-// versionView is one version as the overview shows it.
-type versionView struct {
-	lifecycle.Status
-	Plan   *lifecycle.Schedule // nil without a plan
-	Window lifecycle.Brownout  // the open or next one
-	Line   *timeline
-	Steps  []step
-	Week   string // served calls, and clients
-	Usage  usage.Version
-	Tally  []tallied
-}
-
-// step is a moment in the life of a version.
-type step struct {
-	At              time.Time
-	When, What, Ago string // When is past or coming
 }
 
 // bar is a number beside its limit. Both are percentages of its width.
@@ -127,44 +108,45 @@ func (f *Facts) Current() string {
 
 // Old reports whether the clients of a version have to move.
 func (f *Facts) Old(version string) bool {
-	return version != f.Current() || f.schedule(version) != nil
+	return version != f.Current() || f.Schedule(version) != nil
 }
 
-// schedule is nil for a version that is not in the plan.
-func (f *Facts) schedule(version string) *lifecycle.Schedule {
+// Schedule is nil for a version that is not in the plan.
+func (f *Facts) Schedule(version string) *lifecycle.Schedule {
 	if f.Plan.Plan == nil {
 		return nil
 	}
 	return f.Plan.Plan.Versions[version]
 }
 
-func (f *Facts) usage(version string) (v usage.Version) {
+// dates is the schedule of a version, an empty one if it is not in the plan.
+func (f *Facts) dates(version string) *lifecycle.Schedule {
+	return cmp.Or(f.Schedule(version), &lifecycle.Schedule{})
+}
+
+// UsageOf is empty for a version that is not in the report.
+func (f *Facts) UsageOf(version string) (v usage.Version) {
 	if i := slices.IndexFunc(f.Report.Versions, func(v usage.Version) bool { return v.Version == version }); i >= 0 {
 		return f.Report.Versions[i]
 	}
 	return v
 }
 
-// versions shows those that end first: they are what the page is about.
-func (f *Facts) versions() (all []versionView) {
-	for _, status := range f.Plan.Versions {
-		s, u := f.schedule(status.Version), f.usage(status.Version)
-		v := versionView{Status: status, Usage: u, Plan: s, Tally: f.tally(status.Version)}
-		v.Week = words.Count(u.Week.Calls, "call", "calls") + " served, " + words.Count(u.Week.Clients, "client", "clients")
-		v.Window, _ = s.NextBrownout(f.Now)
-		if s != nil {
-			v.Line, v.Steps = newTimeline(s, f.Now), steps(s, f.Now)
-		}
-		all = append(all, v)
-	}
-	slices.SortStableFunc(all, func(a, b versionView) int { return f.end(a.Version).Compare(f.end(b.Version)) })
-	return all
+// Window is the open or next one of a version.
+func (f *Facts) Window(version string) lifecycle.Brownout {
+	b, _ := f.Schedule(version).NextBrownout(f.Now)
+	return b
+}
+
+// Versions are those that end first: they are what the page is about.
+func (f *Facts) Versions() []lifecycle.Status {
+	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 }
 
 // end is when a version goes. One without a sunset goes later than all others, then
 // come those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
-	switch s := f.schedule(version); {
+	switch s := f.Schedule(version); {
 	case version == f.Current():
 		return time.Unix(1<<41, 0)
 	case s == nil:
@@ -176,10 +158,10 @@ func (f *Facts) end(version string) time.Time {
 	}
 }
 
-// tally groups the clients of an old version. Moved, refused, different, new shape and
+// Tally groups the clients of an old version. Moved, refused, different, new shape and
 // not compared add up to all of them.
-func (f *Facts) tally(version string) []tallied {
-	g := f.usage(version).Groups
+func (f *Facts) Tally(version string) []tallied {
+	g := f.UsageOf(version).Groups
 	if !f.Old(version) || g.Clients == 0 {
 		return nil
 	}
@@ -202,14 +184,14 @@ func (f *Facts) tally(version string) []tallied {
 	return groups
 }
 
-// steps lists what happens to a version, in order.
-func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
+// Steps lists what happens to a version, in order.
+func (f *Facts) Steps(version string) (all []lifecycle.Change) {
+	s := f.Schedule(version)
+	if s == nil {
+		return nil
+	}
 	add := func(at time.Time, what string) {
-		when := "coming"
-		if !at.After(now) {
-			when = "past"
-		}
-		all = append(all, step{at, when, what, words.Ago(at, now)})
+		all = append(all, lifecycle.Change{At: at, Version: version, What: what})
 	}
 	add(s.Deprecated, "deprecated")
 	for i, b := range s.Brownouts {
@@ -224,15 +206,6 @@ func steps(s *lifecycle.Schedule, now time.Time) (all []step) {
 		add(s.Sunset, what)
 	}
 	return all
-}
-
-// Bars are the numbers that the gate goes by.
-func (v versionView) Bars() []bar {
-	gate := v.Gate
-	return []bar{
-		newBar(gate.Clients, gate.MaxClients, words.Count(gate.Clients, "client", "clients")+" of at most "+words.Number(gate.MaxClients)+" within "+words.Count(gate.Days, "day", "days")),
-		newBar(gate.Calls, gate.MaxCallsPerDay, words.Count(gate.Calls, "call", "calls")+" of at most "+words.Number(gate.MaxCallsPerDay)+" on the busiest day"),
-	}
 }
 
 // newBar draws a number and its limit, the larger of them at four fifths.

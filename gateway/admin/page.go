@@ -40,6 +40,8 @@ var (
 		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
 		"share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
 		"clientsPath": clientsPath, "softwarePath": softwarePath, "plural": words.Count[int], "mailTo": mailTo, "callsBackward": slices.Backward[[]usage.DayCount],
+		"daysBackward": slices.Backward[[]usage.VersionDay], "calls": words.Count[uint64], "date": words.Date, "ago": words.Ago, "bar": newBar,
+		"versionsBackward": slices.Backward[[]lifecycle.Status], "lines": lines, "formOf": formOf,
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 	}).ParseFS(files, "*.html"))
 )

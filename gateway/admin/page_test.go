@@ -64,9 +64,14 @@ func TestPictures(t *testing.T) {
 	if len(chart.Shades) != 1 || chart.Shades[0].X != 81 || !strings.Contains(chart.Label, "highest 1,000, today so far 1,000, in all 2,124") {
 		t.Errorf("got %+v and %s", chart.Shades, chart.Label)
 	}
-	line := newTimeline(f.schedule("v1"), now)
-	if len(line.Windows) != 2 || !line.Windows[0].Past || line.Windows[1].Past || line.Windows[1].Tall <= line.Windows[0].Tall || line.Sunset.Anchor != "end" || line.Deprecated.Anchor != "start" {
+	line := f.Timeline("v1")
+	windows := line.Brownouts
+	if len(windows) != 2 || line.Tall(windows[1]) <= line.Tall(windows[0]) || line.Anchor(line.Sunset) != "end" || line.Anchor(line.Deprecated) != "start" {
 		t.Errorf("got %+v", line)
+	}
+	page := string(must(render("overview.html", newOverview(f, 1, 1))))
+	if past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`); past < 0 || coming < past {
+		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
 }
 
@@ -161,7 +166,7 @@ func TestWith(t *testing.T) {
 			t.Errorf("%s: the window is not in the plan", name)
 		}
 	}
-	if n := len(f.schedule("v1").Brownouts); n != 2 {
+	if n := len(f.Schedule("v1").Brownouts); n != 2 {
 		t.Errorf("the plan in force has %d windows now", n)
 	}
 }
@@ -214,7 +219,7 @@ func TestMailTo(t *testing.T) {
 // A window of the plan is tried with one click, and is not counted twice.
 func TestPlannedWindowInTheForm(t *testing.T) {
 	f := facts(t)
-	b := f.schedule("v1").Brownouts[1]
+	b := f.Schedule("v1").Brownouts[1]
 	form := formOf(usage.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
 	window, err := form.Window()
 	if err != nil || window != b {

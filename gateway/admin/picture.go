@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -32,20 +33,17 @@ type percent float64
 
 func (p percent) String() string { return coord(p).String() + "%" }
 
-// mark is a place on a line and its text. Anchor keeps the text inside the picture.
+// mark is a place on a line and its text.
 type mark struct {
-	X            percent
-	Text, Anchor string
+	X    percent
+	Text string
 }
 
 // shade is days with a window.
 type shade struct{ X, Width int }
 
-// shades are the windows of a schedule, which may be nil, within some days.
+// shades are the windows of a schedule within some days.
 func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
-	if s == nil {
-		return nil
-	}
 	for _, b := range s.Brownouts {
 		from, to := max(0, int(b.From.Sub(first)/day)), min(days-1, int(b.To.Add(-time.Second).Sub(first)/day))
 		if b.To.After(first) && from <= to {
@@ -76,125 +74,80 @@ func between(from, to, t time.Time) percent {
 
 // timeline places the steps of a version on a line.
 type timeline struct {
-	Label           string
-	Now, Deprecated mark
-	Sunset          *mark
-	Windows         []windowMark
-	Months          []mark
+	*lifecycle.Schedule
+	from, to time.Time
 }
 
-type windowMark struct {
-	X       percent
-	Width   string
-	Y, Tall int // by its share
-	Past    bool
-	Text    string
-}
-
-// The height of a window whose share is 1, and where windows stand.
-const windowTall, windowBase = 26, 44
-
-func newTimeline(s *lifecycle.Schedule, now time.Time) *timeline {
-	points := []time.Time{s.Deprecated, now}
-	if !s.Sunset.IsZero() {
-		points = append(points, s.Sunset)
+// Timeline is one that goes a little beyond the first and the last step, and now. It is
+// nil for a version without a plan.
+func (f *Facts) Timeline(version string) *timeline {
+	s := f.Schedule(version)
+	if s == nil {
+		return nil
 	}
+	points := []time.Time{s.Deprecated, f.Now, cmp.Or(s.Sunset, f.Now)}
 	from, to := slices.MinFunc(points, time.Time.Compare), slices.MaxFunc(points, time.Time.Compare)
 	edge := max(day, to.Sub(from)/20)
-	from, to = from.Add(-edge), to.Add(edge)
-	place := func(t time.Time, text string) mark {
-		m := mark{between(from, to, t), text, "middle"}
-		if m.X < 15 {
-			m.Anchor = "start"
-		} else if m.X > 85 {
-			m.Anchor = "end"
-		}
-		return m
+	return &timeline{s, from.Add(-edge), to.Add(edge)}
+}
+
+func (l *timeline) X(t time.Time) percent { return between(l.from, l.to, t) }
+
+// Anchor keeps the text of a place inside the picture.
+func (l *timeline) Anchor(t time.Time) string {
+	switch x := l.X(t); {
+	case x < 15:
+		return "start"
+	case x > 85:
+		return "end"
 	}
-	deprecated := "deprecated " + words.Date(s.Deprecated)
-	line := &timeline{
-		Label: "Time line: " + deprecated + ", " + words.Count(len(s.Brownouts), "window", "windows"),
-		Now:   place(now, "now"), Deprecated: place(s.Deprecated, deprecated), Months: months(from, to),
+	return "middle"
+}
+
+func (l *timeline) Width(b lifecycle.Brownout) string {
+	if width := l.X(b.To) - l.X(b.From); width > 1 {
+		return width.String()
 	}
-	taken := []percent{line.Deprecated.X}
-	for i, b := range s.Brownouts {
-		w := windowMark{X: between(from, to, b.From), Width: "4", Past: !b.To.After(now), Tall: max(6, int(b.Share*windowTall)),
-			Text: fmt.Sprintf("Window %d: %s, %s, %s of clients", i+1, words.Moment(b.From), words.Length(b.To.Sub(b.From)), words.Percent(b.Share))}
-		if width := between(from, to, b.To) - w.X; width > 1 {
-			w.Width = width.String()
-		}
-		w.Y = windowBase - w.Tall
-		line.Windows = append(line.Windows, w)
-	}
-	if !s.Sunset.IsZero() {
-		sunset := place(s.Sunset, "sunset "+words.Date(s.Sunset))
-		line.Sunset, taken = &sunset, append(taken, sunset.X)
-		line.Label += ", " + sunset.Text
-	}
-	line.Label += ", now " + words.Date(now) + ". The list below has all dates."
-	line.Months = slices.DeleteFunc(line.Months, func(m mark) bool { // the texts would overlap
-		return slices.ContainsFunc(taken, func(x percent) bool { return math.Abs(float64(m.X-x)) < 5 })
+	return "4"
+}
+
+// Tall is the height of a window: 26 if its share is 1.
+func (l *timeline) Tall(b lifecycle.Brownout) int { return max(6, int(b.Share*26)) }
+
+// Months are those whose texts do not overlap with those of the other steps.
+func (l *timeline) Months() []mark {
+	return slices.DeleteFunc(months(l.from, l.to), func(m mark) bool {
+		near := func(t time.Time) bool { return math.Abs(float64(m.X-l.X(t))) < 5 }
+		return near(l.Deprecated) || near(l.Sunset)
 	})
-	return line
 }
 
-// curves are a version day by day.
-type curves struct {
-	Version string
-	Clients string // what its clients are
-	Charts  []chart
-	Windows string   // that lie within these days, in words
-	Days    []dayRow // the numbers behind the charts, the last day first
-}
-
-// dayRow is the numbers of one day.
-type dayRow struct {
-	usage.VersionDay
-	Window string
-}
-
-// curves draws every old version that is in the plan or in use, and then the current
-// one, once.
-func (f *Facts) curves() (all []curves) {
-	versions := slices.Clone(f.Report.Versions)
-	slices.SortStableFunc(versions, func(a, b usage.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
-	for _, v := range versions {
-		s := f.schedule(v.Version)
-		used := slices.ContainsFunc(v.Days, func(d usage.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 })
-		if len(v.Days) == 0 || s == nil && !used {
-			continue
-		}
-		c := curves{Version: v.Version, Clients: "clients"}
-		if !f.Old(v.Version) {
-			c.Clients = "clients of old versions"
-		}
-		var calls, refused, clients []uint64
-		var windows []string
-		for _, d := range v.Days {
-			calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
-			window := windowOn(s, d.Day.Time())
-			c.Days = append(c.Days, dayRow{d, window})
-			if window != "" {
-				windows = append(windows, words.DayMonth(d.Day.Time())+", "+window)
-			}
-		}
-		slices.Reverse(c.Days)
-		c.Windows = strings.Join(windows, "; ")
-		first := v.Days[0].Day.Time()
-		c.Charts = []chart{newChart(v.Version+": calls a day", first, s, calls, refused), newChart(v.Version+": "+c.Clients+" a day", first, s, clients, nil)}
-		all = append(all, c)
-	}
+// Curves are the versions to draw: every old one that is in the plan or in use, and
+// then the current one, once.
+func (f *Facts) Curves() []usage.Version {
+	used := func(d usage.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 }
+	all := slices.DeleteFunc(slices.Clone(f.Report.Versions), func(v usage.Version) bool {
+		return len(v.Days) == 0 || f.Schedule(v.Version) == nil && !slices.ContainsFunc(v.Days, used)
+	})
+	slices.SortStableFunc(all, func(a, b usage.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 	return all
 }
 
-// windowOn names the windows of a day: "window 2 (50 %)". The schedule may be nil.
-func windowOn(s *lifecycle.Schedule, begin time.Time) string {
-	if s == nil {
-		return ""
+// Charts draws a version day by day. The text says what its clients are.
+func (f *Facts) Charts(v usage.Version, who string) []chart {
+	var calls, refused, clients []uint64
+	for _, d := range v.Days {
+		calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
 	}
+	first, s := v.Days[0].Day.Time(), f.dates(v.Version)
+	return []chart{newChart(v.Version+": calls a day", first, s, calls, refused), newChart(v.Version+": "+who+" a day", first, s, clients, nil)}
+}
+
+// WindowsOn names the windows of a day: "window 2 (50 %)".
+func (f *Facts) WindowsOn(version string, on usage.Day) string {
 	var names []string
-	for i, b := range s.Brownouts {
-		if b.From.Before(begin.Add(day)) && b.To.After(begin) {
+	for i, b := range f.dates(version).Brownouts {
+		if b.From.Before(on.Time().Add(day)) && b.To.After(on.Time()) {
 			names = append(names, fmt.Sprintf("window %d (%s)", i+1, words.Percent(b.Share)))
 		}
 	}
@@ -217,7 +170,7 @@ type chart struct {
 	Today        string // the number of the last day, which is not over
 }
 
-// newChart draws values, one for each day. A schedule may be nil.
+// newChart draws values, one for each day.
 func newChart(title string, first time.Time, s *lifecycle.Schedule, values, refused []uint64) chart {
 	days, most := len(values), slices.Max(values)
 	top, yesterday, end := niceAbove(most), max(days-2, 0), first.Add(time.Duration(days)*day)
@@ -231,7 +184,7 @@ func newChart(title string, first time.Time, s *lifecycle.Schedule, values, refu
 		c.Refused = path(refused, top, 0) + "V100H.5z"
 		c.Label += " Refused: " + words.Number(total) + "."
 	}
-	if s != nil && s.Sunset.After(first) && s.Sunset.Before(end) {
+	if s.Sunset.After(first) && s.Sunset.Before(end) {
 		c.Sunset = coord(s.Sunset.Sub(first).Hours() / 24).String()
 	}
 	return c
@@ -285,12 +238,12 @@ func (f *Facts) calls(c *usage.Client) []uint64 {
 }
 
 func (f *Facts) ClientChart(c *usage.Client) chart {
-	return newChart(c.Version+": calls a day", f.firstDay(), f.schedule(c.Version), f.calls(c), nil)
+	return newChart(c.Version+": calls a day", f.firstDay(), f.dates(c.Version), f.calls(c), nil)
 }
 
 // Shades are the windows behind a heat map.
 func (f *Facts) Shades(version string) []shade {
-	return shades(f.schedule(version), f.firstDay(), heatDays)
+	return shades(f.dates(version), f.firstDay(), heatDays)
 }
 
 // Levels draws a heat map: a stroke for each run of days with about the same number of calls: 1 to

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -51,7 +52,8 @@ func formOf(h usage.Hit) whatIfForm {
 	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
 }
 
-func (f whatIfForm) path() string {
+// Path is that of this page with the form filled in.
+func (f whatIfForm) Path() string {
 	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
 }
 
@@ -86,7 +88,7 @@ func (f *Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, err
 	served := []string{}
 	for _, v := range f.Plan.Versions {
 		served = append(served, v.Version)
-		if s := f.schedule(v.Version); s != nil {
+		if s := f.Schedule(v.Version); s != nil {
 			plan.Versions[v.Version] = s
 		}
 	}
@@ -121,24 +123,16 @@ func same(a, b lifecycle.Brownout) bool {
 // whatIfPage shows whom a window would hit.
 type whatIfPage struct {
 	frame
-	Form     whatIfForm
-	Versions []choice
-	Faults   []string // of the form
-	Wrong    []string // why the plan with the window would not be valid
-	Past     bool     // the window has begun
-	Window   *usage.Hit
-	Names    []usage.HitClient
-	More     int
-	JSON     string
-	InPlan   bool          // the plan has the window already
-	Planned  []plannedStep // what the plan does anyway
-	Notes    []string
-}
-
-// plannedStep is a window or a sunset that is in the plan already.
-type plannedStep struct {
-	usage.Hit
-	Path string // of this page with the window filled in; empty for a sunset
+	Form    whatIfForm
+	Faults  error // of the form
+	Wrong   error // why the plan with the window would not be valid
+	Past    bool  // the window has begun
+	Hit     *usage.Hit
+	Names   []usage.HitClient
+	JSON    string
+	InPlan  bool        // the plan has the window already
+	Planned []usage.Hit // what the plan does anyway
+	Notes   []string
 }
 
 // maxNamed is how many clients of a window are named.
@@ -152,7 +146,7 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 	if faults == nil {
 		plan, err = f.With(form.Version, window)
 	}
-	p = whatIfPage{frame: frame{Title: "What if", Here: "/what-if", Facts: f}, Form: form, Wrong: lines(err)}
+	p = whatIfPage{frame: frame{Title: "What if", Here: "/what-if", Facts: f}, Form: form, Wrong: err}
 	simulation, err := simulate(plan)
 	if err != nil {
 		return p, err
@@ -162,46 +156,33 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 	}
 	p.Notes = simulation.Notes
 	if faults == nil {
-		p.Past, p.InPlan = !window.From.After(f.Now), has(f.schedule(form.Version), window)
+		p.Past, p.InPlan = !window.From.After(f.Now), has(f.Schedule(form.Version), window)
 	} else if form != (whatIfForm{}) {
-		p.Faults = lines(faults)
+		p.Faults = faults
 	} else {
 		p.Form = f.defaultForm()
 	}
-	for _, v := range slices.Backward(f.Plan.Versions) {
-		p.Versions = append(p.Versions, choice{Text: v.Version, Chosen: v.Version == p.Form.Version})
-	}
 	for i, h := range simulation.Windows {
 		if faults == nil && h.Version == form.Version && same(window, lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}) {
-			p.Window = &simulation.Windows[i]
+			p.Hit = &simulation.Windows[i]
 			if !p.InPlan {
 				continue
 			}
 		}
-		p.Planned = append(p.Planned, plannedStep{h, formOf(h).path()})
+		p.Planned = append(p.Planned, h)
 	}
-	for _, h := range simulation.Sunset {
-		p.Planned = append(p.Planned, plannedStep{h, ""})
-	}
-	slices.SortFunc(p.Planned, func(a, b plannedStep) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
-	if p.Window == nil {
+	p.Planned = slices.AppendSeq(p.Planned, maps.Values(simulation.Sunset))
+	slices.SortFunc(p.Planned, func(a, b usage.Hit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
+	if p.Hit == nil {
 		return p, nil
 	}
-	p.Names = p.Window.Names[:min(maxNamed, len(p.Window.Names))]
-	if p.Window.Clients != nil {
-		p.More = *p.Window.Clients - len(p.Names)
-	}
+	p.Names = p.Hit.Names[:min(maxNamed, len(p.Hit.Names))]
 	text, err := json.Marshal(window)
 	p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
 	return p, err
 }
 
-func lines(err error) []string {
-	if err == nil {
-		return nil
-	}
-	return strings.Split(err.Error(), "\n")
-}
+func lines(err error) []string { return strings.Split(err.Error(), "\n") }
 
 // defaultForm is a short window tomorrow, on the version that ends first.
 func (f *Facts) defaultForm() whatIfForm {
@@ -211,7 +192,3 @@ func (f *Facts) defaultForm() whatIfForm {
 	}
 	return form
 }
-
-// Stayed is how many of the clients that a past window refused have not come to the
-// current version since.
-func (s plannedStep) Stayed() int { return *s.Clients - s.Moved - s.Failing }

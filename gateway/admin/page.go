@@ -42,6 +42,7 @@ var (
 		"clientsPath": clientsPath, "softwarePath": softwarePath, "plural": words.Count[int], "mailTo": mailTo, "callsBackward": slices.Backward[[]usage.DayCount],
 		"daysBackward": slices.Backward[[]usage.VersionDay], "calls": words.Count[uint64], "date": words.Date, "ago": words.Ago, "bar": newBar,
 		"versionsBackward": slices.Backward[[]lifecycle.Status], "lines": lines, "formOf": formOf,
+		"shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 	}).ParseFS(files, "*.html"))
 )

@@ -133,14 +133,14 @@ func (f *Facts) Curves() []usage.Version {
 	return all
 }
 
-// Charts draws a version day by day. The text says what its clients are.
+// Charts are a version day by day. The text says what its clients are.
 func (f *Facts) Charts(v usage.Version, who string) []chart {
 	var calls, refused, clients []uint64
 	for _, d := range v.Days {
 		calls, refused, clients = append(calls, d.Served+d.Refused), append(refused, d.Refused), append(clients, d.Clients)
 	}
 	first, s := v.Days[0].Day.Time(), f.dates(v.Version)
-	return []chart{newChart(v.Version+": calls a day", first, s, calls, refused), newChart(v.Version+": "+who+" a day", first, s, clients, nil)}
+	return []chart{{v.Version + ": calls a day", first, s, calls, refused}, {v.Version + ": " + who + " a day", first, s, clients, nil}}
 }
 
 // WindowsOn names the windows of a day: "window 2 (50 %)".
@@ -157,37 +157,26 @@ func (f *Facts) WindowsOn(version string, on usage.Day) string {
 // chart is one number over some days. The picture is 100 high and has one unit of
 // width for each day.
 type chart struct {
-	Title, Label string
-	Width        int
-	Top, Middle  string // the numbers at the upper edge and halfway
-	Line         string // path of the days that are over
-	Partial      string // path from the last of them to today
-	Area         string // path below the line
-	Refused      string // path of the calls that were refused; empty if there are none
-	Shades       []shade
-	Sunset       string // position of the sunset; empty if it is not on the picture
-	Ticks        []mark
-	Today        string // the number of the last day, which is not over
+	Title           string
+	First           time.Time
+	Plan            *lifecycle.Schedule
+	Values, Refused []uint64 // one for each day, of which the last is not over
 }
 
-// newChart draws values, one for each day.
-func newChart(title string, first time.Time, s *lifecycle.Schedule, values, refused []uint64) chart {
-	days, most := len(values), slices.Max(values)
-	top, yesterday, end := niceAbove(most), max(days-2, 0), first.Add(time.Duration(days)*day)
-	c := chart{
-		Title: title, Width: days, Top: words.Number(top), Middle: words.Number(top / 2), Today: words.Number(values[days-1]),
-		Line: path(values[:days-1], top, 0), Partial: path(values[yesterday:], top, yesterday), Area: path(values, top, 0) + "V100H.5z",
-		Shades: shades(s, first, days), Ticks: months(first, end),
+func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
+
+// Top is the number at the upper edge.
+func (c chart) Top() uint64 { return niceAbove(slices.Max(c.Values)) }
+
+// Middle is the number halfway.
+func (c chart) Middle() uint64 { return c.Top() / 2 }
+
+// Sunset is its position, empty if it is not on the picture.
+func (c chart) Sunset() string {
+	if at := c.Plan.Sunset; at.After(c.First) && at.Before(c.End()) {
+		return coord(at.Sub(c.First).Hours() / 24).String()
 	}
-	c.Label = fmt.Sprintf("%s over %d days: highest %s, today so far %s, in all %s.", title, days, words.Number(most), c.Today, words.Number(sum(values)))
-	if total := sum(refused); total > 0 {
-		c.Refused = path(refused, top, 0) + "V100H.5z"
-		c.Label += " Refused: " + words.Number(total) + "."
-	}
-	if s.Sunset.After(first) && s.Sunset.Before(end) {
-		c.Sunset = coord(s.Sunset.Sub(first).Hours() / 24).String()
-	}
-	return c
+	return ""
 }
 
 func sum(values []uint64) (n uint64) {
@@ -197,12 +186,13 @@ func sum(values []uint64) (n uint64) {
 	return n
 }
 
-// path draws a line through the middle of every day from a day on.
-func path(values []uint64, top uint64, from int) string {
+// Path is a line through the middle of every day from one day, or the first, to before
+// another.
+func (c chart) Path(values []uint64, from, to int) string {
 	var b strings.Builder
-	letter := 'M'
-	for i, v := range values {
-		fmt.Fprintf(&b, "%c%v %v", letter, coord(float64(from+i)+0.5), coord(100-100*float64(v)/float64(top)))
+	letter, top := 'M', float64(c.Top())
+	for i := max(from, 0); i < to; i++ {
+		fmt.Fprintf(&b, "%c%v %v", letter, coord(float64(i)+0.5), coord(100-100*float64(values[i])/top))
 		letter = 'L'
 	}
 	return b.String()
@@ -238,7 +228,7 @@ func (f *Facts) calls(c *usage.Client) []uint64 {
 }
 
 func (f *Facts) ClientChart(c *usage.Client) chart {
-	return newChart(c.Version+": calls a day", f.firstDay(), f.dates(c.Version), f.calls(c), nil)
+	return chart{c.Version + ": calls a day", f.firstDay(), f.dates(c.Version), f.calls(c), nil}
 }
 
 // Shades are the windows behind a heat map.

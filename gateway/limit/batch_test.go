@@ -12,11 +12,11 @@ type slowRedis struct {
 	release chan struct{}
 }
 
-func (s *slowRedis) run(_ time.Time, questions []question, answers []answer) {
-	s.started <- len(questions)
+func (s *slowRedis) run(batch []*ask) {
+	s.started <- len(batch)
 	<-s.release
-	for i, q := range questions {
-		answers[i] = answer{decision: decision{used: int(q.client)}}
+	for _, a := range batch {
+		a.decision = decision{used: int(a.question.client)}
 	}
 }
 
@@ -35,8 +35,8 @@ func TestBatches(t *testing.T) {
 	var wg sync.WaitGroup
 	ask := func(c clientKey) {
 		wg.Go(func() {
-			if got, ok := b.ask(asked(c, 30), time.Minute); !ok || got.err != nil || got.decision.used != int(c) {
-				t.Errorf("client %d: got %+v, %v", c, got, ok)
+			if got, err := b.ask(asked(c, 30), time.Minute); err != nil || got.used != int(c) {
+				t.Errorf("client %d: got %+v, %v", c, got, err)
 			}
 		})
 	}
@@ -64,16 +64,16 @@ func TestBatchesThatAreLate(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range waiting {
 		wg.Go(func() {
-			if got, ok := b.ask(asked(clientKey(i), 30), 20*time.Millisecond); ok {
-				t.Errorf("client %d: got %+v, want no answer", i, got)
+			if got, err := b.ask(asked(clientKey(i), 30), 20*time.Millisecond); err != errLate {
+				t.Errorf("client %d: got %+v, %v, want no answer", i, got, err)
 			}
 		})
 	}
 	wg.Wait()
 	close(s.release)
 	for i := range 10 { // the late answers went nowhere
-		if got, ok := b.ask(asked(clientKey(1000+i), 30), time.Minute); !ok || got.decision.used != 1000+i {
-			t.Errorf("client %d: got %+v, %v", 1000+i, got, ok)
+		if got, err := b.ask(asked(clientKey(1000+i), 30), time.Minute); err != nil || got.used != 1000+i {
+			t.Errorf("client %d: got %+v, %v", 1000+i, got, err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ type redisCounter struct {
 	answered   int                        // probes in a row; used by watch only
 	lastWarned time.Time                  // of a refusal; used by watch only
 	stop       context.CancelFunc
-	stopped    chan struct{} // closed when watch has ended
+	watching   sync.WaitGroup
 }
 
 // redisError is an error that Redis answered. It may still answer others.
@@ -63,11 +63,7 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	if err != nil { // Validate has accepted it
 		panic(err)
 	}
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &redisCounter{
-		redis: target.connect(t), prefix: cfg.RedisPrefix + "limit:", timeouts: t, log: log, secrets: target.passwords,
-		stop: stop, stopped: make(chan struct{}),
-	}
+	r := &redisCounter{redis: target.connect(t), prefix: cfg.RedisPrefix + "limit:", timeouts: t, log: log, secrets: target.passwords}
 	r.cluster, _ = r.redis.(*redis.ClusterClient)
 	r.batches = startBatcher(r.askAll)
 	if err := r.probe(ctx, t.start); err != nil {
@@ -75,10 +71,8 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	} else {
 		log.Info("rate limit: counting in Redis, shared by all instances")
 	}
-	go func() {
-		defer close(r.stopped)
-		guard.Every(watching, t.probe, log, "looking at Redis", func() { r.watch(watching) })
-	}()
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	r.watching.Go(func() { guard.Every(ctx, t.probe, log, "looking at Redis", func() { r.watch(ctx) }) })
 	return r
 }
 
@@ -91,27 +85,25 @@ func (r *redisCounter) take(q question) (decision, bool) {
 	if !r.up() {
 		return decision{}, false
 	}
-	a, answered := r.batches.ask(q, r.timeouts.request)
-	if !answered {
+	d, err := r.batches.ask(q, r.timeouts.request)
+	if err == errLate {
 		r.fail(q, fmt.Errorf("no answer within %s", r.timeouts.request))
-		return decision{}, false
 	}
-	return a.decision, a.err == nil
+	return d, err == nil
 }
 
-func (r *redisCounter) askAll(deadline time.Time, questions []question, answers []answer) {
-	keys := make([]string, len(questions))
-	for i, q := range questions {
-		keys[i] = r.prefix + q.String()
+func (r *redisCounter) askAll(batch []*ask) {
+	for _, a := range batch {
+		a.key = r.prefix + a.question.String()
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	ctx, cancel := context.WithDeadline(context.Background(), batch[0].deadline)
 	defer cancel()
-	r.run(ctx, keys, questions, answers, window)
-	for i, got := range answers {
-		if refused, ok := got.err.(redisError); ok {
+	r.run(ctx, batch, window)
+	for _, a := range batch {
+		if refused, ok := a.err.(redisError); ok {
 			r.refusal.Store(&refused)
-		} else if got.err != nil {
-			r.fail(questions[i], got.err)
+		} else if a.err != nil {
+			r.fail(a.question, a.err)
 		}
 	}
 }
@@ -125,19 +117,18 @@ const probeKeys = 8 // of one probe; in a cluster they are on different nodes
 func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	keys := make([]string, probeKeys)
 	now := strconv.FormatInt(time.Now().UnixNano(), 36)
-	for i := range keys {
-		keys[i] = r.prefix + "probe:" + now + ":" + strconv.Itoa(i)
+	asks := make([]*ask, probeKeys)
+	for i := range asks {
+		asks[i] = &ask{question: question{limit: 1}, key: r.prefix + "probe:" + now + ":" + strconv.Itoa(i)}
 	}
 	if q := r.lastFailed.Load(); q != nil {
-		keys[0] = r.prefix + "probe:" + now + ":{" + r.prefix + q.String() + "}"
+		asks[0].key = r.prefix + "probe:" + now + ":{" + r.prefix + q.String() + "}"
 	}
-	var answers [probeKeys]answer
-	r.run(ctx, keys, slices.Repeat([]question{{limit: 1}}, probeKeys), answers[:], time.Millisecond)
-	for _, got := range answers {
-		if got.err != nil {
-			return got.err
+	r.run(ctx, asks, time.Millisecond)
+	for _, a := range asks {
+		if a.err != nil {
+			return a.err
 		}
 	}
 	return nil
@@ -200,40 +191,38 @@ func (r *redisCounter) watch(ctx context.Context) {
 // memory, without a log line.
 func (r *redisCounter) close() error {
 	r.stop()
-	<-r.stopped
+	r.watching.Wait()
 	now := time.Now()
 	r.downSince.Store(&now)
 	r.batches.close()
 	return r.redis.Close()
 }
 
-// call is one run of the script, with a question and an answer for each key.
+// call is one run of the script, with a key for each question.
 type call struct {
-	keys      []string
-	questions []question
-	answers   []answer
-	reply     *redis.IntSliceCmd
+	asks  []*ask
+	reply *redis.IntSliceCmd
 }
 
 // run runs the script for all questions in one round trip, or in two where a server
 // does not know the script yet. A cluster allows only one key a run, since the
 // keys are on different nodes.
-func (r *redisCounter) run(ctx context.Context, keys []string, questions []question, answers []answer, window time.Duration) {
+func (r *redisCounter) run(ctx context.Context, asks []*ask, window time.Duration) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("panic", "in", "the Redis client", "cause", guard.Caught(p))
-			for i := range answers {
-				answers[i].err = fmt.Errorf("the Redis client panicked: %v", p)
+			for _, a := range asks {
+				a.err = fmt.Errorf("the Redis client panicked: %v", p)
 			}
 		}
 	}()
 	var calls []*call
-	size := len(keys)
+	size := len(asks)
 	if r.cluster != nil {
 		size = 1
 	}
-	for i := 0; i < len(keys); i += size {
-		calls = append(calls, &call{keys: keys[i : i+size], questions: questions[i : i+size], answers: answers[i : i+size]})
+	for some := range slices.Chunk(asks, size) {
+		calls = append(calls, &call{asks: some})
 	}
 	if unknown := r.send(ctx, calls, window, "evalsha", takeHash); len(unknown) > 0 {
 		r.send(ctx, unknown, window, "eval", takeScript)
@@ -244,14 +233,14 @@ func (r *redisCounter) run(ctx context.Context, keys []string, questions []quest
 func (r *redisCounter) send(ctx context.Context, calls []*call, window time.Duration, command, script string) (unknown []*call) {
 	pipe := r.redis.Pipeline()
 	for _, c := range calls {
-		args := make([]any, 0, 2*len(c.keys)+5)
-		args = append(args, command, script, len(c.keys))
-		for _, key := range c.keys {
-			args = append(args, key)
+		args := make([]any, 0, 2*len(c.asks)+5)
+		args = append(args, command, script, len(c.asks))
+		for _, a := range c.asks {
+			args = append(args, a.key)
 		}
 		args = append(args, window.Microseconds(), MaxPerMinute)
-		for _, q := range c.questions {
-			args = append(args, q.limit)
+		for _, a := range c.asks {
+			args = append(args, a.question.limit)
 		}
 		c.reply = redis.NewIntSliceCmd(ctx, args...)
 		_ = pipe.Process(ctx, c.reply) // only queues it
@@ -272,26 +261,23 @@ func (r *redisCounter) send(ctx context.Context, calls []*call, window time.Dura
 // read takes the three numbers that the script returns for each key, if they can be
 // true.
 func (c *call) read(window time.Duration) {
-	err := c.reply.Err()
-	numbers := c.reply.Val()
+	numbers, err := c.reply.Result()
 	var fromRedis redis.Error
 	switch {
 	case errors.As(err, &fromRedis):
 		err = redisError{err}
-	case err == nil && len(numbers) != 3*len(c.keys):
-		err = redisError{fmt.Errorf("the script answered %d numbers for %d keys", len(numbers), len(c.keys))}
+	case err == nil && len(numbers) != 3*len(c.asks):
+		err = redisError{fmt.Errorf("the script answered %d numbers for %d keys", len(numbers), len(c.asks))}
 	}
-	for i := range c.answers {
-		c.answers[i] = answer{err: err}
-		if err != nil {
+	for i, a := range c.asks {
+		if a.err = err; err != nil {
 			continue
 		}
 		allowed, used, wait := numbers[3*i], numbers[3*i+1], numbers[3*i+2]
-		if (allowed == 1) != (used < int64(c.questions[i].limit)) || used < 0 || used > MaxPerMinute || wait < 1 || wait > window.Microseconds() {
-			c.answers[i].err = redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}
-			continue
+		a.decision = decision{allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond}
+		if a.decision.allowed != (used < int64(a.question.limit)) || used < 0 || used > MaxPerMinute || wait < 1 || wait > window.Microseconds() {
+			a.err = redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[3*i:3*i+3])}
 		}
-		c.answers[i].decision = decision{allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond}
 	}
 }
 
@@ -305,7 +291,7 @@ const (
 // since a round trip to Redis costs much more than a decision. A request that is
 // alone does not wait for others.
 type batcher struct {
-	run   func(deadline time.Time, questions []question, answers []answer) // sets every answer
+	run   func(batch []*ask) // sets the decision or the error of each
 	queue chan *ask
 	turn  chan struct{} // is full while a batch gathers, or keeps the next one waiting
 	asks  sync.Pool     // of *ask
@@ -313,26 +299,27 @@ type batcher struct {
 	ended sync.WaitGroup
 }
 
-// ask is one question and where its answer goes.
+// ask is one question and its answer.
 type ask struct {
 	question question
+	key      string // of the budget in Redis
 	deadline time.Time
-	answer   chan answer // has room for one
 	timer    *time.Timer // for the deadline
-}
 
-// answer is a decision of Redis, or why there is none.
-type answer struct {
+	answered chan struct{} // has room for one; the answer is set before
 	decision decision
-	err      error
+	err      error // why there is no decision
 }
 
-func startBatcher(run func(time.Time, []question, []answer)) *batcher {
+// errLate is the error of a question that was not answered in time.
+var errLate = errors.New("no answer in time")
+
+func startBatcher(run func([]*ask)) *batcher {
 	b := &batcher{run: run, queue: make(chan *ask, maxBatch), turn: make(chan struct{}, 1), done: make(chan struct{})}
 	b.asks.New = func() any {
 		timer := time.NewTimer(time.Hour)
 		timer.Stop()
-		return &ask{answer: make(chan answer, 1), timer: timer}
+		return &ask{answered: make(chan struct{}, 1), timer: timer}
 	}
 	for range batchesAtOnce {
 		b.ended.Go(b.work)
@@ -340,9 +327,8 @@ func startBatcher(run func(time.Time, []question, []answer)) *batcher {
 	return b
 }
 
-// ask waits for the answer to a question. It returns false if there was none in
-// time.
-func (b *batcher) ask(q question, timeout time.Duration) (answer, bool) {
+// ask waits for the answer to a question, or fails with errLate.
+func (b *batcher) ask(q question, timeout time.Duration) (decision, error) {
 	a := b.asks.Get().(*ask)
 	a.question, a.deadline = q, time.Now().Add(timeout)
 	a.timer.Reset(timeout)
@@ -350,22 +336,20 @@ func (b *batcher) ask(q question, timeout time.Duration) (answer, bool) {
 	case b.queue <- a:
 	case <-a.timer.C:
 		b.asks.Put(a)
-		return answer{}, false
+		return decision{}, errLate
 	}
 	select {
-	case got := <-a.answer:
+	case <-a.answered:
 		a.timer.Stop()
-		b.asks.Put(a)
-		return got, true
+		defer b.asks.Put(a)
+		return a.decision, a.err
 	case <-a.timer.C: // a may still be answered, so it is not used again
-		return answer{}, false
+		return decision{}, errLate
 	}
 }
 
 func (b *batcher) work() {
 	batch := make([]*ask, 0, maxBatch)
-	questions := make([]question, 0, maxBatch)
-	answers := make([]answer, maxBatch)
 	endTurn := func() { <-b.turn }
 	for {
 		b.turn <- struct{}{}
@@ -377,16 +361,12 @@ func (b *batcher) work() {
 			batch = b.gather(append(batch[:0], a))
 		}
 		longest := time.AfterFunc(patience, endTurn)
-		questions = questions[:0]
-		for _, a := range batch {
-			questions = append(questions, a.question)
-		}
-		b.run(batch[0].deadline, questions, answers[:len(batch)])
+		b.run(batch)
 		if longest.Stop() {
 			endTurn()
 		}
-		for i, a := range batch {
-			a.answer <- answers[i]
+		for _, a := range batch {
+			a.answered <- struct{}{}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
 	"github.com/quotegate/quotegate/v1"
 	"github.com/quotegate/quotegate/v3"
 	"github.com/quotegate/quotegate/v3legacy"
@@ -14,7 +15,7 @@ import (
 // Core is what the versions need from the shared code.
 type Core struct {
 	Deployment *chain.Deployment
-	Engine     v3.Quoter
+	Engine     wire.Quoter
 	Tracker    v3.Tracker
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State

@@ -20,7 +20,6 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
-	"github.com/quotegate/quotegate/v3"
 )
 
 // trace holds the state of one request, including its Event. It is the request's
@@ -195,7 +194,7 @@ func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
 }
 
 // recordingQuoter is a Quoter that records the quote in the request's trace.
-type recordingQuoter struct{ v3.Quoter }
+type recordingQuoter struct{ wire.Quoter }
 
 func (r recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
 	q, err := r.Quoter.Quote(ctx, req)

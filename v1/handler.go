@@ -3,32 +3,25 @@
 package v1
 
 import (
-	"context"
 	_ "embed"
-	"net/http"
 
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// Quoter answers quote requests.
-type Quoter interface {
-	Quote(context.Context, *quote.Request) (*quote.Quote, error)
-}
-
 //go:embed openapi.yaml
 var contract []byte
 
 // Module is this version over a core.
-func Module(quoter Quoter) web.Module {
-	h := handler{quoter}
+func Module(quoter wire.Quoter) web.Module {
+	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Warn: warnOfZero, Map: mapQuote}
 	return web.Module{
 		Name:     "v1",
 		Prefixes: []string{"/v1/", "/swap/v1/"},
 		Routes: []web.Route{
-			{Path: "/v1/quote", Quotes: true, Handle: h.quote},
-			{Path: "/swap/v1/quote", Quotes: true, Handle: h.quote},
+			{Path: "/v1/quote", Quotes: true, Handle: quotes.Handle},
+			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v1/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
 		Decode:   wire.Decoder(decodeQuote),
@@ -41,24 +34,13 @@ func Module(quoter Quoter) web.Module {
 	}
 }
 
-type handler struct{ quoter Quoter }
-
-func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	query := wire.QueryOf(r)
-	wire.WarnOfSlips(w.Header(), query, wire.Params)
-	req, err := decodeQuote(query)
-	if err != nil {
-		return err
+// warnOfZero tells of calldata that pays nobody, which only this version gives.
+func warnOfZero(query *wire.Query, recipient quote.Recipient) string {
+	switch {
+	case !recipient.Zero():
+		return ""
+	case query.Has("recipient"):
+		return "the recipient is the zero address, so what this calldata sends is lost: do not sign it"
 	}
-	q, err := h.quoter.Quote(r.Context(), &req)
-	if err != nil {
-		return err
-	}
-	switch given := query.Has("recipient"); {
-	case req.Recipient.Zero() && given:
-		w.Header().Add(wire.QuoteWarning, "the recipient is the zero address, so what this calldata sends is lost: do not sign it")
-	case req.Recipient.Zero():
-		w.Header().Add(wire.QuoteWarning, "no recipient was given, so this calldata pays the zero address: do not sign it")
-	}
-	return mapQuote(q).Send(w)
+	return "no recipient was given, so this calldata pays the zero address: do not sign it"
 }

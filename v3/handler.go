@@ -5,7 +5,6 @@ package v3
 import (
 	"context"
 	"embed"
-	"net/http"
 	"path"
 	"strings"
 	"time"
@@ -13,16 +12,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
-
-// Quoter answers quote requests.
-type Quoter interface {
-	Quote(context.Context, *quote.Request) (*quote.Quote, error)
-}
 
 // Tracker tells what became of a transaction.
 type Tracker interface {
@@ -40,13 +33,14 @@ var contract []byte
 var clientFiles embed.FS
 
 // Module is this version over a core.
-func Module(quoter Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
-	h := handler{quoter, tracker, deployment, health}
+func Module(quoter wire.Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
+	h := handler{tracker, deployment, health}
+	quotes := wire.Quotes{Quoter: quoter, Params: params, Decode: decodeQuote, Map: mapQuote}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: append([]web.Route{
-			{Path: "/v3/swap/quote", Quotes: true, Handle: h.quote},
+			{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
 			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
 			{Path: "/v3/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
@@ -76,22 +70,7 @@ func clientRoutes() []web.Route {
 }
 
 type handler struct {
-	quoter     Quoter
 	tracker    Tracker
 	deployment *chain.Deployment
 	health     Health
-}
-
-func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	query := wire.QueryOf(r)
-	wire.WarnOfSlips(w.Header(), query, params)
-	req, err := decodeQuote(query)
-	if err != nil {
-		return err
-	}
-	q, err := h.quoter.Quote(r.Context(), &req)
-	if err != nil {
-		return err
-	}
-	return mapQuote(q).Send(w)
 }

@@ -4,33 +4,25 @@
 package v3legacy
 
 import (
-	"context"
 	_ "embed"
-	"net/http"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
-
-// Quoter answers quote requests.
-type Quoter interface {
-	Quote(context.Context, *quote.Request) (*quote.Quote, error)
-}
 
 //go:embed openapi.yaml
 var contract []byte
 
 // Module is this version over a core.
-func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
-	h := handler{quoter}
+func Module(quoter wire.Quoter, deployment *chain.Deployment) web.Module {
+	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Map: mapQuote}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
-			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: h.quote},
-			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: h.quote},
+			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
+			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3legacy/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
 			{Path: "/v3legacy/openapi.yaml", Handle: wire.Contract(contract), Free: true},
 		},
@@ -41,20 +33,4 @@ func Module(quoter Quoter, deployment *chain.Deployment) web.Module {
 			"Read the fee from fee.protocol.percentage and fee.protocol.amount; the numbers mean the same.",
 		},
 	}
-}
-
-type handler struct{ quoter Quoter }
-
-func (h handler) quote(w http.ResponseWriter, r *http.Request) error {
-	query := wire.QueryOf(r)
-	wire.WarnOfSlips(w.Header(), query, wire.Params)
-	req, err := decodeQuote(query)
-	if err != nil {
-		return err
-	}
-	q, err := h.quoter.Quote(r.Context(), &req)
-	if err != nil {
-		return err
-	}
-	return mapQuote(q).Send(w)
 }

@@ -45,16 +45,13 @@ func (l *lazy[T]) get(parse func() (T, error)) (T, error) {
 type param struct{ name, value string }
 
 // QueryOf is the query of a request. If the request's context has it, because
-// the gateway has parsed it, that is used; otherwise it is parsed here. QueryOf
-// is small enough to be inlined, so that the new Query stays on the stack.
-func QueryOf(r *http.Request) *Query { return queryOf(r, new(Query)) }
-
-func queryOf(r *http.Request, q *Query) *Query {
+// the gateway has parsed it, that is used; otherwise it is parsed here.
+func QueryOf(r *http.Request) *Query {
 	if parsed, ok := r.Context().(interface{ Query() *Query }); ok {
 		return parsed.Query()
 	}
-	*q = ParseQuery(r.URL.RawQuery)
-	return q
+	q := ParseQuery(r.URL.RawQuery)
+	return &q
 }
 
 // ParseQuery reads a query string as net/url does, except that it does not drop

@@ -4,12 +4,14 @@
 package wire
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -20,6 +22,40 @@ const (
 	ListingAge  = time.Minute
 	contractAge = 5 * time.Minute
 )
+
+// Quoter answers quote requests.
+type Quoter interface {
+	Quote(context.Context, *quote.Request) (*quote.Quote, error)
+}
+
+// Quotes is how a version reads a request and words a quote.
+type Quotes struct {
+	Quoter Quoter
+	Params []string // that it knows
+	Decode func(*Query) (quote.Request, error)
+	Warn   func(*Query, quote.Recipient) string // why the quote must not be signed, empty if it may; nil if it always may
+	Map    func(*quote.Quote) *Body
+}
+
+// Handle answers with a quote.
+func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
+	query := QueryOf(r)
+	WarnOfSlips(w.Header(), query, v.Params)
+	req, err := v.Decode(query)
+	if err != nil {
+		return err
+	}
+	q, err := v.Quoter.Quote(r.Context(), &req)
+	if err != nil {
+		return err
+	}
+	if v.Warn != nil {
+		if warning := v.Warn(query, req.Recipient); warning != "" {
+			w.Header().Add(QuoteWarning, warning)
+		}
+	}
+	return v.Map(q).Send(w)
+}
 
 // Contract serves the contract file of a version.
 func Contract(yaml []byte) web.Handler { return web.Document("application/yaml", yaml, contractAge) }

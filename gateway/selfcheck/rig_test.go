@@ -119,8 +119,8 @@ func (g *rig) hush(text string) {
 func (g *rig) results(d *chain.Deployment) map[string]Result {
 	g.t.Helper()
 	asked := map[chain.ID]bool{}
-	for _, h := range g.Health() {
-		asked[h.Network] = true
+	for _, n := range chain.Networks() {
+		asked[n.ID] = g.Endpoints(n.ID) > 0
 	}
 	found := map[string]Result{}
 	for _, r := range OnChain(g.t.Context(), d, g.Client, g.logger()) {

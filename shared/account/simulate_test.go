@@ -299,7 +299,7 @@ func TestSlowSimulation(t *testing.T) {
 		t.Fatal("a node that hangs has simulated something")
 	}
 	s.front.Instead(node.Batch, nil)
-	if got := client.Health(rpc.Wallets); len(got) != 1 || got[0].State == rpc.Failing {
+	if got := client.Health(1, rpc.Wallets); got.Endpoints != 1 || got.State == rpc.Failing {
 		t.Errorf("the endpoint is %v after a slow simulation", got)
 	}
 }

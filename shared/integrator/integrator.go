@@ -238,7 +238,7 @@ type Health = rpc.Health
 func (r *Registry) Health() []Health {
 	report := make([]Health, len(chain.PoolChains))
 	for i, id := range chain.PoolChains {
-		report[i] = r.chains.HealthOf(id, rpc.Partners, rpc.Strangers)
+		report[i] = r.chains.Health(id, rpc.Partners, rpc.Strangers)
 	}
 	return report
 }

@@ -39,8 +39,8 @@ func TestReadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for i, n := range chain.Networks() {
-		if got, want := c.Health()[i], (Health{Network: n.ID, State: Unused, Endpoints: 2}); got != want {
+	for _, n := range chain.Networks() {
+		if got, want := c.Health(n.ID, ordinary...), (Health{Network: n.ID, State: Unused, Endpoints: 2}); got != want {
 			t.Errorf("health %+v, want %+v", got, want)
 		}
 	}

@@ -219,22 +219,8 @@ type Health struct {
 	Resting   int // whose last call failed, and which are skipped at the moment
 }
 
-// Health reports on every chain that has endpoints, by ID.
-func (c *Client) Health(lanes ...Lane) (report []Health) {
-	for _, n := range chain.Networks() {
-		if c.Endpoints(n.ID) > 0 {
-			report = append(report, c.HealthOf(n.ID, lanes...))
-		}
-	}
-	return report
-}
-
-// HealthOf reports on one chain, without calling its endpoints. It looks at the
-// given lanes only, or at all but Checks if none is given.
-func (c *Client) HealthOf(id chain.ID, lanes ...Lane) Health {
-	if len(lanes) == 0 {
-		lanes = []Lane{Partners, Strangers, Wallets, Sightings, Tracking, Searches}
-	}
+// Health reports on a chain as these lanes see it, without calling its endpoints.
+func (c *Client) Health(id chain.ID, lanes ...Lane) Health {
 	endpoints := c.networks[id].endpoints
 	h := Health{Network: id, State: NoEndpoint, Endpoints: len(endpoints)}
 	for _, e := range endpoints {
@@ -256,9 +242,9 @@ var ranked = []State{NoEndpoint, Unused, Failing, OverQuota, Working}
 func (e *Endpoint) health(lanes []Lane) (state State, resting bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last := &e.lanes[lanes[0]]
-	for _, lane := range lanes[1:] {
-		if s := &e.lanes[lane]; s.heard >= last.heard {
+	var last laneState
+	for _, lane := range lanes {
+		if s := e.lanes[lane]; s.heard >= last.heard {
 			last = s
 		}
 	}

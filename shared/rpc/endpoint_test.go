@@ -224,8 +224,8 @@ func TestFailureOfTheUser(t *testing.T) {
 			})
 			g.hush("the error", err.Error())
 			g.wantReason(Strangers, err, test.reason)
-			if tries != 2 || g.Health()[0].Resting != test.rests {
-				t.Errorf("%d tries and health %+v, want 2 tries and %d resting", tries, g.Health()[0], test.rests)
+			if tries != 2 || g.Health(369, ordinary...).Resting != test.rests {
+				t.Errorf("%d tries and health %+v, want 2 tries and %d resting", tries, g.Health(369, ordinary...), test.rests)
 			}
 		})
 	}

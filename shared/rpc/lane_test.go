@@ -113,8 +113,8 @@ func TestUnconfigured(t *testing.T) {
 	if f := g.wantFailure(Partners, Unconfigured); f.RetryAfter != time.Minute {
 		t.Errorf("retry after %v, want a minute", f.RetryAfter)
 	}
-	if got := g.Health(); len(got) != 0 {
-		t.Errorf("health %+v, want none", got)
+	if got, want := g.Health(369, ordinary...), (Health{Network: 369, State: NoEndpoint}); got != want {
+		t.Errorf("health %+v, want %+v", got, want)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestDeclinedRestsNothing(t *testing.T) {
 			if !errors.As(err, &f) || f.Reason != test.reason {
 				t.Fatalf("got %v, want %s", err, test.reason)
 			}
-			if got := g.Health(Tracking)[0].Resting; (got == 0) != (test.reason == Declined) {
+			if got := g.Health(369, Tracking).Resting; (got == 0) != (test.reason == Declined) {
 				t.Errorf("%d endpoints rest after %v", got, err)
 			}
 			if test.reason != Limited {

@@ -469,8 +469,8 @@ func TestEndpointStandsStill(t *testing.T) {
 	if got := s.want(robinhood, s.tx, Settling, false).Swaps[0]; !strings.Contains(got.Reason, "chain 369 has no node here that is up to date") {
 		t.Errorf("got %+v from a node that stands still", got)
 	}
-	for _, h := range s.Tracker.chains.Health(rpc.Tracking) {
-		if h.Resting != 0 {
+	for _, id := range []chain.ID{robinhood, hub} {
+		if h := s.Tracker.chains.Health(id, rpc.Tracking); h.Resting != 0 {
 			t.Errorf("an endpoint rests for being behind: %+v", h)
 		}
 	}
@@ -511,7 +511,7 @@ func TestOneBlockBehindTheReceipt(t *testing.T) {
 	}
 	s.use(t, rpc.Config{robinhood: {rpc.SecretURL(s.source.URL)}, hub: {rpc.SecretURL(s.destination.URL)}})
 	s.wantFault(robinhood, s.tx, fault.ChainUnavailable, "chain 4663")
-	if h := s.Tracker.chains.Health(rpc.Sightings); h[1].Resting != 0 {
+	if h := s.Tracker.chains.Health(robinhood, rpc.Sightings); h.Resting != 0 {
 		t.Errorf("got %+v, want no endpoint to rest", h)
 	}
 }

@@ -27,7 +27,6 @@ const (
 	maxURL = 4 << 10
 )
 
-// Parts of a Gateway.
 type Parts struct {
 	// Modules are the versions. The first is the current one. It also answers
 	// errors for paths that belong to no version.
@@ -46,7 +45,6 @@ type Namer interface {
 	Name(caller.Identity) string
 }
 
-// Gateway is the public handler.
 type Gateway struct {
 	http.Handler
 	Parts
@@ -63,13 +61,11 @@ func New(cfg Config, parts Parts) *Gateway {
 	return g
 }
 
-// Config is read from the environment.
 type Config struct {
 	LegacyHosts   []string `env:"LEGACY_HOSTS"`   // Host names whose /v3/swap/quote is the earlier v3
 	LifecycleFile string   `env:"LIFECYCLE_FILE"` // the retirement plan; empty: all versions are active
 }
 
-// Validate reports every problem, naming the variable.
 func (c *Config) Validate() error {
 	var problems []error
 	for _, host := range c.LegacyHosts {

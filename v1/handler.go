@@ -13,7 +13,6 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-// Module is this version over a core.
 func Module(quoter wire.Quoter) web.Module {
 	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Warn: warnOfZero, Map: mapQuote}
 	return web.Module{

@@ -32,7 +32,6 @@ var contract []byte
 //go:embed client/*.js client/*.d.ts
 var clientFiles embed.FS
 
-// Module is this version over a core.
 func Module(quoter wire.Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
 	h := handler{tracker, deployment, health}
 	quotes := wire.Quotes{Quoter: quoter, Params: params, Decode: decodeQuote, Map: mapQuote}

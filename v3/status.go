@@ -91,7 +91,6 @@ type statusBody struct {
 	NextSeconds int         `json:"nextCheckSeconds"`
 }
 
-// swapState is one of several swaps.
 type swapState struct {
 	State      status.State    `json:"state"`
 	Final      bool            `json:"final"`
@@ -111,7 +110,6 @@ type swapBody struct {
 	IntegratorID  common.Hash  `json:"integratorId,omitzero"`
 }
 
-// sourceBody is a status.Source.
 type sourceBody struct {
 	Block         uint64    `json:"blockNumber"`
 	Confirmations uint64    `json:"confirmations"`

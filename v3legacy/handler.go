@@ -14,7 +14,6 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-// Module is this version over a core.
 func Module(quoter wire.Quoter, deployment *chain.Deployment) web.Module {
 	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Map: mapQuote}
 	return web.Module{

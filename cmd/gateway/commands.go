@@ -154,7 +154,7 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Contacts: contacts(clients)})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Known: clients.Find})
 	if err != nil {
 		return err
 	}

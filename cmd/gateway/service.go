@@ -31,7 +31,6 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// service is the whole gateway.
 type service struct {
 	core      atomic.Pointer[core]
 	admin     http.Handler
@@ -82,7 +81,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
 	recorder, err := usage.New(ctx, cfg.Usage, usage.Options{
-		Versions: versions, Current: versions[0], Log: s.log, Contacts: contacts(s.clients),
+		Versions: versions, Current: versions[0], Log: s.log, Known: s.clients.Find,
 	})
 	if err != nil {
 		return nil, err
@@ -161,14 +160,6 @@ func closeWithin(d time.Duration, close func(context.Context)) func() {
 		ctx, cancel := context.WithTimeout(context.Background(), d)
 		defer cancel()
 		close(ctx)
-	}
-}
-
-// contacts tells reports what the operator wrote down about a known client.
-func contacts(clients *caller.Clients) func(string) (usage.Contact, bool) {
-	return func(name string) (usage.Contact, bool) {
-		c, known := clients.Find(name)
-		return usage.Contact{Contact: c.Contact, Notes: c.Notes}, known
 	}
 }
 

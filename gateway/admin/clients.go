@@ -174,7 +174,6 @@ func (f *Facts) filters(q usage.Query) (all []filter) {
 	return all
 }
 
-// clientsPage is one page of clients.
 type clientsPage struct {
 	frame
 	Query         usage.Query

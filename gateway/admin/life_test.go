@@ -58,12 +58,12 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time
-	contacts := func(name string) (usage.Contact, bool) {
-		return usage.Contact{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
+	known := func(name string) (caller.Client, bool) {
+		return caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
 	}
 	var err error
 	database := filepath.Join(t.TempDir(), "usage.db")
-	l.recorder, err = usage.New(t.Context(), usage.Config{DB: database}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Contacts: contacts})
+	l.recorder, err = usage.New(t.Context(), usage.Config{DB: database}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,6 @@ func policy() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; form-action 'self'; base-uri 'none'"
 }
 
-// frame is what every page has.
 type frame struct {
 	Title string
 	Here  string // the path of this page on the navigation bar

@@ -167,13 +167,11 @@ func product(agent string) string {
 	return strings.ToLower(agent[:end])
 }
 
-// Config is read from the environment.
 type Config struct {
 	TrustedProxies []string `env:"TRUSTED_PROXIES"` // addresses and CIDRs whose X-Forwarded-For is trusted
 	ClientsFile    string   `env:"CLIENTS_FILE"`    // the known clients; empty: none are known
 }
 
-// Validate reports every problem, naming the variable.
 func (c Config) Validate() error {
 	_, err := c.Proxies()
 	return err

@@ -21,7 +21,6 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Options of a Keeper.
 type Options struct {
 	File     string            // the plan; empty: every version is active
 	Versions []string          // every version served, in the order to show them
@@ -108,7 +107,6 @@ func Hash(text []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Run polls every few seconds until the context ends.
 func (k *Keeper) Run(ctx context.Context) {
 	guard.Every(ctx, jsonfile.PollEvery, k.options.Log, "polling the plan", k.Poll)
 }

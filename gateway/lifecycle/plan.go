@@ -65,7 +65,6 @@ type Gate struct {
 	Confirmed      bool `json:"released,omitempty"` // the operator has written down that it let this sunset pass
 }
 
-// Stage of a version.
 type Stage string
 
 const (

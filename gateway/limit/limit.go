@@ -14,8 +14,8 @@
 //
 // # Memory
 //
-// The times of accepted requests are kept in 32 ns ticks, four bytes each: about 120
-// bytes for a client with a single request, 283 at most for one with all of 30. All
+// The times of accepted requests are kept in 32 ns ticks, four bytes each: about 80
+// bytes for a client with a single request, 263 at most for one with all of 30. All
 // budgets together stay below 24 MiB, which is a ceiling of 95,680 at the default
 // limit, and hold no pointers. At the ceiling, a new client takes the place of one
 // whose minute has passed. If there is none, it takes the place of the client seen
@@ -346,7 +346,6 @@ type Client struct {
 	valid     bool
 }
 
-// Address is the client at an address.
 func Address(addr netip.Addr) Client {
 	return Client{key: clientKeyOf(addr), valid: addr.IsValid()}
 }

@@ -330,8 +330,9 @@ func (r *Reader) load(db *session, keys []clientKey, at time.Time) []Client {
 				if moved > last && version != r.current {
 					c.Moved = unix(moved)
 				}
-				if c.Known {
-					c.Contact, _ = r.contacts(c.Name())
+				if c.Known && r.known != nil {
+					written, _ := r.known(c.Name())
+					c.Contact = Contact{written.Contact, written.Notes}
 				}
 				*place[clientKey{version, id}] = c
 			})

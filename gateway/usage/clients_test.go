@@ -26,7 +26,7 @@ func TestClients(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		at := &clock{t: noon.Add(-60 * 24 * time.Hour)}
 		r := begin(t, cfg, at)
-		r.contacts = func(name string) (Contact, bool) { return Contact{Contact: name + "@example.org"}, true }
+		r.known = func(name string) (caller.Client, bool) { return caller.Client{Contact: name + "@example.org"}, true }
 		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
 		shop := r.Name(c.Identity())
 		r.Observe(&event.Event{Time: at.now(), Version: "v1", Caller: c, Client: shop, Pair: pair, Exempt: true, Finding: omits})

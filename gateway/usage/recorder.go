@@ -67,9 +67,8 @@ type Options struct {
 	Now      func() time.Time // time.Now if nil
 	Log      *slog.Logger     // slog.Default() if nil
 
-	// Contacts returns what the operator wrote down about a known client. If nil,
-	// nothing.
-	Contacts func(name string) (Contact, bool)
+	// Known returns what the operator wrote down about a client. If nil, nothing.
+	Known func(name string) (caller.Client, bool)
 
 	database func() time.Time // the clock of PostgreSQL, in tests
 }

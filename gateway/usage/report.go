@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
@@ -31,7 +32,7 @@ type Reader struct {
 	versions []string // in the order to show them
 	current  string   // the version that findings compare with
 	now      func() time.Time
-	contacts func(name string) (Contact, bool)
+	known    func(name string) (caller.Client, bool)
 	instance string    // that reads, if it is also one that writes
 	started  time.Time // when it was started
 
@@ -71,13 +72,10 @@ type Contact struct {
 }
 
 func newReader(db *store, o Options) *Reader {
-	r := &Reader{db: db, versions: slices.Clone(o.Versions), current: o.Current, now: o.Now, contacts: o.Contacts,
+	r := &Reader{db: db, versions: slices.Clone(o.Versions), current: o.Current, now: o.Now, known: o.Known,
 		flush: func(context.Context) error { return nil }, turn: make(chan struct{}, 1), pages: map[string]Report{}, waits: map[string]waitingClients{}}
 	if r.now == nil {
 		r.now = time.Now
-	}
-	if r.contacts == nil {
-		r.contacts = func(string) (Contact, bool) { return Contact{}, false }
 	}
 	return r
 }
@@ -113,7 +111,6 @@ func Open(ctx context.Context, cfg Config, o Options) (*Reader, error) {
 	return nil, errors.New("USAGE_DB: no service of this release has written to the database yet")
 }
 
-// Close closes the database.
 func (r *Reader) Close() { _ = r.db.Close() } // nothing is written
 
 // forget is called when counts were written.
@@ -183,7 +180,6 @@ type VersionDay struct {
 // Day is the start of a day (UTC) in Unix seconds.
 type Day int64
 
-// MarshalText writes the date.
 func (d Day) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 func (d Day) String() string { return d.Time().Format(time.DateOnly) }

@@ -79,7 +79,6 @@ const (
 	Malformed       Reason = "MALFORMED"         // no address, or not one for this chain
 )
 
-// Reasons lists every reason.
 func Reasons() []Reason {
 	return []Reason{Zero, Checksum, Name, Contract, Token, Reserved, PrivateOnPublic, PublicOnPrivate, Malformed}
 }

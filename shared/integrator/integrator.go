@@ -65,7 +65,6 @@ const (
 	maxCacheTTL  = time.Hour
 )
 
-// Validate reports every problem, naming the variable.
 func (c Config) Validate() error {
 	var problems []error
 	if c.CacheSize < 1 || c.CacheSize > maxCacheSize {

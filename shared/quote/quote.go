@@ -110,7 +110,6 @@ type Accounts interface {
 	Simulate(ctx context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error)
 }
 
-// Parts of an Engine.
 type Parts struct {
 	Deployment  *chain.Deployment
 	IssuerFees  IssuerFees
@@ -123,7 +122,6 @@ type Parts struct {
 // Engine quotes swaps on one deployment. It is safe for concurrent use.
 type Engine struct{ Parts }
 
-// NewEngine makes an engine.
 func NewEngine(parts Parts) *Engine {
 	if parts.Now == nil {
 		parts.Now = time.Now

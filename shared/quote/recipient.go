@@ -18,7 +18,6 @@ type Recipient struct {
 	Private *railgun.Address // nil for an account
 }
 
-// Zero reports whether r is the zero address.
 func (r Recipient) Zero() bool { return r == Recipient{} }
 
 func (r Recipient) same(other Recipient) bool {

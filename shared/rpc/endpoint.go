@@ -2,16 +2,21 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/remote"
 )
 
 // Endpoint is one JSON-RPC server of a chain, as Ask gives it to its caller.
@@ -259,4 +264,181 @@ func (e *Endpoint) health(lanes []Lane) (state State, resting bool) {
 		state = OverQuota
 	}
 	return state, resting
+}
+
+// Lane is what a question is asked for. What happens in one lane does not hold
+// up another.
+type Lane uint8
+
+const (
+	Partners  Lane = iota // integrators that were active when last asked for
+	Strangers             // all other integrators: anyone can invent their IDs
+	Wallets               // balances and allowances of accounts
+	Sightings             // whether a chain knows a transaction: anyone can invent its hash
+	Tracking              // what became of a transaction that a node has seen
+	Searches              // for the event of a settlement, range by range
+	Checks                // whether the configuration is right; see Client.Check
+
+	laneCount = iota
+)
+
+func (l Lane) String() string {
+	return [laneCount]string{"partners", "strangers", "wallets", "sightings", "tracking", "searches", "checks"}[l]
+}
+
+// givesWay reports whether the lane rests when another one is told that we are
+// over a quota. Partners do not, so that nobody can use up their quota.
+func (l Lane) givesWay() bool { return l != Partners }
+
+// Limits bound what the questions of a lane may cost.
+type Limits struct {
+	Try, Total time.Duration // the time for one endpoint, and for a whole question
+	Calls      int64         // questions under way at a time, on one chain
+	Waiting    int64         // questions that wait for their turn, on one chain
+}
+
+var defaultLimits = [laneCount]Limits{
+	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
+	Sightings: {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
+	Tracking:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
+	Searches:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 8, Waiting: 32},
+	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
+}
+
+// turns limit how many questions are under way at a time, and how many more wait.
+type turns struct{ room, calls *semaphore.Weighted }
+
+func newTurns(l Limits) turns {
+	return turns{room: semaphore.NewWeighted(l.Calls + l.Waiting), calls: semaphore.NewWeighted(l.Calls)}
+}
+
+// enter waits for a turn. It fails if too many wait already.
+func (t turns) enter(ctx context.Context) *Failure {
+	if !t.room.TryAcquire(1) {
+		return &Failure{Busy, "too many questions wait for their turn", shortRetry}
+	}
+	if err := t.calls.Acquire(ctx, 1); err != nil {
+		t.room.Release(1)
+		return &Failure{Busy, "its turn did not come in time", shortRetry}
+	}
+	return nil
+}
+
+func (t turns) leave() {
+	t.calls.Release(1)
+	t.room.Release(1)
+}
+
+// errUnconfigured is how questions to a chain without endpoints fail.
+var errUnconfigured = &Failure{Unconfigured, "no RPC endpoint", longRetry}
+
+// errClosed is the cause with which Close cancels questions, and how they fail.
+var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}
+
+// Reason is why a question failed. The list is closed, so that it can label a
+// metric.
+type Reason string
+
+const (
+	Unconfigured  Reason = "unconfigured"  // no RPC endpoint for the chain
+	Busy          Reason = "busy"          // too many questions were under way
+	Resting       Reason = "resting"       // every endpoint failed a moment ago
+	Limited       Reason = "limited"       // the provider says we are over its quota
+	Timeout       Reason = "timeout"       // no answer in time
+	Unreachable   Reason = "unreachable"   // no connection, or a broken one
+	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
+	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
+	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
+	Declined      Reason = "declined"      // it does not answer this one question: what it was asked for is unknown to it, or too long
+	Reverted      Reason = "reverted"      // the contract reverted
+	Misconfigured Reason = "misconfigured" // what the contract says cannot be right
+	Closed        Reason = "closed"        // the service is shutting down
+)
+
+func Reasons() []Reason {
+	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Declined, Reverted, Misconfigured, Closed}
+}
+
+// RestsEndpoint reports whether an endpoint that failed for this reason is
+// skipped for a while. What a contract says to one question does not count, nor
+// that one question has no answer: otherwise anyone could disable an endpoint by
+// asking that question.
+func (r Reason) RestsEndpoint() bool {
+	return slices.Contains([]Reason{Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable}, r)
+}
+
+// Failure is why a question, or one try of it, failed. Its text is for the log.
+// It never holds text from outside, which may contain the secret of an RPC URL.
+type Failure struct {
+	Reason     Reason
+	Text       string
+	RetryAfter time.Duration // from Ask at least a second; of a try, what the provider wants, 0 for nothing
+}
+
+func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Text }
+
+// When to ask again.
+const (
+	shortRetry = time.Second // as soon as an endpoint is tried again
+	longRetry  = time.Minute // when a person may have changed something
+)
+
+// JSON-RPC error codes with a meaning of their own. A revert without a reason has
+// a general code and is recognised by its message.
+const (
+	codeReverted      = 3
+	codeLimitExceeded = -32005
+)
+
+// classify turns an error into a failure, without its text. reads are those that the
+// error is about, if there are any: what became of a transaction may be unknown to an
+// endpoint, or more than it tells, which is no failure of the endpoint.
+func classify(err error, reads ...Read) *Failure {
+	var (
+		failure   *Failure
+		quota     *overQuota
+		httpError rpc.HTTPError
+		rpcError  rpc.Error
+	)
+	tracks := slices.ContainsFunc(reads, isTracking)
+	switch {
+	case errors.As(err, &failure):
+		return failure
+	case errors.As(err, &quota):
+		return &Failure{Limited, fmt.Sprintf("HTTP status %d", http.StatusTooManyRequests), quota.retryAfter}
+	case errors.As(err, &httpError):
+		f := &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
+		if tracks && len(reads) == 1 && httpError.StatusCode == http.StatusBadRequest {
+			f.Reason = Declined // as some providers refuse a range of logs
+		}
+		return f
+	case errors.As(err, &rpcError):
+		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
+		switch code := rpcError.ErrorCode(); {
+		// Providers use the code of a quota also for a range of logs that is too long.
+		case tracks && reads[0].Method == getLogs:
+			f.Reason = Declined
+		case code == codeLimitExceeded || code == http.StatusTooManyRequests:
+			f.Reason = Limited
+		case code == codeReverted || strings.Contains(strings.ToLower(rpcError.Error()), "revert"):
+			return &Failure{Reason: Reverted, Text: "the contract reverted"}
+		case tracks:
+			f.Reason = Declined
+		}
+		return f
+	case errors.As(err, new(*http.MaxBytesError)) && tracks:
+		return ErrTooLong
+	case errors.As(err, new(*http.MaxBytesError)):
+		return &Failure{Reason: Undecodable, Text: "the answer is too long"}
+	}
+	text, timeout := remote.Explain(err)
+	switch {
+	case timeout:
+		return &Failure{Reason: Timeout, Text: text}
+	case text != "":
+		return &Failure{Reason: Unreachable, Text: text}
+	}
+	return &Failure{Reason: Undecodable, Text: "the answer is not a JSON-RPC result of the expected type"}
 }

@@ -189,7 +189,6 @@ type Receipt struct {
 	Logs        []Log           `json:"logs"`
 }
 
-// Log is one event of a contract.
 type Log struct {
 	Address     common.Address `json:"address"`
 	Topics      []common.Hash  `json:"topics"`
@@ -229,7 +228,6 @@ func ReadTransaction(hash common.Hash, transaction **Transaction) Read {
 	return track("eth_getTransactionByHash", transaction, hash)
 }
 
-// ReadLatest reads the latest block.
 func ReadLatest(block **Block) Read { return track("eth_getBlockByNumber", block, "latest", false) }
 
 // ReadBlock reads a block by its number. It is nil if the endpoint knows none.
@@ -289,7 +287,6 @@ func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
 // ReadGasPrice reads what the node would pay for a unit of gas.
 func ReadGasPrice(price *hexutil.U256) Read { return read("eth_gasPrice", price) }
 
-// ReadNumber reads the number of the latest block.
 func ReadNumber(number *hexutil.Uint64) Read { return read("eth_blockNumber", number) }
 
 // Estimate asks how much gas a message needs. If the message reverts, gas is 0 and

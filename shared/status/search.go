@@ -55,13 +55,11 @@ type search struct {
 	hits map[common.Hash]*found
 }
 
-// mark is a block and its time.
 type mark struct {
 	number uint64
 	at     time.Time
 }
 
-// found is a log and the time of its block.
 type found struct {
 	log   rpc.Log
 	time  time.Time

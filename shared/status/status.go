@@ -49,7 +49,6 @@ const (
 	Settled  State = "SETTLED"    // paid out
 )
 
-// States lists every state.
 func States() []State { return []State{NotFound, Pending, Failed, NotASwap, Settling, Settled} }
 
 // MostSwaps is how many swaps of one transaction are looked up.
@@ -117,7 +116,6 @@ type Issuer interface {
 	Messages(ctx context.Context, domain uint32, tx common.Hash) ([]cctp.Message, error)
 }
 
-// Options of a Tracker. All are optional.
 type Options struct {
 	Now      func() time.Time // nil for time.Now
 	Answered func(State)      // called for every answer, with an empty state if there is none

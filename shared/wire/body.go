@@ -51,7 +51,6 @@ func (b *Body) Send(w http.ResponseWriter) error {
 // Open starts a field that is an object. Close ends it.
 func (b *Body) Open(name string) { b.name(name, "{") }
 
-// Close ends the object last opened.
 func (b *Body) Close() { b.json = append(b.json, '}') }
 
 // OpenArray starts a field that is an array, and its first object. CloseArray
@@ -61,7 +60,6 @@ func (b *Body) OpenArray(name string) { b.name(name, "[{") }
 // Next ends an object of the array last opened and starts another.
 func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
 
-// CloseArray ends the array last opened.
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
@@ -69,7 +67,6 @@ func (b *Body) Text(name, value string) {
 	b.json = append(append(b.json, value...), '"')
 }
 
-// Texts adds an array of two.
 func (b *Body) Texts(name, first, second string) {
 	b.name(name, `["`)
 	b.json = append(append(b.json, first...), `","`...)
@@ -154,7 +151,6 @@ func (b *Body) Quantity(name string, n *uint256.Int) {
 	}
 }
 
-// Route adds the kind of route.
 func (b *Body) Route(name string, r chain.Route) {
 	b.Open(name)
 	b.Text("type", r.String())

@@ -23,7 +23,6 @@ const (
 	contractAge = 5 * time.Minute
 )
 
-// Quoter answers quote requests.
 type Quoter interface {
 	Quote(context.Context, *quote.Request) (*quote.Quote, error)
 }
@@ -37,7 +36,6 @@ type Quotes struct {
 	Map    func(*quote.Quote) *Body
 }
 
-// Handle answers with a quote.
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	query := QueryOf(r)
 	WarnOfSlips(w.Header(), query, v.Params)

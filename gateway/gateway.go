@@ -51,7 +51,6 @@ type Gateway struct {
 	legacyHosts map[string]bool
 }
 
-// New mounts the versions.
 func New(cfg Config, parts Parts) *Gateway {
 	g := &Gateway{Parts: parts, legacyHosts: map[string]bool{}}
 	for _, host := range cfg.LegacyHosts {

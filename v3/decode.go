@@ -12,7 +12,6 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// params are the query parameters of a quote.
 var params = append(slices.Clone(wire.Params), "integratorId", "include", "from")
 
 func decodeQuote(q *wire.Query) (quote.Request, error) {

@@ -38,7 +38,6 @@ func (h handler) status(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, http.StatusOK, mapStatus(src, hash, s, h.deployment.Contact))
 }
 
-// statusParams are the query parameters of a status.
 var statusParams = []string{"srcChain", "txHash"}
 
 func parseHash(text string) (hash common.Hash, err error) {

@@ -54,7 +54,6 @@ func (q *logQueue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Dropped is how many lines were not written.
 func (q *logQueue) Dropped() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

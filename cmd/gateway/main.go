@@ -42,7 +42,6 @@ func main() {
 	os.Exit(code)
 }
 
-// invocation is how a command was called.
 type invocation struct {
 	args           []string          // those after the command's name, without the flags
 	flags          map[string]string // "true" for one that has no value
@@ -98,7 +97,6 @@ func writeJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// command is something the program can do.
 type command struct {
 	name string // may be several words; empty without any
 	args string // what may follow, empty if nothing may; after a comma, more about it

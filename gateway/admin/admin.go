@@ -259,7 +259,6 @@ func (t *errorTranslator) WriteHeader(status int) {
 	t.ResponseWriter.WriteHeader(status)
 }
 
-// maxError bounds how much of an error is sent.
 const maxError = 4 << 10
 
 func (t *errorTranslator) Write(p []byte) (int, error) {
@@ -284,7 +283,6 @@ type Config struct {
 // minToken makes a token too long to guess.
 const minToken = 16
 
-// Enabled reports whether there is an admin listener.
 func (c Config) Enabled() bool { return c.Addr != "off" && c.Addr != "" }
 
 // Validate reports every problem, naming the variable. The token is never

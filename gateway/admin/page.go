@@ -75,7 +75,6 @@ func render(name string, data any) ([]byte, error) {
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 
-// facts reads the plan, and the clients of a query.
 func (h *handler) facts(r *http.Request, q usage.Query) *Facts {
 	facts := &Facts{Plan: h.Plan(), Moves: h.Moves}
 	var err error
@@ -132,7 +131,6 @@ func clean(text string) string {
 	}, text)
 }
 
-// short leaves out the middle of a long text.
 func short(text string) string {
 	const head, tail = 30, 12
 	runes := []rune(clean(text))

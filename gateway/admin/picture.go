@@ -39,7 +39,6 @@ type mark struct {
 	Text string
 }
 
-// shade is days with a window.
 type shade struct{ X, Width int }
 
 // shades are the windows of a schedule within some days.
@@ -165,10 +164,8 @@ type chart struct {
 
 func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
 
-// Top is the number at the upper edge.
 func (c chart) Top() uint64 { return niceAbove(slices.Max(c.Values)) }
 
-// Middle is the number halfway.
 func (c chart) Middle() uint64 { return c.Top() / 2 }
 
 // Sunset is its position, empty if it is not on the picture.
@@ -198,7 +195,6 @@ func (c chart) Path(values []uint64, from, to int) string {
 	return b.String()
 }
 
-// niceAbove is a round number that is not below n.
 func niceAbove(n uint64) uint64 {
 	for unit := uint64(1); unit < 1<<60; unit *= 10 {
 		for _, m := range []uint64{1, 2, 4, 6, 8} {

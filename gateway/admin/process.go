@@ -109,7 +109,6 @@ type Row struct {
 	Wrong bool
 }
 
-// Wrong is how many rows are marked.
 func (t Table) Wrong() (n int) {
 	for _, r := range t.Rows {
 		if r.Wrong {

@@ -45,7 +45,6 @@ type whatIfForm struct {
 // formTime is how a browser sends a time. Some send seconds, too.
 const formTime = "2006-01-02T15:04"
 
-// maxMinutes bounds a window to two weeks.
 const maxMinutes = 14 * 24 * 60
 
 func formOf(h usage.Hit) whatIfForm {
@@ -135,7 +134,6 @@ type whatIfPage struct {
 	Notes   []string
 }
 
-// maxNamed is how many clients of a window are named.
 const maxNamed = 200
 
 // newWhatIf shows the form and, if it is filled in, a simulation of the plan in force

@@ -46,7 +46,6 @@ type Caller struct {
 	Key   KeyID   // of the key that proves who it is; zero for none
 }
 
-// Proven reports whether a key proves who the caller is.
 func (c Caller) Proven() bool { return c.Key != 0 }
 
 // From collects what a request's headers, address and query tell, but for what
@@ -67,7 +66,6 @@ type Identity struct {
 	Text string // at most MaxText bytes
 }
 
-// MaxText bounds the text of every identity.
 const MaxText = 255
 
 // Identity returns the most specific identity of the caller.

@@ -160,7 +160,6 @@ func (c *Clients) Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// All returns every client, in the order of the file.
 func (c *Clients) All() []Client {
 	set := c.set()
 	all := make([]Client, len(set.entries))
@@ -170,7 +169,6 @@ func (c *Clients) All() []Client {
 	return all
 }
 
-// entry is a client with the hashes of its keys.
 type entry struct {
 	Client
 	hashes []keyHash
@@ -417,7 +415,6 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{network: network}, nil
 }
 
-// quoted quotes text and shortens it if it is long.
 func quoted(text string) string {
 	const most = 80
 	if len(text) > most {

@@ -291,7 +291,6 @@ const (
 	clockSkew    = time.Minute     // that two clocks may differ
 )
 
-// gateKey is a gate and the decision it is about.
 type gateKey struct {
 	decision
 	gate Gate

@@ -34,7 +34,6 @@ type Plan struct {
 	served []string // all versions, in the order to show them
 }
 
-// planned are the versions that have a line in the plan.
 func (p *Plan) planned() []string { return slices.Sorted(maps.Keys(p.Versions)) }
 
 // Schedule is the plan for one version. All times are whole seconds in UTC.
@@ -92,7 +91,6 @@ func (s *Schedule) Stage(at time.Time, released bool) Stage {
 	return Deprecated
 }
 
-// ended reports whether the sunset has come.
 func (s *Schedule) ended(at time.Time) bool { return !s.Sunset.IsZero() && !at.Before(s.Sunset) }
 
 // Gated reports whether a gate may still hold the sunset back.

@@ -242,7 +242,6 @@ type Change struct {
 	What    string    `json:"what"`
 }
 
-// nextChanges is how many future changes a Snapshot lists.
 const nextChanges = 10
 
 // Snapshot describes the plan in force and the current stages.

@@ -70,7 +70,6 @@ import (
 
 const window = time.Minute
 
-// Limiter holds the clients' budgets.
 type Limiter struct {
 	perMinute int
 	log       *slog.Logger

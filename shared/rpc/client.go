@@ -48,7 +48,6 @@ type Client struct {
 	running sync.RWMutex // held for reading by each question under way
 }
 
-// network is a chain with its endpoints.
 type network struct {
 	endpoints []*Endpoint // in the order in which they are tried
 	turns     [laneCount]turns
@@ -203,7 +202,6 @@ func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use func(conte
 	return f
 }
 
-// Endpoints is how many a chain has.
 func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
 
 // Close cancels the questions under way and waits for them. Later ones fail.

@@ -205,7 +205,6 @@ func (e *Endpoint) worked(lane Lane) {
 	}
 }
 
-// State tells whether the endpoints of a chain work.
 type State string
 
 const (
@@ -216,7 +215,6 @@ const (
 	Failing    State = "failing"      // none works
 )
 
-// Health tells whether a chain can be asked.
 type Health struct {
 	Network   chain.ID
 	State     State

@@ -199,7 +199,6 @@ type Log struct {
 	Removed     bool           `json:"removed"` // its block is no longer part of the chain
 }
 
-// Transaction is a transaction as it was sent.
 type Transaction struct {
 	Hash  common.Hash     `json:"hash"`
 	From  common.Address  `json:"from"`

@@ -32,14 +32,12 @@ var rungs = [...]uint64{10_000, 2_000, 1_000, 500, 100, 10, 1}
 
 const rungAge = time.Hour
 
-// searchKey names a search of a transaction.
 type searchKey struct {
 	network chain.ID
 	topic   common.Hash // of the event
 	name    common.Hash // what it is about; zero for all swaps together
 }
 
-// search is how far a search is.
 type search struct {
 	names []common.Hash // what the events are about
 
@@ -137,7 +135,6 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 	return s.hits
 }
 
-// progress says which blocks were searched.
 func (f *searching) progress() string {
 	s := f.search
 	if s.next == s.first {

@@ -18,7 +18,6 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// lookup is one look-up of a transaction.
 type lookup struct {
 	tracker *Tracker
 	key     memo.Key
@@ -44,7 +43,6 @@ type source struct {
 	omitted  int     // how many more there are
 }
 
-// run looks the transaction up.
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	if l.source = l.trail.source; l.source == nil {
 		if trouble := l.readSource(ctx); trouble != nil {
@@ -138,7 +136,6 @@ var (
 
 func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
 
-// readFrom reads the transaction from one endpoint.
 func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 	hash := common.Hash(l.key.Name)
 	var (

@@ -67,14 +67,12 @@ type Status struct {
 	Next time.Duration // when to ask again; 0 for never
 }
 
-// Source is the block of the source transaction.
 type Source struct {
 	Block         uint64
 	Confirmations uint64 // with the block itself
 	Time          time.Time
 }
 
-// Swap is one swap of the transaction.
 type Swap struct {
 	State State
 	Final bool

@@ -111,7 +111,6 @@ func (q *Query) find(name string) (text string, err error) {
 	return text, nil
 }
 
-// Has tells whether a parameter has a value.
 func (q *Query) Has(name string) bool {
 	text, _ := q.find(name)
 	return text != ""
@@ -240,7 +239,6 @@ const (
 	RequestWarning = "Request-Warning"
 )
 
-// maxSlips bounds how many warnings one answer carries.
 const maxSlips = 3
 
 // WarnOfSlips names in the header Request-Warning the parameters that are none of

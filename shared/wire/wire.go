@@ -55,7 +55,6 @@ func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	return v.Map(q).Send(w)
 }
 
-// Contract serves the contract file of a version.
 func Contract(yaml []byte) web.Handler { return web.Document("application/yaml", yaml, contractAge) }
 
 // ListRouters serves the contracts that receive source transactions, one row for

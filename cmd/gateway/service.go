@@ -90,7 +90,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, err
 	}
-	s.onClose(closeWithin(5*time.Second, recorder.Close))
+	s.onClose(closeWithin(15*time.Second, recorder.Close))
 	s.lifecycle, err = lifecycle.New(lifecycle.Options{
 		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log,
 		Known: func(name string) bool { _, known := s.clients.Find(name); return known },

@@ -57,7 +57,7 @@ const (
 	maxInterval   = 2 * time.Minute  // between writes that take long
 	writeShare    = 33               // a write that took a second is followed by a pause of so many
 	writeTimeout  = 30 * time.Second // for one write
-	startTimeout  = 3 * time.Second  // for the database when the service starts
+	startTimeout  = 6 * time.Second  // for the database when the service starts
 )
 
 // Options of a Recorder or a Reader.
@@ -543,7 +543,7 @@ func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientI
 	})
 	for len(rows) > 0 { // a client has one row of a day
 		n := 1
-		for n < min(mostRows, len(rows)) && rows[n].day == rows[0].day {
+		for n < min(r.db.chunk, len(rows)) && rows[n].day == rows[0].day {
 			n++
 		}
 		r.insertDay(tx, rows[:n], rolled)
@@ -570,9 +570,6 @@ func (t *session) rolled(deleted *string) (rolled int64) {
 	return rolled
 }
 
-// mostRows is how many rows are prepared at a time, so that they take little memory.
-const mostRows = 500
-
 // insertNames gives every row its client's number. Names that are in the database
 // are not written again, unless their software has changed.
 func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
@@ -585,7 +582,7 @@ func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
 		}
 	}
 	slices.SortFunc(fresh, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.last, b.last)) })
-	for some := range slices.Chunk(fresh, mostRows) {
+	for some := range slices.Chunk(fresh, r.db.chunk) {
 		names, numbers := [][]any{}, map[string]int64{}
 		for i, e := range some {
 			if i+1 == len(some) || some[i+1].name != e.name { // of several days or versions, the last

@@ -40,6 +40,7 @@ type store struct {
 	shared bool    // PostgreSQL: other instances may be running
 	memory bool    // SQLite without a file
 	most   int64   // the size above which counts are given up, in bytes
+	chunk  int     // rows that are prepared at a time
 
 	schema fs.FS
 	clock  func() time.Time // that of the database, in tests
@@ -57,6 +58,8 @@ const (
 	keepTotals = 400
 
 	connectTimeout = 5 * time.Second
+
+	fewRows = 500 // which take little memory when they are prepared
 )
 
 // open prepares to use a database. It fails if a file cannot be used. It does not
@@ -71,7 +74,7 @@ func open(c Config) (*store, error) {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1) // each connection would have a database of its own
-		return &store{DB: db, pages: db, memory: true, most: memoryBytes, schema: schema}, nil
+		return &store{DB: db, pages: db, memory: true, most: memoryBytes, chunk: fewRows, schema: schema}, nil
 	}
 	if err := checkFile(c.path(), os.O_RDWR|os.O_CREATE); err != nil {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
@@ -85,7 +88,7 @@ func open(c Config) (*store, error) {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
 	pages.SetConnMaxIdleTime(time.Minute) // gives their memory back
-	return &store{DB: db, pages: pages, most: maxBytes, schema: schema}, nil
+	return &store{DB: db, pages: pages, most: maxBytes, chunk: fewRows, schema: schema}, nil
 }
 
 func openPostgres(address string, setup ...stdlib.OptionOpenDB) (*store, error) {
@@ -102,7 +105,7 @@ func openPostgres(address string, setup ...stdlib.OptionOpenDB) (*store, error) 
 		db.SetConnMaxIdleTime(time.Minute)
 		return db
 	}
-	return &store{DB: pool(3), pages: pool(2), shared: true, most: maxPostgresBytes, schema: schema}, nil
+	return &store{DB: pool(3), pages: pool(2), shared: true, most: maxPostgresBytes, chunk: batchRows, schema: schema}, nil
 }
 
 // ask is a session of the writer or a gate, and askPages one of a page.
@@ -297,21 +300,19 @@ func (t *session) write(table string, columns []string, rows [][]any) {
 	if len(sets) > 0 {
 		action = "update set " + strings.Join(sets, ", ")
 	}
-	source := "values (" + strings.Join(places, ", ") + ")"
-	if t.db.shared {
-		source = "select " + strings.Join(values, ", ") + " from json_each($1)"
-		rows = [][]any{{asJSON(rows)}}
+	insert := func(source string) string {
+		return fmt.Sprintf("insert into %s (%s) %s on conflict (%s) do %s", table, strings.Join(names, ", "), source, strings.Join(keys, ", "), action)
 	}
-	statement, err := t.on.PrepareContext(t.ctx, t.db.dialect(fmt.Sprintf("insert into %s (%s) %s on conflict (%s) do %s",
-		table, strings.Join(names, ", "), source, strings.Join(keys, ", "), action)))
+	if t.db.shared { // one round trip: it may be far away
+		t.exec(insert("select "+strings.Join(values, ", ")+" from json_each($1)"), asJSON(rows))
+		return
+	}
+	statement, err := t.on.PrepareContext(t.ctx, t.db.dialect(insert("values ("+strings.Join(places, ", ")+")")))
 	if t.err = err; err != nil {
 		return
 	}
 	defer statement.Close()
-	ctx := t.ctx
-	if !t.db.shared { // SQLite's driver starts a goroutine for every row that could be cancelled
-		ctx = context.WithoutCancel(ctx)
-	}
+	ctx := context.WithoutCancel(t.ctx) // SQLite's driver starts a goroutine for every row that could be cancelled
 	for i := 0; i < len(rows) && t.err == nil; i++ {
 		if _, t.err = statement.ExecContext(ctx, rows[i]...); t.err == nil {
 			t.err = t.ctx.Err()

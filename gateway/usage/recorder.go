@@ -57,7 +57,7 @@ const (
 	maxInterval   = 2 * time.Minute  // between writes that take long
 	writeShare    = 33               // a write that took a second is followed by a pause of so many
 	writeTimeout  = 30 * time.Second // for one write
-	startTimeout  = 6 * time.Second  // for the database when the service starts
+	startTimeout  = 12 * time.Second // for the database when the service starts
 )
 
 // Options of a Recorder or a Reader.

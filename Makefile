@@ -31,6 +31,9 @@ rest: staticcheck race long deletable ## what make test leaves out
 # Go code under testdata has to be named: ./... leaves it out.
 packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 
+# make check has vetted. Nobody debugs these binaries, and without that they are linked in half the time.
+tested := -vet=off -ldflags=-w -shuffle=on
+
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
 raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
@@ -43,18 +46,18 @@ check: ## check format, go.mod and vet
 	go vet $(packages)
 
 unit: ## run the tests that are not long, with one swap of each kind and both pages in the browser
-	go test -short -vet=off -shuffle=on $(packages)
+	go test -short $(tested) $(packages)
 
 staticcheck: ## run staticcheck
 	go tool staticcheck $(packages)
 
 # SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
 race: ## run all tests where goroutines meet with the race detector, the long ones too
-	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test -vet=off -shuffle=on $(raced)
+	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test $(tested) $(raced)
 
 long: ## run all tests of the packages that have long ones and no race detector, and the soak that asserts the memory
-	go test -vet=off -shuffle=on $(long)
-	go test -vet=off -run '^TestSoak$$' ./cmd/soak
+	go test $(tested) $(long)
+	go test $(tested) -run '^TestSoak$$' ./cmd/soak
 
 deletable: ## delete each older version in a copy, and check what is left
 	.ci/deletable

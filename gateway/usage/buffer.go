@@ -253,8 +253,8 @@ type networks struct {
 // network is how many clients a network has added on a day, and how many entries it
 // has.
 type network struct {
-	day            int64
-	added, entries int
+	day            uint32
+	added, entries uint16
 }
 
 func newBuffer(perShard int) *buffer {
@@ -378,14 +378,14 @@ func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 	defer s.Unlock()
 	if s.day != day { // networks without entries begin anew
 		s.day = day
-		maps.DeleteFunc(s.all, func(_ int64, n network) bool { return n.entries == 0 && n.day != day })
+		maps.DeleteFunc(s.all, func(_ int64, n network) bool { return n.entries == 0 && n.day != uint32(day) })
 	}
 	n, known := s.all[hash]
 	if !known && len(s.all) >= maxNetworks {
 		return false
 	}
-	if n.day != day {
-		n.day, n.added = day, 0
+	if n.day != uint32(day) {
+		n.day, n.added = uint32(day), 0
 	}
 	made := do(&n)
 	if made {
@@ -399,7 +399,7 @@ func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 func (s *networks) enter(hash, day int64, new bool) bool {
 	return s.change(hash, day, func(n *network) bool {
 		enough := n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork
-		n.entries, n.added = n.entries+1, n.added+int(boolInt(new))
+		n.entries, n.added = n.entries+1, n.added+uint16(boolInt(new))
 		return !enough
 	})
 }
@@ -417,7 +417,7 @@ func (s *networks) leave(one *entry) {
 // set corrects how many clients a network has added, by what all instances wrote.
 func (s *networks) set(hash, day int64, added int) {
 	s.change(hash, day, func(n *network) bool {
-		n.added = max(n.added, added)
+		n.added = max(n.added, uint16(min(added, newPerNetwork)))
 		return true
 	})
 }

@@ -14,7 +14,7 @@ import (
 // that is in use, has grown by leastGrowth percent.
 const (
 	heapAim     = 22 << 20
-	leastGrowth = 25
+	leastGrowth = 15
 )
 
 // paceCollector sets the pace anew after each collection, until done is called. If

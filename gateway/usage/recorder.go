@@ -315,7 +315,7 @@ type clientID struct {
 }
 
 // maxIDs bounds how many numbers are remembered.
-const maxIDs = 1 << 17
+const maxIDs = 1 << 15
 
 // writeInTime is a write with a time limit, but for the first, which may have to
 // change the schema.

@@ -13,8 +13,8 @@ import (
 // twice as many. Here it runs when the heap has come to heapAim or, if more than
 // that is in use, has grown by leastGrowth percent.
 const (
-	heapAim     = 22 << 20
-	leastGrowth = 15
+	heapAim     = 24 << 20
+	leastGrowth = 10
 )
 
 // paceCollector sets the pace anew after each collection, until done is called. If

@@ -7,12 +7,12 @@ import (
 	"encoding/hex"
 	"hash/maphash"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
-	"unique"
 
 	"github.com/dchest/siphash"
 
@@ -107,87 +107,38 @@ type key struct {
 }
 
 // entry is what a client called on a version on a day, since the last take. There are
-// many, so it is small and has few pointers: times are Unix seconds.
+// many, so it is small and has no pointers for the garbage collector to follow: its
+// texts and findings are in the shard, times are Unix seconds.
 type entry struct {
 	key
-	class    class
-	exempt   bool // at the last call
-	name     string
-	software unique.Handle[string]
-	network  int64 // a keyed hash, 0 if unknown
-	position float64
-	id       int64 // in the database, once it is written
+	class              class
+	exempt             bool               // at the last call
+	findings           [maxFindings]uint8 // their places among those of the shard
+	nameAt, softwareAt span
+	network            int64 // a keyed hash, 0 if unknown
+	position           float64
 
-	calls, lastOf   [outcomes]uint32
-	hours           uint32 // a bit for each hour with evidence
-	proven, claimed uint32
-	first, last     uint32 // first is 0 without calls
-	findings        [maxFindings]findingCalls
+	calls, lastOf [outcomes]uint32
+	hours         uint32              // a bit for each hour with evidence
+	proven        uint32              // calls with a key
+	first, last   uint32              // first is 0 without calls
+	times         [maxFindings]uint32 // how often each of the findings was found; 0: it is not in use
 }
 
-// findingCalls is a finding and how many calls have it, 0 if it is not in use.
-type findingCalls struct {
-	finding unique.Handle[event.Finding]
-	calls   uint32
+// span is where a shard has a text, and how long a text may become there.
+type span struct {
+	from       uint32
+	size, room uint16
 }
 
 const unknownPosition = -1
 
-var noSoftware = unique.Make("")
-
-// count adds a call.
-func (e *entry) count(at int64, o outcome, ev *event.Event) {
-	second := uint32(at)
-	e.first, e.last = min(cmp.Or(e.first, second), second), max(e.last, second)
-	e.lastOf[o] = max(e.lastOf[o], second)
-	e.calls[o]++
-	if o == served || o == brownout { // evidence
-		e.hours |= 1 << (at % day / hour)
-	}
-	if ev.Caller.Proven() {
-		e.proven++
-	} else {
-		e.claimed++
-	}
-	e.exempt = ev.Exempt
-	if agent := ev.Caller.Agent; agent != "" && agent != e.software.Value() && printable(agent, maxClientText) {
-		e.software = unique.Make(agent)
-	}
-	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
-		e.find(ev.Finding)
-	}
-}
-
-// find adds a finding. One that finds no room counts as another of its kind.
-func (e *entry) find(f event.Finding) {
-	full := e.findings[maxFindings-1].calls > 0
-	for i := range e.findings {
-		found := &e.findings[i]
-		if found.calls == 0 {
-			if !printable(f.Param, maxParamText) {
-				return
-			}
-			found.finding = unique.Make(f)
-		}
-		if was := found.finding.Value(); was == f || full && was.Outcome == f.Outcome {
-			found.calls++
-			return
-		}
-	}
-}
-
-// found are the findings, in the order in which all instances write them.
-func (e *entry) found() (all []FindingCount) {
-	for _, f := range e.findings {
-		if f.calls > 0 {
-			is := f.finding.Value()
-			all = append(all, FindingCount{is.Outcome, is.Code, is.Param, uint64(f.calls)})
-		}
-	}
-	slices.SortFunc(all, func(a, b FindingCount) int {
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
-	})
-	return all
+// row is an entry as it is written.
+type row struct {
+	entry
+	id             int64 // of the client, in the database
+	name, software string
+	found          []FindingCount // in the order in which all instances write them
 }
 
 // buffer counts the calls of clients until they are written. Its size is bounded.
@@ -198,49 +149,119 @@ type buffer struct {
 	networks networks
 }
 
-// shard holds some of the entries under one lock, in one piece, so that the garbage
-// collector has little to follow. An entry stays until its hour is over, so that a
-// client's next call allocates nothing, or until there is little room left and the
-// client was silent since the last take.
+// shard holds some of the entries under one lock, in one piece. An entry stays until
+// its hour is over, so that a client's next call allocates nothing, or until there is
+// little room left and the client was silent since the last take.
 type shard struct {
 	sync.Mutex
-	totals  map[total]totalCalls
-	seen    map[uint64]uint16 // clients that an old version has seen within 90 days, by their hash: the day when first
-	index   map[key]uint32    // where entries has them
-	entries []entry
-	free    []uint32 // the places without an entry
-	count   [classes]int
+	totals   map[total]totalCalls
+	seen     map[uint64]uint16 // clients that an old version has seen within 90 days, by their hash: the day when first
+	index    []uint32          // a hash table of 2^n places: that of an entry and one more, 0 if it is free; a collision takes the next
+	entries  []entry
+	taken    [classes]int // how many entries there are
+	text     []byte
+	findings []event.Finding // all that were found: some of few
 }
 
 // find is nil if there is no entry. It is valid while the shard is locked.
 func (s *shard) find(k key) *entry {
-	if i, ok := s.index[k]; ok {
-		return &s.entries[i]
+	if i := *s.place(k); i > 0 {
+		return &s.entries[i-1]
 	}
 	return nil
 }
 
-func (s *shard) add(one entry) *entry {
-	i := uint32(len(s.entries))
-	if last := len(s.free) - 1; last >= 0 {
-		i, s.free = s.free[last], s.free[:last]
-	} else {
-		if i == uint32(cap(s.entries)) {
-			s.entries = append(make([]entry, 0, i+i/8+8), s.entries...) // little more than is needed
+// place is where the index has a key, or may have it.
+func (s *shard) place(k key) *uint32 {
+	for at := k.hash / shards; ; at++ {
+		place := &s.index[at&uint64(len(s.index)-1)]
+		if i := *place; i == 0 || s.entries[i-1].key == k {
+			return place
 		}
-		s.entries = s.entries[:i+1]
 	}
-	s.index[one.key], s.entries[i] = i, one
-	s.count[one.class]++
-	return &s.entries[i]
 }
 
-func (s *shard) remove(k key) {
-	i := s.index[k]
-	delete(s.index, k)
-	s.count[s.entries[i].class]--
-	s.entries[i] = entry{}
-	s.free = append(s.free, i)
+// makeIndex begins the index anew, with room for as many entries again.
+func (s *shard) makeIndex() {
+	if 2*len(s.entries) < len(s.index) {
+		clear(s.index)
+	} else {
+		s.index = make([]uint32, 2*len(s.index))
+	}
+	for i := range s.entries {
+		*s.place(s.entries[i].key) = uint32(i) + 1
+	}
+}
+
+func (s *shard) add(one entry, name string) *entry {
+	if n := len(s.entries); n == cap(s.entries) {
+		s.entries = append(make([]entry, 0, n+n/8+8), s.entries...) // little more than is needed
+	}
+	one.nameAt = s.keep(span{}, name)
+	s.entries = append(s.entries, one)
+	if s.taken[one.class]++; 2*len(s.entries) >= len(s.index) {
+		s.makeIndex()
+	} else {
+		*s.place(one.key) = uint32(len(s.entries))
+	}
+	return &s.entries[len(s.entries)-1]
+}
+
+// keep puts a text into the place of an earlier one, or after all others.
+func (s *shard) keep(at span, text string) span {
+	if len(text) > int(at.room) {
+		at.from, at.room = uint32(len(s.text)), uint16(len(text))
+		s.text = append(s.text, text...)
+	}
+	at.size = uint16(copy(s.text[at.from:], text))
+	return at
+}
+
+func (s *shard) is(at span, text string) bool {
+	return string(s.text[at.from:at.from+uint32(at.size)]) == text
+}
+
+// count adds a call.
+func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
+	second := uint32(at)
+	e.first, e.last = min(cmp.Or(e.first, second), second), max(e.last, second)
+	e.lastOf[o] = max(e.lastOf[o], second)
+	e.calls[o]++
+	if o == served || o == brownout { // evidence
+		e.hours |= 1 << (at % day / hour)
+	}
+	if ev.Caller.Proven() {
+		e.proven++
+	}
+	e.exempt = ev.Exempt
+	if agent := ev.Caller.Agent; agent != "" && !s.is(e.softwareAt, agent) && printable(agent, maxClientText) {
+		e.softwareAt = s.keep(e.softwareAt, agent)
+	}
+	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
+		s.countFinding(e, ev.Finding)
+	}
+}
+
+// countFinding adds a finding. One that finds no room in an entry counts as another
+// of its kind.
+func (s *shard) countFinding(e *entry, f event.Finding) {
+	number := slices.Index(s.findings, f)
+	if number < 0 {
+		if number = len(s.findings); number > math.MaxUint8 || !printable(f.Param, maxParamText) {
+			return
+		}
+		s.findings = append(s.findings, f)
+	}
+	full := e.times[maxFindings-1] > 0
+	for i := range e.times {
+		if e.times[i] == 0 {
+			e.findings[i] = uint8(number)
+		}
+		if was := e.findings[i]; was == uint8(number) || full && s.findings[was].Outcome == f.Outcome {
+			e.times[i]++
+			return
+		}
+	}
 }
 
 // networks limits how many clients a network adds.
@@ -260,7 +281,7 @@ type network struct {
 func newBuffer(perShard int) *buffer {
 	b := &buffer{seed: maphash.MakeSeed(), most: perShard, networks: networks{all: map[int64]network{}}}
 	for i := range b.shards {
-		b.shards[i].totals, b.shards[i].seen, b.shards[i].index = map[total]totalCalls{}, map[uint64]uint16{}, map[key]uint32{}
+		b.shards[i].totals, b.shards[i].seen, b.shards[i].index = map[total]totalCalls{}, map[uint64]uint16{}, make([]uint32, 2)
 	}
 	return b
 }
@@ -273,7 +294,7 @@ func (b *buffer) shard(hash uint64) *shard { return &b.shards[hash%shards] }
 // its network's. Of the current version it names clients that are known or that an
 // old version has seen.
 func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.Event, secret *hashKey) {
-	hash := b.hash(e.Client)
+	hash, known := b.hash(e.Client), e.Caller.Known != nil
 	k, sum := key{hash, uint32(at / day), version}, total{at - at%hour, version, o}
 	s := b.shard(hash)
 	s.Lock()
@@ -281,14 +302,18 @@ func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.
 	calls.all++
 	s.totals[sum] = calls
 	_, seen := s.seen[hash]
-	done := !old && e.Caller.Known == nil && !seen || s.countIn(k, at, o, e)
+	done := !old && !known && !seen || s.countIn(k, at, o, e)
+	room := done || s.room(s.classify(hash, known, at, o), b.most)
 	s.Unlock()
 	if done {
 		return
 	}
-	one := entry{key: k, name: e.Client, software: noSoftware, network: secret.network(e.Caller.Addr), position: e.Caller.Identity().Position(e.Version)}
-	if printable(one.name, maxClientText) && b.add(&one, e.Caller.Known != nil, at, o, e) {
-		return
+	one := entry{key: k, network: secret.network(e.Caller.Addr)}
+	if room && printable(e.Client, maxClientText) {
+		one.position = e.Caller.Identity().Position(e.Version)
+		if b.add(one, e.Client, known, at, o, e) {
+			return
+		}
 	}
 	s.Lock()
 	calls = s.totals[sum]
@@ -296,9 +321,8 @@ func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.
 	s.totals[sum] = calls
 	s.Unlock()
 	if one.network != 0 {
-		one.name, one.position, one.network = networkName(one.network), unknownPosition, 0
-		one.hash = b.hash(one.name)
-		b.add(&one, false, at, o, e)
+		name := networkName(one.network)
+		b.add(entry{key: key{b.hash(name), k.day, version}, position: unknownPosition}, name, false, at, o, e)
 	}
 }
 
@@ -323,12 +347,12 @@ func (s *shard) countIn(k key, at int64, o outcome, e *event.Event) bool {
 		return false
 	}
 	if found.class == minor && o != rehearsed && o != failed {
-		s.count[minor]--
+		s.taken[minor]--
 		found.class = s.classify(k.hash, false, at, o)
-		s.count[found.class]++
+		s.taken[found.class]++
 		s.recognise(found, at)
 	}
-	found.count(at, o, e)
+	s.count(found, at, o, e)
 	return true
 }
 
@@ -346,7 +370,7 @@ func (s *shard) remember(hash uint64, day int64) {
 }
 
 // add makes an entry for a call, if there is room.
-func (b *buffer) add(one *entry, known bool, at int64, o outcome, e *event.Event) bool {
+func (b *buffer) add(one entry, name string, known bool, at int64, o outcome, e *event.Event) bool {
 	s := b.shard(one.hash)
 	s.Lock()
 	defer s.Unlock()
@@ -358,17 +382,16 @@ func (b *buffer) add(one *entry, known bool, at int64, o outcome, e *event.Event
 	if !s.room(one.class, b.most) || !known && one.network != 0 && !b.networks.enter(one.network, at/day, !seen) {
 		return false
 	}
-	made := s.add(*one)
-	made.name = strings.Clone(one.name)
+	made := s.add(one, name)
 	s.recognise(made, at)
-	made.count(at, o, e)
+	s.count(made, at, o, e)
 	return true
 }
 
 func (s *shard) room(c class, most int) bool {
-	taken := s.count[usual] + s.count[fresh] + s.count[minor]
+	taken := s.taken[usual] + s.taken[fresh] + s.taken[minor]
 	share := [classes]int{usual: most, fresh: (most + 1) / 2, minor: (most + 7) / 8}[c]
-	return c == knownClient || taken < most && s.count[c] < share
+	return c == knownClient || taken < most && s.taken[c] < share
 }
 
 // change changes what is known of a network on a day. It returns false if there are
@@ -436,26 +459,47 @@ func (b *buffer) take(now int64, next int, into *batch) int {
 			into.totals[sum] = totalCalls{was.all + calls.all, was.unnamed + calls.unnamed}
 		}
 		clear(s.totals)
-		crowded, called := 2*len(s.index) >= b.most, 0
-		for k, i := range s.index {
-			if e := &s.entries[i]; e.first != 0 {
-				called++
-			} else if crowded || int64(e.last) < now-now%hour {
-				b.networks.leave(e)
-				s.remove(k)
-			}
-		}
-		copies := make([]entry, 0, called)
-		for i := range s.entries {
-			if e := &s.entries[i]; e.first != 0 {
-				copies = append(copies, *e)
-				into.rows = append(into.rows, &copies[len(copies)-1])
-				e.calls, e.hours, e.proven, e.claimed, e.first, e.findings = [outcomes]uint32{}, 0, 0, 0, 0, [maxFindings]findingCalls{}
-			}
-		}
+		s.takeEntries(now, 2*len(s.entries) >= b.most, into, &b.networks)
 		s.Unlock()
 	}
 	return next
+}
+
+// takeEntries moves the entries that stay to the front, and their texts.
+func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
+	was, text := s.entries, string(s.text)
+	s.entries, s.text = was[:0], s.text[:0]
+	rows := make([]row, 0, len(was))
+	of := func(at span) string { return text[at.from : at.from+uint32(at.size)] }
+	for _, e := range was {
+		if e.first == 0 && (crowded || int64(e.last) < now-now%hour) {
+			n.leave(&e)
+			s.taken[e.class]--
+			continue
+		}
+		if e.first != 0 {
+			rows = append(rows, row{entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e)})
+			into.rows = append(into.rows, &rows[len(rows)-1])
+			e.calls, e.hours, e.proven, e.first, e.times = [outcomes]uint32{}, 0, 0, 0, [maxFindings]uint32{}
+		}
+		e.nameAt, e.softwareAt = s.keep(span{}, of(e.nameAt)), s.keep(span{}, of(e.softwareAt))
+		s.entries = append(s.entries, e)
+	}
+	s.makeIndex()
+}
+
+// found are the findings of an entry, in the order in which all instances write them.
+func (s *shard) found(e *entry) (all []FindingCount) {
+	for i, calls := range e.times {
+		if calls > 0 {
+			is := s.findings[e.findings[i]]
+			all = append(all, FindingCount{is.Outcome, is.Code, is.Param, uint64(calls)})
+		}
+	}
+	slices.SortFunc(all, func(a, b FindingCount) int {
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
+	})
+	return all
 }
 
 // printable keeps out text that a database may refuse.

@@ -55,8 +55,8 @@ func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 	if len(rows) != want || calls != (totalCalls{many, int64(many - want)}) {
 		t.Errorf("got %d rows of %+v calls, want %d", len(rows), calls, want)
 	}
-	if b.take(2, 0, &batch{}); len(b.shards[0].index) != 0 || b.shards[0].count != [classes]int{} {
-		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].index))
+	if b.take(2, 0, &batch{}); len(b.shards[0].entries) != 0 || b.shards[0].taken != [classes]int{} {
+		t.Errorf("got %d entries after a silent interval, want room for others", len(b.shards[0].entries))
 	}
 }
 
@@ -302,7 +302,7 @@ func TestFirstCallsTogether(t *testing.T) {
 		calls += int64(e.calls[served])
 	}
 	for i := range b.shards {
-		entries += b.shards[i].count[fresh] + b.shards[i].count[usual]
+		entries += b.shards[i].taken[fresh] + b.shards[i].taken[usual]
 	}
 	if calls != clients*callers || entries != clients {
 		t.Errorf("got %d calls of %d entries, want %d of %d", calls, entries, clients*callers, clients)
@@ -310,7 +310,7 @@ func TestFirstCallsTogether(t *testing.T) {
 }
 
 // taken are the counts of all shards.
-func taken(b *buffer) (rows []*entry, totals map[total]totalCalls) {
+func taken(b *buffer) (rows []*row, totals map[total]totalCalls) {
 	totals = map[total]totalCalls{}
 	for next := 0; next < shards; {
 		one := batch{totals: totals}
@@ -318,4 +318,69 @@ func taken(b *buffer) (rows []*entry, totals map[total]totalCalls) {
 		rows = append(rows, one.rows...)
 	}
 	return rows, totals
+}
+
+// Every client keeps its own name, last software and findings while others come and
+// go, and the text of a shard does not grow with what they send.
+func TestTextsOfEntries(t *testing.T) {
+	b := newBuffer(shardEntries)
+	agents := []string{"a-long-name-for-software", "short", "middling"}
+	call := func(i int, agent string, at int64) {
+		e := event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Finding: []event.Finding{same, omits}[i%2], Caller: caller.Caller{Agent: agent}}
+		b.observe(0, true, at, served, &e, &hashKey{})
+	}
+	const clients = 2000
+	check := func(rows []*row, every int, software func(int) string) {
+		t.Helper()
+		if len(rows) != clients/every {
+			t.Fatalf("got %d rows, want %d", len(rows), clients/every)
+		}
+		for _, one := range rows {
+			var i int
+			if _, err := fmt.Sscanf(one.name, "origin https://wallet-%d.example", &i); err != nil || i%every != 0 || one.hash != b.hash(one.name) {
+				t.Fatalf("got the name %q with the hash of another", one.name)
+			}
+			want := []event.Finding{same, omits}[i%2]
+			if one.software != software(i) || len(one.found) != 1 || one.found[0].Outcome != want.Outcome || one.found[0].Param != want.Param {
+				t.Fatalf("got %q %+v for %s, want %q %+v", one.software, one.found, one.name, software(i), want)
+			}
+		}
+	}
+	for i := range clients {
+		call(i, "first", 1)
+	}
+	rows, _ := taken(b)
+	check(rows, 1, func(int) string { return "first" })
+	for round := range 100 {
+		for i := 0; i < clients; i += 2 {
+			call(i, agents[(round+i)%3], hour)
+		}
+	}
+	text := 0
+	for i := range b.shards {
+		text += len(b.shards[i].text)
+	}
+	if text > clients*128 {
+		t.Errorf("got %d bytes of text for %d clients, want about 64 for each", text, clients)
+	}
+	rows, _ = taken(b)
+	check(rows, 2, func(i int) string { return agents[(99+i)%3] })
+	b.take(hour, 0, &batch{}) // the others leave with their hour
+	entries := 0
+	for i := range b.shards {
+		entries += len(b.shards[i].entries)
+	}
+	if entries != clients/2 {
+		t.Errorf("got %d entries, want %d", entries, clients/2)
+	}
+	for i := 0; i < clients; i += 2 {
+		call(i, "", hour)
+	}
+	rows, _ = taken(b)
+	check(rows, 2, func(i int) string { return agents[(99+i)%3] })
+	for i := range clients {
+		call(i, "last", hour)
+	}
+	rows, _ = taken(b)
+	check(rows, 1, func(int) string { return "last" })
 }

@@ -37,6 +37,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"maps"
 	"os"
@@ -89,14 +90,14 @@ type Recorder struct {
 
 	writing  chan struct{} // full while writing; guards the fields below
 	prepared bool
-	batch    batch               // the last one begun
-	hours    map[int64]struct{}  // in which this service was up, not yet written
-	ids      map[uint64]clientID // by the hash of a name
-	deleted  string              // how often names were deleted when ids was begun
-	recalled time.Time           // when the clients of other instances were last read
-	changed  bool                // counts were written since stats were last read
-	measured time.Time           // when they were last read whole
-	rolled   int64               // the day to which counts are rolled on
+	batch    batch              // the last one begun
+	hours    map[int64]struct{} // in which this service was up, not yet written
+	ids      map[uint64]int64   // by the hash of a name and the software as written
+	deleted  string             // how often names were deleted when ids was begun
+	recalled time.Time          // when the clients of other instances were last read
+	changed  bool               // counts were written since stats were last read
+	measured time.Time          // when they were last read whole
+	rolled   int64              // the day to which counts are rolled on
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -123,7 +124,7 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 	db.clock = o.database
 	r := &Recorder{
 		Reader: newReader(db, o), log: cmp.Or(o.Log, slog.Default()), buffer: newBuffer(shardEntries), timeout: writeTimeout,
-		writing: make(chan struct{}, 1), hours: map[int64]struct{}{}, ids: map[uint64]clientID{}, done: make(chan struct{}),
+		writing: make(chan struct{}, 1), hours: map[int64]struct{}{}, ids: map[uint64]int64{}, done: make(chan struct{}),
 	}
 	r.every.Store(int64(writeInterval))
 	r.instance, r.started, r.flush = rand.Text(), r.now(), r.flushSoon
@@ -304,14 +305,8 @@ const (
 type batch struct {
 	number  int64
 	waiting bool
-	rows    []*entry
+	rows    []*row
 	totals  map[total]totalCalls
-}
-
-// clientID is the number of a client, and the hash of its software as written.
-type clientID struct {
-	id       int64
-	software uint64
 }
 
 // maxIDs bounds how many numbers are remembered.
@@ -407,7 +402,7 @@ func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
 	if !r.batch.waiting {
 		return nil
 	}
-	ids := map[uint64]clientID{}
+	ids := map[uint64]int64{}
 	if err := r.db.transact(ctx, r.db, func(tx *session) { r.insertBatch(tx, at, ids) }); err != nil {
 		return err
 	}
@@ -517,7 +512,7 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 
 // insertBatch writes the waiting batch. The rows are sorted, so that instances
 // that write at the same time cannot deadlock.
-func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientID) {
+func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]int64) {
 	if tx.exec(`insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ($1, $2, $3, $4, 0, $5, $6, $7)
 		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch, plan = excluded.plan,
 		every = excluded.every, ahead = excluded.ahead where usage_instances.batch < excluded.batch`,
@@ -538,7 +533,7 @@ func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]clientI
 	}
 	r.insertNames(tx, ids)
 	rows := r.batch.rows
-	slices.SortFunc(rows, func(a, b *entry) int {
+	slices.SortFunc(rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
 	})
 	for len(rows) > 0 { // a client has one row of a day
@@ -572,21 +567,20 @@ func (t *session) rolled(deleted *string) (rolled int64) {
 
 // insertNames gives every row its client's number. Names that are in the database
 // are not written again, unless their software has changed.
-func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
-	var fresh []*entry
+func (r *Recorder) insertNames(tx *session, ids map[uint64]int64) {
+	var fresh []*row
+	hash := func(e *row) uint64 { return maphash.Comparable(r.buffer.seed, [2]string{e.name, e.software}) }
 	for _, e := range r.batch.rows {
-		if id, ok := r.ids[e.hash]; ok && (id.software == r.buffer.hash(e.software.Value()) || e.software == noSoftware) {
-			e.id = id.id
-		} else {
+		if e.id = r.ids[hash(e)]; e.id == 0 {
 			fresh = append(fresh, e)
 		}
 	}
-	slices.SortFunc(fresh, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.last, b.last)) })
+	slices.SortFunc(fresh, func(a, b *row) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.last, b.last)) })
 	for some := range slices.Chunk(fresh, r.db.chunk) {
 		names, numbers := [][]any{}, map[string]int64{}
 		for i, e := range some {
 			if i+1 == len(some) || some[i+1].name != e.name { // of several days or versions, the last
-				names = append(names, []any{e.name, e.software.Value(), e.network, int64(e.first)})
+				names = append(names, []any{e.name, e.software, e.network, int64(e.first)})
 			}
 		}
 		tx.write("usage_names", []string{"name text key", "software text case when new.software = '' then old.software else new.software end", "network bigint", "first_seen bigint"}, names)
@@ -595,7 +589,7 @@ func (r *Recorder) insertNames(tx *session, ids map[uint64]clientID) {
 		tx.each("select id, name from usage_names where name in (select value ->> 0 from json_each($1))", []any{asJSON(names)}, []any{&id, &name}, func() { numbers[name] = id })
 		for _, e := range some {
 			e.id = numbers[e.name]
-			ids[e.hash] = clientID{e.id, r.buffer.hash(e.software.Value())}
+			ids[hash(e)] = e.id
 		}
 	}
 }
@@ -618,25 +612,24 @@ var (
 )
 
 // insertDay writes rows of one day.
-func (r *Recorder) insertDay(tx *session, rows []*entry, rolled int64) {
+func (r *Recorder) insertDay(tx *session, rows []*row, rolled int64) {
 	var days, clients, findings [][]any
 	today := int64(rows[0].day)
 	for _, e := range rows {
 		version := r.versions[e.version]
-		of := []any{today, version, e.id, int64(e.hours)}
+		of, all := []any{today, version, e.id, int64(e.hours)}, int64(0)
 		for _, calls := range e.calls {
-			of = append(of, int64(calls))
+			of, all = append(of, int64(calls)), all+int64(calls)
 		}
 		days = append(days, of)
-		found := e.found()
 		of = []any{version, e.id, int64(e.first), int64(e.last), int64(max(e.lastOf[served], e.lastOf[brownout])), int64(e.lastOf[served]),
-			int64(max(e.lastOf[brownout], e.lastOf[retired])), int64(e.lastOf[rehearsed]), e.position, boolInt(e.exempt), int64(e.proven), int64(e.claimed),
-			kindOf(e.name), today * boolInt(len(found) > 0), worst(found)}
+			int64(max(e.lastOf[brownout], e.lastOf[retired])), int64(e.lastOf[rehearsed]), e.position, boolInt(e.exempt), int64(e.proven), all - int64(e.proven),
+			kindOf(e.name), today * boolInt(len(e.found) > 0), worst(e.found)}
 		for _, span := range spans {
 			of = append(of, int64(e.calls[served]+e.calls[brownout]+e.calls[retired])*boolInt(today > rolled-span))
 		}
 		clients = append(clients, of)
-		for _, f := range found {
+		for _, f := range e.found {
 			findings = append(findings, []any{version, e.id, string(f.Outcome), string(f.Code), f.Param, today, int64(f.Calls)})
 		}
 	}

@@ -22,6 +22,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show;
 
 # Two tiers. `make test` is for everyone, after every change: no test in it is long. `make test-all` adds the rest, and is
 # what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
+# Every package is raced, those in raced with their long tests.
 test: tools check unit ## install what the tests need; check format, vet, every package and every golden
 
 test-all: test rest ## everything CI checks: make test, then make rest
@@ -35,10 +36,11 @@ packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 tested := -vet=off -ldflags=-w -shuffle=on
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway/... ./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
+raced := ./gateway $(addprefix ./gateway/,admin caller event lifecycle limit metrics selfcheck usage) \
+	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
-# Long tests of the other packages.
-long := ./cmd/bench ./cmd/devnet/... ./v3
+# Long tests of the other packages. In gateway/site nearly all the work is the browser's.
+long := ./cmd/bench ./cmd/devnet/... ./gateway/site ./v3
 
 check: ## check format, go.mod and vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
@@ -52,10 +54,13 @@ staticcheck: ## run staticcheck
 	go tool staticcheck $(packages)
 
 # SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
-race: ## run all tests where goroutines meet with the race detector, the long ones too
-	CGO_ENABLED=1 GOFLAGS="$(GOFLAGS) -race -gcflags=modernc.org/...=-race=false" go test $(tested) $(raced)
+race: export CGO_ENABLED := 1
+race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false
+race: ## run all tests where goroutines meet with the race detector, and the short ones of the other packages
+	go test $(tested) $(raced)
+	go test -short $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
 
-long: ## run all tests of the packages that have long ones and no race detector, and the soak that asserts the memory
+long: ## run the long tests that are not raced, and the soak that asserts the memory
 	go test $(tested) $(long)
 	go test $(tested) -run '^TestSoak$$' ./cmd/soak
 

@@ -29,7 +29,9 @@ func paceCollector() (done func()) {
 		if ended.Load() {
 			return
 		}
-		debug.SetGCPercent(growth(liveHeap()))
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection found in use
+		metrics.Read(live)
+		debug.SetGCPercent(growth(live[0].Value.Uint64()))
 		runtime.AddCleanup(new([64]byte), pace, 0) // the next collection finds it
 	}
 	usual := debug.SetGCPercent(leastGrowth)
@@ -44,11 +46,4 @@ func paceCollector() (done func()) {
 // less than 4 MiB for as much.
 func growth(live uint64) int {
 	return max(leastGrowth, int(heapAim*100/max(live, 4<<20))-100)
-}
-
-// liveHeap is what the last collection found in use.
-func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }

@@ -104,7 +104,12 @@ func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() ti
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
-	l.counters.New = func() any { return newBudgetCounter(l) }
+	l.counters.New = func() any {
+		c := &budgetCounter{limiter: l}
+		c.rate = httprate.NewRateLimiter(l.perMinute, window, httprate.WithLimitCounter(c),
+			httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
+		return c
+	}
 	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
@@ -264,13 +269,6 @@ type budgetCounter struct {
 	rate     *httprate.RateLimiter
 	question question
 	decision decision
-}
-
-func newBudgetCounter(l *Limiter) *budgetCounter {
-	c := &budgetCounter{limiter: l}
-	c.rate = httprate.NewRateLimiter(l.perMinute, window, httprate.WithLimitCounter(c),
-		httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
-	return c
 }
 
 // decide asks httprate. It needs no real request: httprate reads only what its own

@@ -8,6 +8,7 @@ package metrics
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -112,6 +113,9 @@ var buckets = []float64{
 // statuses are those the gateway answers with.
 var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 410, 429, 500, 501, 503}
 
+// codes are those of errors, and that of a success.
+var codes = append(fault.Codes(), "")
+
 // Requests counts and times answered requests, and the quotes among them. It
 // is an event.Observer.
 type Requests struct {
@@ -177,22 +181,13 @@ func (r *Requests) Observe(e *event.Event) {
 		at.ok.Inc()
 		return
 	}
-	r.counters.WithLabelValues(at.version, at.path, statusLabel(status), codeLabel(e.Code), strconv.FormatBool(e.Rehearsal)).Inc()
+	r.counters.WithLabelValues(at.version, at.path, label(statuses, status), cmp.Or(label(codes, e.Code), none), strconv.FormatBool(e.Rehearsal)).Inc()
 }
 
-func statusLabel(status int) string {
-	if slices.Contains(statuses, status) {
-		return strconv.Itoa(status)
-	}
-	return other
-}
-
-func codeLabel(code fault.Code) string {
-	switch {
-	case code == "":
-		return none
-	case slices.Contains(fault.Codes(), code):
-		return string(code)
+// label is a value, if it is in its set.
+func label[T comparable](set []T, value T) string {
+	if slices.Contains(set, value) {
+		return fmt.Sprint(value)
 	}
 	return other
 }

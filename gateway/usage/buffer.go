@@ -217,10 +217,6 @@ func (s *shard) keep(at span, text string) span {
 	return at
 }
 
-func (s *shard) is(at span, text string) bool {
-	return string(s.text[at.from:at.from+uint32(at.size)]) == text
-}
-
 // count adds a call.
 func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 	second := uint32(at)
@@ -234,7 +230,8 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 		e.proven++
 	}
 	e.exempt = ev.Exempt
-	if agent := ev.Caller.Agent; agent != "" && !s.is(e.softwareAt, agent) && printable(agent, maxClientText) {
+	agent, was := ev.Caller.Agent, s.text[e.softwareAt.from:e.softwareAt.from+uint32(e.softwareAt.size)]
+	if agent != "" && agent != string(was) && printable(agent, maxClientText) {
 		e.softwareAt = s.keep(e.softwareAt, agent)
 	}
 	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
@@ -469,7 +466,6 @@ func (b *buffer) take(now int64, next int, into *batch) int {
 func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
 	was, text := s.entries, string(s.text)
 	s.entries, s.text = was[:0], s.text[:0]
-	rows := make([]row, 0, len(was))
 	of := func(at span) string { return text[at.from : at.from+uint32(at.size)] }
 	for _, e := range was {
 		if e.first == 0 && (crowded || int64(e.last) < now-now%hour) {
@@ -478,8 +474,7 @@ func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
 			continue
 		}
 		if e.first != 0 {
-			rows = append(rows, row{entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e)})
-			into.rows = append(into.rows, &rows[len(rows)-1])
+			into.rows = append(into.rows, &row{entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e)})
 			e.calls, e.hours, e.proven, e.first, e.times = [outcomes]uint32{}, 0, 0, 0, [maxFindings]uint32{}
 		}
 		e.nameAt, e.softwareAt = s.keep(span{}, of(e.nameAt)), s.keep(span{}, of(e.softwareAt))

@@ -345,7 +345,9 @@ func (r *Reader) load(db *session, keys []clientKey, at time.Time) []Client {
 		db.loadDays(version, ids, at, place)
 	}
 	for i := range clients {
-		sortFindings(clients[i].Findings)
+		slices.SortFunc(clients[i].Findings, func(a, b FindingCount) int { // the worst first, and then the most frequent
+			return cmp.Or(cmp.Compare(slices.Index(gravity, b.Outcome), slices.Index(gravity, a.Outcome)), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
+		})
 		slices.SortFunc(clients[i].Days, func(a, b DayCount) int { return cmp.Compare(a.Day, b.Day) })
 	}
 	return clients

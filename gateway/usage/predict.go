@@ -160,18 +160,13 @@ func (p *prediction) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("%s: %s, such as clients counted together, have no known place in the order, and count as refused by every window", p.version, words.Count(nowhere, "name", "names")))
 	}
 	if addresses > 0 {
-		notes = append(notes, p.version+": "+AddressNote(addresses, len(p.members)))
+		notes = append(notes, fmt.Sprintf("%s: %s of %s are made from software and a network: software that moves between networks counts once for each, so there may be fewer clients",
+			p.version, words.Number(addresses), words.Count(len(p.members), "name", "names")))
 	}
 	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
 		notes = append(notes, p.version+": addresses are not kept, so exempt networks spare the clients that the plan in force spared when they last called")
 	}
 	return notes
-}
-
-// AddressNote says that some names are addresses rather than clients.
-func AddressNote(addresses, all int) string {
-	return fmt.Sprintf("%s of %s are made from software and a network: software that moves between networks counts once for each, so there may be fewer clients",
-		words.Number(addresses), words.Count(all, "name", "names"))
 }
 
 // window tells what a window did, or predicts it. A prediction looks at the same

@@ -10,9 +10,9 @@
 //     allocates nothing for a client that has called since the last write. A
 //     stranger's call to the current version adds to one counter.
 //   - Memory is bounded, whatever clients send and however many there are: 32,768
-//     clients between two writes are counted apart, those that the operator knows
-//     beside them, in less than 32 MiB together, with 4,096 that wait to be written.
-//     Calls of further clients count in the totals, as calls without a name.
+//     clients between two writes are counted apart, in less than 24 MiB, and those
+//     that the operator knows beside them. Calls of further clients count in the
+//     totals, as calls without a name.
 //   - Nobody can push real clients out: a client that the operator knows always has a
 //     place, half of the room is for clients seen on an earlier day, an eighth for
 //     clients that only get errors. A network adds at most 20 names a day and has at
@@ -20,7 +20,7 @@
 //   - No address is kept. A client without integrator ID and Origin is identified
 //     by its software and the hash of its address prefix, made with a secret key.
 //   - Counts are written every five seconds, or less often, so that writing takes at
-//     most 3 % of the time: at most two minutes apart, which is what a killed process
+//     most 1.5 % of the time: at most two minutes apart, which is what a killed process
 //     loses. Each batch is written once, even if the answer to a commit is lost. While
 //     the database is unavailable counts wait. It never keeps the service from
 //     starting and never slows a request. Counts that are lost are recorded as a gap.
@@ -56,7 +56,7 @@ import (
 const (
 	writeInterval = 5 * time.Second  // between writes
 	maxInterval   = 2 * time.Minute  // between writes that take long
-	writeShare    = 33               // a write that took a second is followed by a pause of so many
+	writeShare    = 66               // a write that took a second is followed by a pause of so many
 	writeTimeout  = 30 * time.Second // for one write
 	startTimeout  = 12 * time.Second // for the database when the service starts
 )

@@ -351,13 +351,6 @@ type FindingCount struct {
 // gravity orders findings: the last is the worst.
 var gravity = []event.Outcome{"", event.SameMoney, event.DifferentMoney, event.Refused}
 
-// sortFindings puts the worst first, and then the most frequent.
-func sortFindings(all []FindingCount) {
-	slices.SortFunc(all, func(a, b FindingCount) int {
-		return cmp.Or(cmp.Compare(slices.Index(gravity, b.Outcome), slices.Index(gravity, a.Outcome)), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
-	})
-}
-
 // Finding is the worst of a client's findings: refused, different, same, or empty.
 func (c *Client) Finding() event.Outcome {
 	if len(c.Findings) == 0 {

@@ -50,14 +50,7 @@ func appendAddress(b []byte, a common.Address) []byte {
 	return append(b, a[:]...)
 }
 
-// appendBytes appends the tail of a dynamic bytes argument.
-func appendBytes(b, data []byte) []byte {
-	b = appendUint64(b, uint64(len(data)))
-	b = append(b, data...)
-	return append(b, zeros[:padding(len(data))]...)
-}
-
-// bytesSize is how many bytes appendBytes appends for n bytes of data.
+// bytesSize is how many bytes the tail of a dynamic argument of n bytes takes.
 func bytesSize(n int) int { return word + n + padding(n) }
 
 func padding(n int) int { return (word - n%word) % word }
@@ -98,7 +91,9 @@ func (s *Swap) Encode() []byte {
 	b = appendUint64(b, uint64(s.RecipientType))
 	b = appendAddress(b, s.DstToken)
 	b = append(b, s.IntegratorID[:]...)
-	return appendBytes(b, s.Recipient)
+	b = appendUint64(b, uint64(len(s.Recipient)))
+	b = append(b, s.Recipient...)
+	return append(b, zeros[:padding(len(s.Recipient))]...)
 }
 
 // FastFinality asks the issuer to attest a burn before it is final.

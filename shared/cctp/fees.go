@@ -109,7 +109,12 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 	if base != nil {
 		f.client = newClient(base, to.Domain, transport)
 		for _, s := range f.sources {
-			f.work.Go(func() { f.keepUp(s) })
+			f.work.Go(func() { // now, and again and again until Close
+				const what = "looking an issuer fee up"
+				guard.Do(f.log, what, func() { f.renew(s) })
+				close(s.tried)
+				guard.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
+			})
 		}
 	}
 	return f, nil
@@ -214,14 +219,6 @@ func (s *source) state(now time.Time) State {
 		state.Origin = Live
 	}
 	return state
-}
-
-// keepUp looks a source up now, and again and again until Close.
-func (f *Fees) keepUp(s *source) {
-	const what = "looking an issuer fee up"
-	guard.Do(f.log, what, func() { f.renew(s) })
-	close(s.tried)
-	guard.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
 }
 
 // renew looks a source up, and logs when it begins to serve from another

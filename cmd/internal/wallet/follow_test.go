@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,13 +26,12 @@ type scripted []string
 // An answer is a status, or a refusal such as "429 Retry-After: 7", or "gone", which is no answer.
 func (answers scripted) serve(t *testing.T) Gateway {
 	t.Helper()
-	asked := 0
+	var asked atomic.Int64 // a connection that breaks does not order its handler before the next
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("txHash"); r.URL.Path != "/v3/swap/status" || got != sentTx.Hex() {
 			t.Errorf("asked for %s", r.URL)
 		}
-		answer := answers[min(asked, len(answers)-1)]
-		asked++
+		answer := answers[min(int(asked.Add(1)), len(answers))-1]
 		if answer == "gone" {
 			panic(http.ErrAbortHandler)
 		}

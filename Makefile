@@ -32,8 +32,9 @@ rest: staticcheck race long deletable ## what make test leaves out
 # Go code under testdata has to be named: ./... leaves it out.
 packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 
-# make check has vetted. Nobody debugs these binaries, and without that they are linked in half the time.
-tested := -vet=off -ldflags=-w -shuffle=on
+# make check has vetted. Nobody debugs these binaries, and without that they are linked in half the time. Some tests wait,
+# so that two more packages than there are processors run at a time.
+tested := -vet=off -ldflags=-w -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
 raced := ./gateway $(addprefix ./gateway/,admin caller event lifecycle limit metrics selfcheck usage) \

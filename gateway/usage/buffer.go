@@ -156,11 +156,11 @@ type shard struct {
 	sync.Mutex
 	totals   map[total]totalCalls
 	seen     map[uint64]uint16 // clients that an old version has seen within 90 days, by their hash: the day when first
-	index    []uint32          // a hash table of 2^n places: that of an entry and one more, 0 if it is free; a collision takes the next
+	index    []uint32          // a hash table of 2^n places: the number of an entry, counted from 1, or 0 for none; a collision takes the next
 	entries  []entry
-	taken    [classes]int // how many entries there are
-	text     []byte
-	findings []event.Finding // all that were found: some of few
+	taken    [classes]int    // how many entries there are of each
+	text     []byte          // names and software of the entries
+	findings []event.Finding // each kind that was found, of which there are few
 }
 
 // find is nil if there is no entry. It is valid while the shard is locked.

@@ -462,11 +462,9 @@ func (r *Recorder) prepare(ctx context.Context) error {
 	}
 	var secret string
 	err = r.db.transact(ctx, r.db, func(tx *session) {
-		for name, value := range map[string]string{
-			"since": strconv.FormatInt(at.Unix(), 10), "rolled": strconv.FormatInt(at.Unix()/day, 10), "deleted": "0", "secret": rand.Text(),
-		} {
-			tx.exec("insert into usage_meta (name, value) values ($1, $2) on conflict (name) do nothing", name, value)
-		}
+		tx.write("usage_meta", []string{"name text key", "value text"}, [][]any{ // in one order: other instances may start at the same time
+			{"since", strconv.FormatInt(at.Unix(), 10)}, {"rolled", strconv.FormatInt(at.Unix()/day, 10)}, {"deleted", "0"}, {"secret", rand.Text()},
+		})
 		tx.get("select value from usage_meta where name = 'secret'", nil, &secret)
 	})
 	if err != nil {

@@ -80,6 +80,36 @@ func TestHangupReloadsDeploymentAndEndpoints(t *testing.T) {
 	}
 }
 
+// A reload of files that have not changed builds nothing: whoever changes the plan sends
+// the same signal, and the pages and documents of a core take megabytes to make.
+func TestReloadOfUnchangedFiles(t *testing.T) {
+	deployment := filepath.Join(t.TempDir(), "deployment.json")
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, deployment, string(reference))
+	cfg, err := readConfig(t.Context(), environment{"DEPLOYMENT_FILE": deployment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newLogs(cfg, io.Discard)
+	defer log.queue.Close(t.Context())
+	s, err := newService(t.Context(), cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	first := s.core.Load()
+	if s.reload(t.Context(), cfg); s.core.Load() != first {
+		t.Error("nothing has changed, and there is a new core")
+	}
+	writeFile(t, deployment, strings.Replace(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", 1))
+	if s.reload(t.Context(), cfg); s.core.Load() == first {
+		t.Error("a router has changed, and the core has not")
+	}
+}
+
 // TestHangupWithAPipe puts a pipe that nobody writes to in the place of each file.
 // The service says so, goes on, and reads the files that come back.
 func TestHangupWithAPipe(t *testing.T) {

@@ -180,16 +180,18 @@ type core struct {
 	public     http.Handler
 }
 
-// newCore reads the deployment and the endpoints and prepares to quote. What has
-// not changed is taken over from the core before, if there is one.
-func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core, error) {
+// newCore reads the deployment and the endpoints and prepares to quote. What has not
+// changed is taken from the core before. If nothing has, it is that core.
+func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *core, err error) {
 	c := &core{}
-	var err error
 	if c.deployment, err = cfg.deployment(); err != nil {
 		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
 	}
 	if c.endpoints, err = cfg.endpoints(); err != nil {
 		return nil, err
+	}
+	if before != nil && len(c.changes(before)) == 0 {
+		return before, nil
 	}
 	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
 		c.fees = before.fees
@@ -223,6 +225,15 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (*core
 		Draining:   s.draining.Load,
 	})
 	return c, nil
+}
+
+// changes says in what the deployment or the endpoints differ.
+func (c *core) changes(before *core) []string {
+	changes := c.deployment.Changes(before.deployment)
+	if !c.endpoints.Equal(before.endpoints) {
+		changes = append(changes, "the RPC endpoints")
+	}
+	return changes
 }
 
 // use makes this the core that answers, and has it test its deployment where
@@ -266,16 +277,12 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 		s.log.Error("deployment and endpoints are not reloaded; the old ones stay", "error", err)
 		return
 	}
-	changes := after.deployment.Changes(before.deployment)
-	if after.chains != before.chains {
-		changes = append(changes, "the RPC endpoints")
-	}
-	if len(changes) == 0 {
+	if after == before {
 		s.log.Info("deployment and endpoints are unchanged")
 		return
 	}
 	s.use(ctx, after)
-	s.log.Info("deployment and endpoints are reloaded", "deployment", after.deployment.Name, "changed", changes)
+	s.log.Info("deployment and endpoints are reloaded", "deployment", after.deployment.Name, "changed", after.changes(before))
 	s.retiring.Go(func() {
 		select { // until no request can be using it any more
 		case <-time.After(drainTimeout):

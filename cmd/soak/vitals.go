@@ -14,7 +14,7 @@ type vitals struct {
 	goroutines int // -1 where the gateway does not tell
 	files      int
 	live       int64 // bytes on the heap that somebody holds
-	rss, peak  int64
+	rss        int64
 }
 
 func (v vitals) String() string {
@@ -22,8 +22,7 @@ func (v vitals) String() string {
 	if v.goroutines >= 0 {
 		goroutines = fmt.Sprint(v.goroutines)
 	}
-	return fmt.Sprintf("goroutines %s, open files %d, live heap %.1f MiB, memory %.1f MiB (peak %.1f)",
-		goroutines, v.files, mib(v.live), mib(v.rss), mib(v.peak))
+	return fmt.Sprintf("goroutines %s, open files %d, live heap %.1f MiB, memory %.1f MiB", goroutines, v.files, mib(v.live), mib(v.rss))
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
@@ -38,7 +37,7 @@ func (w *world) vitals(ctx context.Context) (v vitals, err error) {
 	if v.files, err = w.gateway.Files(); err != nil {
 		return v, err
 	}
-	v.rss, v.peak, err = w.gateway.Memory()
+	v.rss, _, err = w.gateway.Memory()
 	return v, err
 }
 

@@ -113,6 +113,7 @@ type entry struct {
 	key
 	class              class
 	exempt             bool               // at the last call
+	newSoftware        bool               // since the last take
 	findings           [maxFindings]uint8 // their places among those of the shard
 	nameAt, softwareAt span
 	network            int64 // a keyed hash, 0 if unknown
@@ -232,7 +233,7 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 	e.exempt = ev.Exempt
 	agent, was := ev.Caller.Agent, s.text[e.softwareAt.from:e.softwareAt.from+uint32(e.softwareAt.size)]
 	if agent != "" && agent != string(was) && printable(agent, maxClientText) {
-		e.softwareAt = s.keep(e.softwareAt, agent)
+		e.softwareAt, e.newSoftware = s.keep(e.softwareAt, agent), true
 	}
 	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
 		s.countFinding(e, ev.Finding)
@@ -475,7 +476,7 @@ func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
 		}
 		if e.first != 0 {
 			into.rows = append(into.rows, &row{entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e)})
-			e.calls, e.hours, e.proven, e.first, e.times = [outcomes]uint32{}, 0, 0, 0, [maxFindings]uint32{}
+			e.calls, e.hours, e.proven, e.first, e.times, e.newSoftware = [outcomes]uint32{}, 0, 0, 0, [maxFindings]uint32{}, false
 		}
 		e.nameAt, e.softwareAt = s.keep(span{}, of(e.nameAt)), s.keep(span{}, of(e.softwareAt))
 		s.entries = append(s.entries, e)

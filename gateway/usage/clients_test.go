@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"net/netip"
@@ -80,6 +81,20 @@ func TestPositions(t *testing.T) {
 		if want := (caller.Identity{Kind: caller.Origin, Text: origin}).Position("v1"); c.Position != want {
 			t.Errorf("%s: got position %v, want %v", c.Client, c.Position, want)
 		}
+	}
+}
+
+// A client's software is that of its last call with a User-Agent, also if it had another
+// one in between.
+func TestSoftwareOfTheLastCall(t *testing.T) {
+	r, want := begin(t, Config{}, &clock{t: noon}), ""
+	for _, agent := range []string{"okhttp", "curl", "okhttp", ""} {
+		want = cmp.Or(agent, want)
+		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Caller: caller.Caller{Agent: agent}, Client: "client Acme", Pair: pair})
+		if got := r.report(t).Clients; len(got) != 1 || got[0].Software != want {
+			t.Errorf("after a call of %q: got %+v, want %q", agent, got, want)
+		}
+		r.clock.pass(time.Minute)
 	}
 }
 

@@ -37,7 +37,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"maps"
 	"os"
@@ -92,7 +91,7 @@ type Recorder struct {
 	prepared bool
 	batch    batch              // the last one begun
 	hours    map[int64]struct{} // in which this service was up, not yet written
-	ids      map[uint64]int64   // by the hash of a name and the software as written
+	ids      map[uint64]int64   // numbers of clients, by the hash of a name
 	deleted  string             // how often names were deleted when ids was begun
 	recalled time.Time          // when the clients of other instances were last read
 	changed  bool               // counts were written since stats were last read
@@ -402,13 +401,14 @@ func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
 	if !r.batch.waiting {
 		return nil
 	}
-	ids := map[uint64]int64{}
-	if err := r.db.transact(ctx, r.db, func(tx *session) { r.insertBatch(tx, at, ids) }); err != nil {
+	if err := r.db.transact(ctx, r.db, func(tx *session) { r.insertBatch(tx, at) }); err != nil {
 		return err
 	}
-	maps.Copy(r.ids, ids)
 	if len(r.ids) > maxIDs {
 		clear(r.ids)
+	}
+	for _, e := range r.batch.rows {
+		r.ids[e.hash] = e.id
 	}
 	if len(r.batch.rows)+len(r.batch.totals) > 0 {
 		r.changed = true
@@ -510,7 +510,7 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 
 // insertBatch writes the waiting batch. The rows are sorted, so that instances
 // that write at the same time cannot deadlock.
-func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]int64) {
+func (r *Recorder) insertBatch(tx *session, at time.Time) {
 	if tx.exec(`insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ($1, $2, $3, $4, 0, $5, $6, $7)
 		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch, plan = excluded.plan,
 		every = excluded.every, ahead = excluded.ahead where usage_instances.batch < excluded.batch`,
@@ -529,7 +529,7 @@ func (r *Recorder) insertBatch(tx *session, at time.Time, ids map[uint64]int64) 
 		clear(r.ids)
 		r.deleted = deleted
 	}
-	r.insertNames(tx, ids)
+	r.insertNames(tx)
 	rows := r.batch.rows
 	slices.SortFunc(rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
@@ -565,11 +565,10 @@ func (t *session) rolled(deleted *string) (rolled int64) {
 
 // insertNames gives every row its client's number. Names that are in the database
 // are not written again, unless their software has changed.
-func (r *Recorder) insertNames(tx *session, ids map[uint64]int64) {
+func (r *Recorder) insertNames(tx *session) {
 	var fresh []*row
-	hash := func(e *row) uint64 { return maphash.Comparable(r.buffer.seed, [2]string{e.name, e.software}) }
 	for _, e := range r.batch.rows {
-		if e.id = r.ids[hash(e)]; e.id == 0 {
+		if e.id = r.ids[e.hash]; e.id == 0 || e.newSoftware {
 			fresh = append(fresh, e)
 		}
 	}
@@ -587,7 +586,6 @@ func (r *Recorder) insertNames(tx *session, ids map[uint64]int64) {
 		tx.each("select id, name from usage_names where name in (select value ->> 0 from json_each($1))", []any{asJSON(names)}, []any{&id, &name}, func() { numbers[name] = id })
 		for _, e := range some {
 			e.id = numbers[e.name]
-			ids[hash(e)] = e.id
 		}
 	}
 }
@@ -620,16 +618,18 @@ func (r *Recorder) insertDay(tx *session, rows []*row, rolled int64) {
 			of, all = append(of, int64(calls)), all+int64(calls)
 		}
 		days = append(days, of)
+		worst := 0
+		for _, f := range e.found {
+			worst = max(worst, slices.Index(gravity, f.Outcome))
+			findings = append(findings, []any{version, e.id, string(f.Outcome), string(f.Code), f.Param, today, int64(f.Calls)})
+		}
 		of = []any{version, e.id, int64(e.first), int64(e.last), int64(max(e.lastOf[served], e.lastOf[brownout])), int64(e.lastOf[served]),
 			int64(max(e.lastOf[brownout], e.lastOf[retired])), int64(e.lastOf[rehearsed]), e.position, boolInt(e.exempt), int64(e.proven), all - int64(e.proven),
-			kindOf(e.name), today * boolInt(len(e.found) > 0), worst(e.found)}
+			kindOf(e.name), today * boolInt(len(e.found) > 0), int64(worst)}
 		for _, span := range spans {
 			of = append(of, int64(e.calls[served]+e.calls[brownout]+e.calls[retired])*boolInt(today > rolled-span))
 		}
 		clients = append(clients, of)
-		for _, f := range e.found {
-			findings = append(findings, []any{version, e.id, string(f.Outcome), string(f.Code), f.Param, today, int64(f.Calls)})
-		}
 	}
 	tx.write("usage_days", dayColumns, days)
 	tx.write("usage_clients", clientColumns, clients)
@@ -776,12 +776,4 @@ func (r *Recorder) makeRoom(tx *session) {
 	}
 	r.log.Error("usage: the database has reached its greatest size, and counts are given up", "bytes", r.db.most)
 	clear(r.ids)
-}
-
-// worst is the gravest of some findings, as a number that grows with it.
-func worst(findings []FindingCount) (worst int64) {
-	for _, f := range findings {
-		worst = max(worst, int64(slices.Index(gravity, f.Outcome)))
-	}
-	return worst
 }

@@ -185,6 +185,31 @@ func TestInstancesShareADatabase(t *testing.T) {
 	}
 }
 
+// A server that is far away takes long for the first write. The service does not wait for
+// the end of it, but for the key under which clients have the same name everywhere.
+func TestServerIsSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: it waits as long as a start does; make test-all runs it")
+	}
+	cfg, at := Config{DB: postgres(t).fresh(t)}, &clock{t: noon}
+	first := begin(t, cfg, at)
+	tx, err := first.db.Begin()
+	if err == nil {
+		_, err = tx.Exec("lock table usage_instances") // which the first write is to change
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	second := begin(t, cfg, at)
+	if got := second.Notes(); len(got) != 0 || strings.Contains(second.log.String(), "level=ERROR") {
+		t.Errorf("got notes %q, want none, and no error in the log:\n%s", got, second.log.String())
+	}
+	if id := agent("203.0.113.7"); first.Name(id) != second.Name(id) {
+		t.Errorf("got %q, want %q", second.Name(id), first.Name(id))
+	}
+}
+
 // The server crashes under load and comes back: every call is counted, once.
 func TestServerCrashes(t *testing.T) {
 	c := postgres(t)

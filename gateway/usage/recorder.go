@@ -139,8 +139,10 @@ func New(ctx context.Context, cfg Config, o Options) (*Recorder, error) {
 	select {
 	case err = <-first:
 	case <-time.After(startTimeout):
-		r.failing.CompareAndSwap(nil, &outage{r.started, errors.New("it has not answered yet")})
-		r.log.Error("usage: the database does not answer; counts wait in memory")
+		if r.hashKey.Load() == &k { // else it is only far away: names are final, and counts will be written
+			r.failing.CompareAndSwap(nil, &outage{r.started, errors.New("it has not answered yet")})
+			r.log.Error("usage: the database does not answer; counts wait in memory")
+		}
 	}
 	if damaged(err) {
 		stop()

@@ -79,6 +79,10 @@ func measureClients(ctx context.Context, o options, mixes map[string][]load.Case
 	return nil
 }
 
+// turns is how often the servers take turns within a round. How fast a machine is changes
+// within seconds, and so all of them get their part of each change.
+const turns = 10
+
 // measureRound asks every server for a while. The first round only warms up.
 func measureRound(ctx context.Context, o options, all []*crowdServer, counts bool) error {
 	round := make([]sample, len(all))
@@ -89,13 +93,15 @@ func measureRound(ctx context.Context, o options, all []*crowdServer, counts boo
 		}
 		round[i].cpu = -before
 	}
-	for i, s := range all {
+	for n := range turns * len(all) {
+		i := (n + n/len(all)) % len(all) // another one begins each time
+		s := all[i]
 		result, err := load.Run(ctx, s.Addr, s.cases, s.options(o))
 		if err != nil {
 			return fmt.Errorf("%s, %d clients: %w", s.mix, s.clients, err)
 		}
 		s.asked += result.Requests
-		round[i].Result = result
+		round[i].Requests += result.Requests
 	}
 	for i, s := range all {
 		after, err := s.CPU()
@@ -172,7 +178,7 @@ func (s *crowdServer) stop() {
 }
 
 func (s *crowdServer) options(o options) load.Options {
-	l := load.Options{Conns: o.conns, Duration: o.long, Clients: s.clients, Start: s.asked}
+	l := load.Options{Conns: o.conns, Duration: o.long / turns, Clients: s.clients, Start: s.asked}
 	if s.clients == few {
 		l.Turn = few * (fewLimit - 10)
 	}

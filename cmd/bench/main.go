@@ -44,7 +44,7 @@ type options struct {
 func main() {
 	var o options
 	flag.DurationVar(&o.duration, "duration", time.Second, "length of one load")
-	flag.DurationVar(&o.long, "long", 3*time.Second, "length of one load with 10 to a million clients; six writes to the database must fall into all of them")
+	flag.DurationVar(&o.long, "long", 4*time.Second, "length of the loads of one round with 10 to a million clients; six writes to the database must fall into all of them")
 	flag.IntVar(&o.rounds, "rounds", 7, "how often every load is repeated; the median counts")
 	flag.IntVar(&o.conns, "conns", 16, "connections, each with one request under way")
 	flag.BoolVar(&o.fastify, "fastify", true, "measure the Fastify service too; needs npm")

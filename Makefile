@@ -51,8 +51,9 @@ check: ## check format, go.mod and vet
 	go mod tidy -diff
 	go vet $(packages)
 
+# gateway/usage takes longest, so it begins.
 unit: ## run the tests that are not long, with one swap of each kind and both pages in the browser
-	go test -short $(tested) ./gateway/usage $(packages) # the one that takes longest begins
+	go test -short $(tested) ./gateway/usage $(packages)
 
 staticcheck: ## run staticcheck
 	go tool staticcheck $(packages)

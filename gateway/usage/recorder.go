@@ -510,8 +510,8 @@ func (r *Recorder) recall(ctx context.Context, at time.Time) error {
 	return q.err
 }
 
-// insertBatch writes the waiting batch. The rows are sorted, so that instances
-// that write at the same time cannot deadlock.
+// insertBatch writes the waiting batch. The rows are sorted, so that instances that
+// write at once do not deadlock; around midnight they may, and one of them tries again.
 func (r *Recorder) insertBatch(tx *session, at time.Time) {
 	if tx.exec(`insert into usage_instances (instance, host, plan, written, stopped, batch, every, ahead) values ($1, $2, $3, $4, 0, $5, $6, $7)
 		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch, plan = excluded.plan,

@@ -1,22 +1,23 @@
-.PHONY: run help build devnet test test-all rest check unit staticcheck race long deletable tools redis postgres node browser nginx bench soak vectors contract contracts interop
+.PHONY: run devnet test generate build help
+.PHONY: test-all rest check unit staticcheck race long addable deletable chainable
+.PHONY: tools redis postgres node browser nginx buildah jq
+.PHONY: release bench soak mutants vectors contract contracts interop
+
+.DEFAULT_GOAL := help
 
 # Nothing here needs a C compiler, but for the race detector. Without machine paths in it, one build serves all copies of
 # the tree.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
+##@ Every day
+
 # Ctrl-C would make `go run` itself fail, so what is run is built first.
 run: ## serve the gateway on :8080
 	@go build -o .scratch/ ./cmd/gateway
 	@exec .scratch/gateway
 
-help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-
-build: ## build bin/gateway and bin/quote, static and without machine paths
-	go build -o bin/ ./cmd/gateway ./cmd/quote
-
-devnet: ## run local chains with the contracts, a gateway, and one swap to show; Ctrl-C stops it
+devnet: ## run local chains with the contracts, a gateway, and one swap to show
 	@go build -o .scratch/ ./cmd/devnet
 	@exec .scratch/devnet
 
@@ -25,9 +26,21 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show;
 # Every package is raced, those in raced with their long tests.
 test: tools check unit ## install what the tests need; check format, vet, every package and every golden
 
+generate: ## write what follows from the table of chains: tables, examples, goldens
+	go run ./cmd/generate
+
+build: ## build bin/gateway and bin/quote, static and without machine paths
+	go build -o bin/ ./cmd/gateway ./cmd/quote
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^##@ / { print (n++ ? "\n" : "") substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+##@ All that CI checks, and its parts
+
 test-all: test rest ## everything CI checks: make test, then make rest
 
-rest: staticcheck race long deletable ## what make test leaves out
+rest: staticcheck race long addable deletable chainable ## what make test leaves out
 
 # Go code under testdata has to be named: ./... leaves it out.
 packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
@@ -40,20 +53,20 @@ check unit staticcheck race: export GOGC := 400
 tested := -vet=off -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway $(addprefix ./gateway/,admin caller event lifecycle limit metrics selfcheck usage) \
+raced := ./gateway $(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics report selfcheck store usage) \
 	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages. In gateway/site nearly all the work is the browser's.
-long := ./cmd/bench ./cmd/devnet/... ./gateway/site ./v3
+long := ./cmd/bench ./cmd/devnet/... ./cmd/release ./gateway/site ./testdata/pages ./v3
 
 check: ## check format, go.mod and vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 	go vet $(packages)
 
-# gateway/usage takes longest, so it begins.
-unit: ## run the tests that are not long, with one swap of each kind and both pages in the browser
-	go test -short $(tested) ./gateway/usage $(packages)
+# These take longest, so they begin.
+unit: ## run the tests that are not long
+	go test -short $(tested) ./gateway/usage ./gateway/evidence $(packages)
 
 staticcheck: ## run staticcheck
 	go tool staticcheck $(packages)
@@ -61,7 +74,7 @@ staticcheck: ## run staticcheck
 # SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
 race: export CGO_ENABLED := 1
 race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false
-race: ## run all tests where goroutines meet with the race detector, and the short ones of the other packages
+race: ## run the tests with the race detector, the long ones where goroutines meet
 	go test $(tested) $(raced)
 	go test -short $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
 
@@ -69,10 +82,18 @@ long: ## run the long tests that are not raced, and the soak that asserts the me
 	go test $(tested) $(long)
 	go test $(tested) -run '^TestSoak$$' ./cmd/soak
 
+addable: ## add a version in a copy, by the steps of docs/CONTRIBUTING.md, and test it
+	.ci/addable
+
 deletable: ## delete each older version in a copy, and check what is left
 	.ci/deletable
 
-tools: redis postgres node browser nginx ## install what the tests need
+chainable: ## add a chain in a copy, as the chapter says; nothing may be forgotten
+	.ci/chainable
+
+##@ What the tests need (make test installs it)
+
+tools: redis postgres node browser nginx buildah jq ## install what the tests need
 
 redis: ## install redis-server for the tests, if run as root
 	.ci/redis
@@ -89,32 +110,52 @@ browser: ## install Chromium for the tests, if run as root
 nginx: ## install nginx for the tests, if run as root
 	.ci/nginx
 
-bench: ## measure the parts, then the served gateway beside alternatives: minutes, on a quiet machine, npm for some
+buildah: ## install buildah for the tests, if run as root
+	.ci/buildah
+
+jq: ## install curl and jq for the tests, if run as root
+	.ci/jq
+
+##@ A release
+
+# It takes minutes: everything is built twice, the second time without a cache.
+release: ## make dist/: binaries, image, npm package, list of modules, checksums; needs npm
+	go run ./cmd/release
+
+##@ Measure
+
+# It wants a quiet machine.
+bench: ## measure the parts, then the served gateway beside alternatives: minutes; needs npm
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/bench
 
-soak: redis ## load a gateway for minutes while everything it depends on fails; `make test-all` has a shorter form
+# `make test-all` has a shorter form.
+soak: redis postgres ## load a gateway for minutes while everything it depends on fails
 	go run ./cmd/soak
 
-# What follows needs Node.js and npm, and is not part of the tests.
+# Not part of CI. What survives and is not in testdata/mutants.txt makes it fail.
+mutants: ## change the money path one operator at a time; list what no test notices: hours
+	GREMLINS=v0.6.0 .ci/mutants $(mutated)
 
-vectors: ## encode the calldata vectors anew with two other libraries; needs npm
+##@ Make and compare generated files; not part of the tests, needs npm
+
+vectors: ## encode the calldata vectors anew with two other libraries
 	mkdir -p .scratch/calldata
 	cp testdata/calldata/package.json testdata/calldata/generate.mjs .scratch/calldata/
 	npm install --prefix .scratch/calldata --no-package-lock --loglevel=error
 	node .scratch/calldata/generate.mjs > testdata/calldata/vectors.json
 
-contract: ## check the openapi.yaml files with linters, generators and a proxy that wallet teams use; needs npm
+contract: ## check the openapi.yaml files with the tools that wallet teams use
 	mkdir -p .scratch/openapi
 	cp testdata/openapi/package.json testdata/openapi/.npmrc .scratch/openapi/
 	npm install --prefix .scratch/openapi --loglevel=error
 	go build -o .scratch/openapi/gateway ./cmd/gateway
 	node testdata/openapi/check.mjs
 
-contracts: ## compile the reference contracts with the pinned solc; needs npm
+contracts: ## compile the reference contracts with the pinned solc
 	mkdir -p .scratch/contracts
 	cp testdata/contracts/package.json testdata/contracts/.npmrc .scratch/contracts/
 	cd .scratch/contracts && npm install --no-audit --no-fund --ignore-scripts --loglevel=error && node ../../testdata/contracts/compile.mjs
 
-interop: ## have the public RAILGUN engine read the notes of a running gateway; needs npm
+interop: ## have the public RAILGUN engine read the notes of a running gateway
 	testdata/interop/run.sh

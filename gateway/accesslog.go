@@ -7,13 +7,17 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// AccessLog writes one line for every answered request, at level info. It writes
-// JSON itself, byte for byte as slog does, because slog takes four to five times
+// AccessLog writes one line for every answered request, at level info, but for those
+// refused because of their rate: of these it writes so many a second, and the next line
+// says how many have none. So nobody fills the log by asking too often. It writes JSON
+// itself, byte for byte as slog does, because slog takes four to five times
 // as long (BenchmarkAccessLog), more than pricing and encoding a quote. The text
 // format is written by slog.
 type AccessLog struct {
@@ -21,7 +25,14 @@ type AccessLog struct {
 	level     slog.Leveler
 	addresses bool
 	text      slog.Handler // nil: JSON
+
+	second   atomic.Int64  // in which refusals are counted
+	refusals atomic.Int64  // of that second
+	unlogged atomic.Uint64 // requests without a line, since the last line
 }
+
+// refusalsPerSecond is how many lines a second tell of a 429.
+const refusalsPerSecond = 20
 
 // NewAccessLog makes a log that writes each line in one call. Many goroutines may
 // write at the same time. A line has the client's address only if addresses is
@@ -35,16 +46,35 @@ func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bo
 }
 
 func (l *AccessLog) Observe(e *event.Event) {
-	switch {
-	case l.level.Level() > slog.LevelInfo:
-	case l.text != nil:
-		_ = l.text.Handle(context.Background(), record(e, l.addresses)) // nowhere left to report a failed log write
-	default:
-		line := lines.Get().(*[]byte)
-		*line = appendJSON((*line)[:0], e, l.addresses)
-		_, _ = l.out.Write(*line) // as above
-		lines.Put(line)
+	if l.level.Level() > slog.LevelInfo {
+		return
 	}
+	if e.Code == fault.RateLimited && l.tooMany(e.Time) {
+		l.unlogged.Add(1)
+		return
+	}
+	unlogged := l.unlogged.Load()
+	if unlogged > 0 {
+		unlogged = l.unlogged.Swap(0)
+	}
+	if l.text != nil {
+		_ = l.text.Handle(context.Background(), record(e, l.addresses, unlogged)) // nowhere left to report a failed log write
+		return
+	}
+	line := lines.Get().(*[]byte)
+	*line = appendJSON((*line)[:0], e, l.addresses, unlogged)
+	_, _ = l.out.Write(*line) // as above
+	lines.Put(line)
+}
+
+// tooMany counts a refusal, and tells whether its second has had enough lines. At the
+// turn of a second a few more may pass.
+func (l *AccessLog) tooMany(at time.Time) bool {
+	now := at.Unix()
+	if before := l.second.Load(); before != now && l.second.CompareAndSwap(before, now) {
+		l.refusals.Store(0)
+	}
+	return l.refusals.Add(1) > refusalsPerSecond
 }
 
 var lines = sync.Pool{New: func() any {
@@ -52,7 +82,7 @@ var lines = sync.Pool{New: func() any {
 	return &line
 }}
 
-func record(e *event.Event, addresses bool) slog.Record {
+func record(e *event.Event, addresses bool, unlogged uint64) slog.Record {
 	record := slog.NewRecord(e.Time, slog.LevelInfo, "request", 0)
 	record.AddAttrs(
 		slog.String("requestId", e.RequestID), slog.String("version", e.Version), slog.String("route", e.Route),
@@ -67,13 +97,16 @@ func record(e *event.Event, addresses bool) slog.Record {
 	if e.Rehearsal {
 		record.AddAttrs(slog.Bool("rehearsal", true))
 	}
+	if unlogged > 0 {
+		record.AddAttrs(slog.Uint64("unlogged", unlogged))
+	}
 	return record
 }
 
 // millis is the duration to a thousandth of a millisecond.
 func millis(e *event.Event) float64 { return float64(e.Took.Microseconds()) / 1000 }
 
-func appendJSON(b []byte, e *event.Event, addresses bool) []byte {
+func appendJSON(b []byte, e *event.Event, addresses bool, unlogged uint64) []byte {
 	b = append(b, `{"time":"`...)
 	b = e.Time.AppendFormat(b, time.RFC3339Nano)
 	b = appendField(b, `","level":"INFO","msg":"request","requestId":`, e.RequestID)
@@ -93,6 +126,9 @@ func appendJSON(b []byte, e *event.Event, addresses bool) []byte {
 	}
 	if e.Rehearsal {
 		b = append(b, `,"rehearsal":true`...)
+	}
+	if unlogged > 0 {
+		b = strconv.AppendUint(append(b, `,"unlogged":`...), unlogged, 10)
 	}
 	return append(b, "}\n"...)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,4 +148,34 @@ func BenchmarkAccessLog(b *testing.B) {
 			slogged(b, handler, line)
 		}
 	})
+}
+
+// TestRefusalsDoNotFillTheLog: a client that is refused a thousand times a second gets a
+// few lines of it, and the log says how many requests have none.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log := gateway.NewAccessLog(&out, format, slog.LevelInfo, false)
+		start := time.Unix(1_800_000_000, 0)
+		const seconds, perSecond = 3, 1000
+		for i := range seconds * perSecond {
+			log.Observe(&event.Event{Time: start.Add(time.Duration(i) * time.Second / perSecond), Status: 429, Code: fault.RateLimited})
+		}
+		log.Observe(&event.Event{Time: start.Add(seconds * time.Second), Status: 200})
+		lines := strings.Count(out.String(), "\n")
+		if lines > seconds*20+1 || lines < seconds+1 {
+			t.Errorf("%s: %d lines for %d refusals", format, lines, seconds*perSecond)
+		}
+		unlogged := 0
+		for _, m := range regexp.MustCompile(`unlogged"?[:=](\d+)`).FindAllStringSubmatch(out.String(), -1) {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlogged += n
+		}
+		if lines+unlogged != seconds*perSecond+1 {
+			t.Errorf("%s: %d lines and %d without one, want %d together", format, lines, unlogged, seconds*perSecond+1)
+		}
+	}
 }

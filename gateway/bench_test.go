@@ -11,9 +11,12 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
@@ -26,7 +29,13 @@ func BenchmarkGateway(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	recorder, err := usage.New(b.Context(), usage.Config{}, usage.Options{Versions: gateway.Names(all), Current: all[0].Name, Log: log})
+	db, err := store.Open(store.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	recorder, err := usage.New(b.Context(), db, usage.Options{
+		Options: evidence.Options{Versions: gateway.Names(all), Current: all[0].Name, Log: log},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,8 +45,8 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	gw := gateway.New(gateway.Config{}, gateway.Parts{
-		Modules: all, Lifecycle: life, Limiter: limiter, Names: recorder, Log: log,
-		Observers: []event.Observer{metrics.New().Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
+		Modules: all, Current: gateway.Current, Lifecycle: life, Limiter: limiter, Names: recorder, Own: report.New(recorder.Reader), Log: log,
+		Observers: []event.Observer{metrics.New(slog.New(slog.DiscardHandler)).Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
 	})
 
 	kinds := []struct{ name, query string }{

@@ -26,16 +26,6 @@ const (
 	unregistered = "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
 )
 
-// oldVersions are all but the current one.
-func oldVersions(t testing.TB) []web.Module {
-	t.Helper()
-	all := modules()
-	if len(all) < 2 {
-		t.Skip("there is no old version left")
-	}
-	return all[1:]
-}
-
 // TestFindings asks old versions and reads what the current one would make of
 // the same queries.
 func TestFindings(t *testing.T) {
@@ -69,7 +59,7 @@ func TestFindings(t *testing.T) {
 			})
 		}
 	}
-	ask(gw, "/v3/swap/quote"+asked)
+	ask(gw, quotePath(current())+asked)
 	if got := seen.last(); got.Finding != (event.Finding{}) || got.Pair == nil {
 		t.Errorf("the current version is compared with itself: %+v", got)
 	}
@@ -80,7 +70,7 @@ func TestFindings(t *testing.T) {
 // the same transaction and the same money, a refusal is the very refusal, and
 // different money is a different answer.
 func TestFindingsAreTrue(t *testing.T) {
-	old := oldVersions(t)
+	old, current, known := oldVersions(t), current(), learn(t)
 	seen := &events{}
 	gw := mount(t, setup{observers: []event.Observer{seen}})
 	pairs := chain.Pairs()
@@ -88,26 +78,26 @@ func TestFindingsAreTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(old).Draw(t, "version")
 		query := drawQuery(t, &pairs[rapid.IntRange(0, len(pairs)-1).Draw(t, "pair")])
-		status, before := answerOf(t, gw, quotePath(m), query)
+		status, before := answerOf(t, gw, m, known[m.Name], query)
 		if status != http.StatusOK {
 			return
 		}
 		finding := seen.last().Finding
 		found[finding.Outcome]++
-		status, after := answerOf(t, gw, "/v3/swap/quote", query)
-		same := status == http.StatusOK && after.To == before.To && after.MethodParameters == before.MethodParameters && after.DestAmount == before.DestAmount
+		status, after := answerOf(t, gw, current, known[current.Name], query)
+		same := status == http.StatusOK && after.facts == before.facts
 		switch finding.Outcome {
 		case event.SameMoney:
 			if !same {
-				t.Fatalf("%s?%s is called the same, and v3 answers %d %+v instead of %+v", quotePath(m), query, status, after, before)
+				t.Fatalf("%s?%s is called the same, and %s answers %d %+v instead of %+v", quotePath(m), query, current.Name, status, after, before)
 			}
 		case event.DifferentMoney:
 			if same {
-				t.Fatalf("%s?%s is called different, and v3 answers the same", quotePath(m), query)
+				t.Fatalf("%s?%s is called different, and %s answers the same", quotePath(m), query, current.Name)
 			}
 		case event.Refused:
 			if status != http.StatusBadRequest || after.Code != finding.Code || after.Param != finding.Param {
-				t.Fatalf("%s?%s should be refused as %+v, and v3 answers %d %s %s", quotePath(m), query, finding, status, after.Code, after.Param)
+				t.Fatalf("%s?%s should be refused as %+v, and %s answers %d %s %s", quotePath(m), query, finding, current.Name, status, after.Code, after.Param)
 			}
 		default:
 			t.Fatalf("%s?%s was answered and not compared", quotePath(m), query)
@@ -158,18 +148,18 @@ func drawQuery(t *rapid.T, p *chain.Pair) string {
 
 // gist is what two answers are compared by.
 type gist struct {
-	To, DestAmount   string
-	MethodParameters struct{ Calldata, Value string }
-	Code             fault.Code
-	Param            string
+	facts
+	Code  fault.Code
+	Param string
 }
 
-func answerOf(t *rapid.T, h http.Handler, path, query string) (status int, got gist) {
+func answerOf(t *rapid.T, h http.Handler, m web.Module, known words, query string) (status int, got gist) {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", path+"?"+query, nil))
+	h.ServeHTTP(w, httptest.NewRequest("GET", quotePath(m)+"?"+query, nil))
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatalf("not JSON: %s", w.Body)
 	}
-	got.MethodParameters.Calldata = golden.MaskNote(got.MethodParameters.Calldata)
+	got.facts = known.read(w.Body.Bytes())
+	got.Calldata = golden.MaskNote(got.Calldata)
 	return w.Code, got
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -31,7 +32,7 @@ func (a *asked) Quote(_ context.Context, req *quote.Request) (*quote.Quote, erro
 // same error.
 func TestModulesDecodeAsTheirHandlersDo(t *testing.T) {
 	core := &asked{}
-	for _, m := range gateway.Modules(gateway.Core{Deployment: chain.Reference(), Engine: core}) {
+	for _, m := range gateway.Modules(answer.Service{Deployment: chain.Reference(), Engine: core}) {
 		files, err := filepath.Glob("../testdata/" + m.Name + "/*.http")
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no goldens (%v)", m.Name, err)

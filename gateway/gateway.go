@@ -5,6 +5,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,16 +29,36 @@ const (
 )
 
 type Parts struct {
-	// Modules are the versions. The first is the current one. It also answers
-	// errors for paths that belong to no version.
-	Modules   []web.Module
+	Modules []web.Module // the versions
+	// Current names the one that clients are told to use. It also answers errors for
+	// paths that belong to no version.
+	Current   string
+	Formers   []Former
 	Lifecycle *lifecycle.Keeper
 	Limiter   *limit.Limiter
 	Proxies   caller.Proxies  // whose X-Forwarded-For is trusted
 	Clients   *caller.Clients // those with a name or a key; nil: none
 	Names     Namer
+	Own       Counts
 	Observers []event.Observer // called for every answered request, in this order
 	Log       *slog.Logger
+}
+
+// Former is a version that is no longer in the code. Whatever is asked of it is
+// answered 410, for ever.
+type Former struct {
+	Name     string
+	Prefixes []string // of the paths that were its own
+	// Revision is what its clients named to reach it at the path of its successor, in
+	// the header API-Revision or by a host of LEGACY_HOSTS. It is empty without one.
+	Revision  string
+	Successor string // the path to call instead
+}
+
+// Counts knows what a known client did on each version, at a cost that does not grow
+// with the number of clients.
+type Counts interface {
+	Own(ctx context.Context, client string) ([]lifecycle.Own, error)
 }
 
 // Namer makes a name for a client that does not reveal its address.
@@ -48,11 +69,12 @@ type Namer interface {
 type Gateway struct {
 	http.Handler
 	Parts
+	current     *web.Module
 	legacyHosts map[string]bool
 }
 
 func New(cfg Config, parts Parts) *Gateway {
-	g := &Gateway{Parts: parts, legacyHosts: map[string]bool{}}
+	g := &Gateway{Parts: parts, current: find(parts.Modules, parts.Current), legacyHosts: map[string]bool{}}
 	for _, host := range cfg.LegacyHosts {
 		g.legacyHosts[strings.ToLower(host)] = true
 	}

@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"log/slog"
 	"sync"
@@ -29,12 +31,15 @@ func newGateway(t testing.TB) *gateway.Gateway {
 type setup struct {
 	gateway.Config
 	modules   []web.Module
+	current   string // empty: gateway.Current
+	formers   []gateway.Former
 	budget    limit.Config
 	clients   *caller.Clients
 	now       func() time.Time
 	logs      io.Writer
 	level     slog.Level
 	observers []event.Observer
+	own       gateway.Counts // nil: nobody called
 }
 
 // mount puts a gateway together.
@@ -62,7 +67,8 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts, Log: log,
+		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), Formers: s.formers, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts,
+		Own: cmp.Or[gateway.Counts](s.own, counts), Log: log,
 		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level, false)),
 	})
 }
@@ -98,7 +104,7 @@ func (c *counter) Name(who caller.Identity) string {
 }
 
 // Evidence says that the counts are always complete.
-func (c *counter) Evidence(version string, _ int) (e lifecycle.Evidence) {
+func (c *counter) Evidence(version string, _ lifecycle.Gate) (e lifecycle.Evidence) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.calls[version] {
@@ -108,11 +114,15 @@ func (c *counter) Evidence(version string, _ int) (e lifecycle.Evidence) {
 	return e
 }
 
+func (c *counter) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
+
 func (c *counter) Released(version string, _ time.Time) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.released[version], nil
 }
+
+func (c *counter) Unheard(int, int, time.Time) (string, error) { return "", nil }
 
 func (c *counter) Release(version string, sunset time.Time) error {
 	c.mu.Lock()

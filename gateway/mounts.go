@@ -1,40 +1,42 @@
 package gateway
 
 import (
+	"slices"
+
 	"github.com/quotegate/quotegate/gateway/site"
-	"github.com/quotegate/quotegate/shared/cctp"
-	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
 	"github.com/quotegate/quotegate/v1"
 	"github.com/quotegate/quotegate/v3"
 	"github.com/quotegate/quotegate/v3legacy"
 )
 
-// Core is what the versions need from the shared code.
-type Core struct {
-	Deployment *chain.Deployment
-	Engine     wire.Quoter
-	Tracker    v3.Tracker
-	Registries func() []integrator.Health
-	IssuerFees func() []cctp.State
-	Draining   func() bool     // whether the service is about to end; nil for never
-	Problems   func() []string // of the deployment, for the health check
+// Current is the version that clients are told to use. The others are compared with it.
+const Current = "v3"
+
+// versions are all that this gateway serves. CONTRIBUTING says how one is added, and how
+// one is deleted.
+var versions = []func(answer.Service) web.Module{
+	v3.Module,
+	v3legacy.Module,
+	v1.Module,
 }
 
-// Modules is every version this gateway serves, the current one first. To remove
-// a version, delete its line here and its folder. The current version also has
-// the public page, at the root.
-func Modules(core Core) []web.Module {
-	engine := recordingQuoter{core.Engine}
-	modules := []web.Module{
-		v3.Module(engine, core.Tracker, core.Deployment, v3.Health{Registries: core.Registries, IssuerFees: core.IssuerFees, Draining: core.Draining, Problems: core.Problems}),
-		v3legacy.Module(engine, core.Deployment),
-		v1.Module(engine),
+// Formers are the versions that were deleted from the code, so that their clients are
+// told, and never answered in the shape of another version.
+var Formers = []Former{}
+
+// Modules are the versions, over one service. The current one also has the public page,
+// at the root.
+func Modules(service answer.Service) []web.Module {
+	service.Engine = recordingQuoter{service.Engine}
+	modules := make([]web.Module, len(versions))
+	for i, module := range versions {
+		modules[i] = module(service)
 	}
-	current := &modules[0]
-	current.Routes = append(current.Routes, web.Route{Path: "/", Free: true, Handle: site.Page(core.Deployment, Names(modules))})
+	current := find(modules, Current)
+	page := site.Page(service.Deployment, Names(modules), Current)
+	current.Routes = append(current.Routes, web.Route{Path: "/", Free: true, Handle: page})
 	return modules
 }
 
@@ -45,4 +47,13 @@ func Names(modules []web.Module) []string {
 		names[i] = modules[i].Name
 	}
 	return names
+}
+
+// find gives the module of a version, which must be there.
+func find(modules []web.Module, version string) *web.Module {
+	i := slices.IndexFunc(modules, func(m web.Module) bool { return m.Name == version })
+	if i < 0 {
+		panic("no module is named " + version) // whoever mounts them is wrong, whatever is asked
+	}
+	return &modules[i]
 }

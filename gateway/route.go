@@ -14,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -26,7 +27,7 @@ const revisionHeader = "Api-Revision"
 // router mounts the routes of all modules. All paths are exact, and all are for GET
 // and HEAD.
 func (g *Gateway) router() http.Handler {
-	paths := map[string]map[string]http.HandlerFunc{"/versions": {"": g.versions}} // and then by revision
+	paths := map[string]map[string]http.HandlerFunc{"/versions": {"": g.versions}, "/versions/mine": {"": g.mine}} // and then by revision
 	for i := range g.Modules {
 		m := &g.Modules[i]
 		for _, route := range m.Routes {
@@ -37,6 +38,15 @@ func (g *Gateway) router() http.Handler {
 		}
 	}
 	router := chi.NewRouter()
+	for _, f := range g.Formers {
+		gone := g.former(f)
+		for _, prefix := range f.Prefixes {
+			router.Handle(prefix+"*", gone)
+		}
+		if shared := paths[f.Successor]; shared != nil && f.Revision != "" {
+			shared[f.Revision] = gone
+		}
+	}
 	for path, revisions := range paths {
 		handler := revisions[""]
 		if len(revisions) > 1 {
@@ -53,7 +63,8 @@ func (g *Gateway) router() http.Handler {
 	}
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		m, _ := g.module(r)
-		g.refuse(w, r, fault.New(fault.NotFound, "There is nothing at this path; /%s/openapi.yaml describes what there is", m.Name))
+		g.refuse(w, r, fault.New(fault.NotFound,
+			"There is nothing at this path; %s describes what there is", web.ContractPath(m.Name)))
 	})
 	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allowed)
@@ -74,39 +85,84 @@ func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// former answers for a version that is gone, in the format of the current one.
+func (g *Gateway) former(f Former) http.HandlerFunc {
+	link := []string{`<` + f.Successor + `>; rel="successor-version"`}
+	return func(w http.ResponseWriter, r *http.Request) {
+		g.identify(traceOf(r), r, &web.Module{Name: f.Name}, web.Route{})
+		w.Header()["Link"] = link
+		e := fault.New(fault.VersionRetired, "%s was retired; use %s instead", f.Name, f.Successor)
+		e.Successor = f.Successor
+		g.fail(w, r, e)
+	}
+}
+
+// mine tells a client with a key about its own calls to old versions, and about nobody
+// else's. A request costs the budget of the key or, without one, that of the address,
+// so that nobody can guess keys without a limit.
+func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
+	t := traceOf(r)
+	who := &t.event.Caller
+	*who = caller.From(r, g.Proxies.Address(r), integrator.ID{})
+	g.Clients.Recognise(who, r.Header)
+	if refused := g.Limiter.Admit(w.Header(), payer(who)); refused != nil {
+		g.fail(w, r, refused)
+		return
+	}
+	if !who.Proven() {
+		w.Header()["Www-Authenticate"] = challenge
+		g.fail(w, r, fault.New(fault.UnknownKey, "This is about the calls of one client, and only a key proves whose they are: send the key you were given in the API-Key header, once and unchanged"))
+		return
+	}
+	own, err := g.Own.Own(r.Context(), who.Known.Name)
+	if err == nil {
+		err = web.JSON(w, http.StatusOK, g.Lifecycle.Mine(*who, own))
+	}
+	if err != nil {
+		g.fail(w, r, err)
+	}
+}
+
 // serve handles a request to a route. First it applies the lifecycle of the
 // version and the client's budget.
 func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		t := traceOf(r)
 		g.identify(t, r, m, route)
-		if e := g.admit(w.Header(), r, t, route); e != nil {
+		e := g.admit(w, r, t, route)
+		defer t.poll.End()
+		if e != nil {
 			g.fail(w, r, e)
-		} else if err := route.Handle(w, r); err != nil {
-			g.fail(w, r, err)
+			return
+		}
+		if err := route.Handle(w, r); err != nil {
+			g.fail(w, r, t.promiseRetry(err))
 		}
 	}
 }
 
 // admit returns why a request is refused, or nil: its version is in a brownout or
 // retired, its key is not known, or its client has no budget left. Free routes refuse
-// nobody, and do not look at the key. A rehearsal of a refusal counts like the quote
-// it stands for.
-func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Route) *fault.Error {
+// nobody, and neither they nor listings look at whether the key is known. A rehearsal of
+// a refusal counts like the quote it stands for.
+func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, t *trace, route web.Route) *fault.Error {
+	h := w.Header()
 	who := &t.event.Caller
 	gone := g.gone(h, r, t)
 	t.event.Exempt = g.Lifecycle.Exempts(t.event.Version, *who)
-	from := limit.Address(who.Addr)
-	if who.Proven() {
-		from = limit.Key(uint64(who.Key), who.Known.PerMinute)
-	}
+	from := payer(who)
 	switch {
 	case route.Free:
 		return nil
-	case gone != nil && !t.event.Rehearsal, route.Listing:
+	case gone != nil && !t.event.Rehearsal:
+		return gone
+	case route.Listing:
+		if refused := g.Limiter.AdmitListing(w, from); refused != nil {
+			return refused
+		}
 		return gone
 	}
-	if refused := g.Limiter.Admit(h, from, route.Polled); refused != nil {
+	if refused := g.count(h, r, t, route, from); refused != nil {
 		return refused
 	}
 	if t.unknownKey { // counts, or keys could be guessed without a limit
@@ -116,15 +172,32 @@ func (g *Gateway) admit(h http.Header, r *http.Request, t *trace, route web.Rout
 	return gone
 }
 
+// payer is whose budget a request costs: that of the key it proves, or of its address.
+func payer(who *caller.Caller) limit.Client {
+	if who.Proven() {
+		return limit.Key(uint64(who.Key), who.Known.PerMinute)
+	}
+	return limit.Address(who.Addr)
+}
+
+// count counts a request against the client's budget, or that for polled routes.
+func (g *Gateway) count(h http.Header, r *http.Request, t *trace, route web.Route, from limit.Client) (refused *fault.Error) {
+	if route.Polled == nil {
+		return g.Limiter.Admit(h, from)
+	}
+	t.poll, refused = g.Limiter.AdmitPolled(r.Context(), h, from, route.Polled(r))
+	return refused
+}
+
 // gone applies the lifecycle of the version, and returns why it refuses a request. A
 // rehearsal without a plan names the current version as the successor.
 func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
 	e := g.Lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
-	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.Modules[0].Name {
+	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.Current {
 		return e
 	}
-	if i := slices.IndexFunc(g.Modules[0].Routes, func(route web.Route) bool { return route.Quotes }); i >= 0 {
-		e.Successor = g.Modules[0].Routes[i].Path
+	if i := slices.IndexFunc(g.current.Routes, func(route web.Route) bool { return route.Quotes }); i >= 0 {
+		e.Successor = g.current.Routes[i].Path
 		e.Message += "; use " + e.Successor + " instead"
 	}
 	return e
@@ -166,7 +239,7 @@ func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 	if i := slices.IndexFunc(g.Modules, func(m web.Module) bool { return slices.ContainsFunc(m.Prefixes, begins) }); i >= 0 {
 		return &g.Modules[i], true
 	}
-	return &g.Modules[0], false
+	return g.current, false
 }
 
 // allowOrigins lets web pages of any origin use GET and read our headers.

@@ -55,7 +55,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			var logs bytes.Buffer
-			gw := mount(t, setup{modules: []web.Module{broken()}, logs: &logs})
+			gw := mount(t, setup{modules: []web.Module{broken()}, current: "broken", logs: &logs})
 			w := httptest.NewRecorder()
 			gw.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 
@@ -110,7 +110,7 @@ func TestTheLogNamesTheClientAndNoSecrets(t *testing.T) {
 }
 
 func TestAnErrorAfterTheAnswerDoesNotGarbleIt(t *testing.T) {
-	gw := mount(t, setup{modules: []web.Module{broken()}})
+	gw := mount(t, setup{modules: []web.Module{broken()}, current: "broken"})
 	w := httptest.NewRecorder()
 	gw.ServeHTTP(w, httptest.NewRequest("GET", "/broken/late", nil))
 	if got := w.Body.String(); w.Code != 200 || got != "\"half\"\n" {

@@ -22,5 +22,6 @@ func parseChain(text string) (chain.ID, error) {
 	if slices.Contains(chains, text) {
 		return chain.ParseID(text)
 	}
-	return 0, fault.New(fault.UnsupportedChain, "This chain is not supported in v1; supported chain IDs are %s", strings.Join(chains, ", "))
+	return 0, fault.New(fault.UnsupportedChain,
+		"This chain is not supported in v1; supported chain IDs are %s", strings.Join(chains, ", "))
 }

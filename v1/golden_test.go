@@ -6,4 +6,4 @@ import (
 	"github.com/quotegate/quotegate/testdata/golden"
 )
 
-func TestGoldens(t *testing.T) { golden.Replay(t, "v1", nil) }
+func TestGoldens(t *testing.T) { golden.Replay(t, "v1", golden.Dialect{}) }

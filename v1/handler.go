@@ -5,6 +5,7 @@ package v1
 import (
 	_ "embed"
 
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -13,22 +14,30 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(quoter wire.Quoter) web.Module {
-	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Warn: warnOfZero, Map: mapQuote}
+func Module(service answer.Service) web.Module {
+	quotes := wire.Quotes{
+		Quoter: service.Engine,
+		Params: wire.Params,
+		Decode: decodeQuote,
+		Warn:   warnOfZero,
+		Map:    mapQuote,
+	}
 	return web.Module{
 		Name:     "v1",
 		Prefixes: []string{"/v1/", "/swap/v1/"},
 		Routes: []web.Route{
 			{Path: "/v1/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v1/openapi.yaml", Handle: wire.Contract(contract), Free: true},
+			answer.Contract("v1", contract),
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: mapFault,
 		Moves: []string{
 			"Call /v3/swap/quote instead of /v1/quote or /swap/v1/quote.",
-			"Read the fee from fee.protocol.percentage and fee.protocol.amount. The amount is in the smallest unit of the destination token, no longer of the source token.",
-			"Read the contract from \"to\" and the tokens from srcToken and destToken; route.paths and route.swaps are gone.",
+			"Read the fee from fee.protocol.percentage and fee.protocol.amount. " +
+				"The amount is in the smallest unit of the destination token, no longer of the source token.",
+			"Read the contract from \"to\" and the tokens from srcToken and destToken; " +
+				"route.paths and route.swaps are gone.",
 		},
 	}
 }

@@ -11,14 +11,20 @@ import (
 // mapFault offers no destination that this version does not know.
 func mapFault(e *fault.Error, requestID string) (int, any) {
 	known := *e
-	known.Alternatives = slices.DeleteFunc(slices.Clone(e.Alternatives), func(a fault.Alternative) bool { return !slices.Contains(chains, a.Chain) })
+	unknown := func(a fault.Alternative) bool { return !slices.Contains(chains, a.Chain) }
+	known.Alternatives = slices.DeleteFunc(slices.Clone(e.Alternatives), unknown)
 	return wire.MapFault(&known, requestID)
 }
 
 func mapQuote(q *quote.Quote) *wire.Body {
 	src, dst := q.Pair.SrcToken.Address.String(), q.Pair.DstToken.Address.String()
 	fee := q.Fee.ProtocolBPS.Of(&q.SrcAmount)
-	b := wire.NewBody(q)
+	b := wire.NewBody()
+	b.Text("to", q.To.String())
+	b.Token("srcToken", &q.Pair.SrcToken)
+	b.Token("destToken", &q.Pair.DstToken)
+	b.Amount("srcAmount", &q.SrcAmount)
+	b.Amount("destAmount", &q.DestAmount)
 	b.Open("fee") // flat, in the source token's smallest unit
 	b.Percentage("percentage", q.Fee.ProtocolBPS)
 	b.Amount("amount", &fee)

@@ -1,6 +1,10 @@
 package v3_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/testdata/golden"
 	"github.com/quotegate/quotegate/testdata/npm"
 )
 
@@ -22,7 +28,8 @@ func TestClient(t *testing.T) {
 		name string
 		run  func(*testing.T, string)
 	}{
-		{"package", clientPackage}, {"behaviour", clientBehaviour}, {"types", clientTypes}, {"compiles", clientCompiles}, {"bundles", clientBundles},
+		{"package", clientPackage}, {"published", clientPublished}, {"behaviour", clientBehaviour}, {"types", clientTypes},
+		{"compiles", clientCompiles}, {"bundles", clientBundles}, {"phones", clientOnPhones},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, folder) })
 	}
@@ -38,10 +45,10 @@ func clientPackage(t *testing.T, folder string) {
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	if want := []string{"README.md", "index.d.ts", "index.js", "package.json", "verify.d.ts", "verify.js"}; !slices.Equal(got, want) {
+	if want := []string{"README.md", "index.d.ts", "index.js", "package.json", "send.d.ts", "send.js", "verify.d.ts", "verify.js", "wait.js"}; !slices.Equal(got, want) {
 		t.Errorf("npm packs %v, want %v", got, want)
 	}
-	for _, name := range []string{"index.js", "verify.js"} {
+	for _, name := range []string{"index.js", "send.js", "verify.js", "wait.js"} {
 		source := string(readFile(t, "client/"+name))
 		for _, word := range []string{"eval", "new Function", "require(", "process.", "window", "document"} {
 			if strings.Contains(source, word) {
@@ -54,20 +61,96 @@ func clientPackage(t *testing.T, folder string) {
 	}
 }
 
-// clientBehaviour runs the tests in JavaScript.
-func clientBehaviour(t *testing.T, folder string) {
-	writeFile(t, folder, "client.test.mjs", readFile(t, "../testdata/client/client.test.mjs"))
-	cmd := exec.CommandContext(t.Context(), "node", "--test", "client.test.mjs")
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOLDENS="+filepath.Join(npm.Root(t), "testdata/v3"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+// clientPublished: the package is what registries and compilers expect. Its sizes are those that its README states.
+func clientPublished(t *testing.T, folder string) {
+	const packed = "node_modules/@quotegate/client"
+	if out, err := npm.Run(t, folder, "node_modules/.bin/publint", "--strict", packed); err != nil || !strings.Contains(out, "All good") {
+		t.Errorf("publint: %v\n%s", err, out)
+	}
+	if out, err := npm.Run(t, folder, "node_modules/.bin/attw", "--pack", packed, "--profile", "esm-only", "--no-color", "--no-emoji"); err != nil {
+		t.Errorf("attw: %v\n%s", err, out)
+	}
+	readme := string(readFile(t, "client/README.md"))
+	for name, entry := range map[string]string{
+		"@quotegate/client": "index.js", "@quotegate/client/verify": "verify.js", "@quotegate/client/send": "send.js",
+	} {
+		size := zippedSize(t, folder, packed+"/"+entry)
+		if want := fmt.Sprintf("| `%s` | %.1f KB |", name, float64(size)/1000); !strings.Contains(readme, want) {
+			t.Errorf("the README of the package does not say %s", want)
+		}
 	}
 }
 
-// clientTypes holds the types to the contract file.
+// zippedSize is what an app transfers for an entry and what it imports: bundled, minified, compressed.
+func zippedSize(t *testing.T, folder, entry string) int {
+	t.Helper()
+	out, err := npm.Run(t, folder, "node_modules/.bin/esbuild", entry, "--bundle", "--minify", "--format=esm", "--log-level=error")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var zipped bytes.Buffer
+	z, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Write([]byte(out)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return zipped.Len()
+}
+
+// clientBehaviour runs the tests in JavaScript, in every release of Node that is supported.
+func clientBehaviour(t *testing.T, folder string) {
+	writeFile(t, folder, "client.test.mjs", readFile(t, "../testdata/client/client.test.mjs"))
+	writeFile(t, folder, "send.test.mjs", readFile(t, "../testdata/client/send.test.mjs"))
+	for release, node := range map[string]string{
+		"v20.": "node", "v22.": "node_modules/node-22/bin/node", "v24.": "node_modules/node-24/bin/node",
+	} {
+		t.Run("Node "+release, func(t *testing.T) {
+			if release != "v20." && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64") {
+				t.Skip("SKIPPED, NOT TESTED: this machine cannot run the Node that npm has")
+			}
+			if out, err := npm.Run(t, folder, node, "--version"); err != nil || release != "v20." && !strings.HasPrefix(out, release) {
+				t.Fatalf("got %v %s, want %s", err, out, release)
+			}
+			cmd := exec.CommandContext(t.Context(), node, "--test", "client.test.mjs", "send.test.mjs")
+			cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOLDENS="+filepath.Join(npm.Root(t), "testdata/v3"))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// clientOnPhones compiles the client with the compiler of React Native, as it is: nothing has to be lowered for it.
+func clientOnPhones(t *testing.T, folder string) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("SKIPPED, NOT TESTED: this machine cannot run the compiler that npm has")
+	}
+	for _, entry := range []string{"@quotegate/client", "@quotegate/client/verify", "@quotegate/client/send"} {
+		name := strings.ReplaceAll(entry, "/", "-") + ".phone.js"
+		writeFile(t, folder, "phone.js", []byte("import * as all from '"+entry+"'; globalThis.all = all;"))
+		bundle := []string{"node_modules/.bin/esbuild", "phone.js", "--bundle", "--target=esnext", "--format=iife", "--outfile=" + name, "--log-level=error"}
+		if out, err := npm.Run(t, folder, bundle...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		compile := []string{"node_modules/hermes-compiler/hermesc/linux64-bin/hermesc", "-O", "-emit-binary", "-out", name + ".hbc", name}
+		if out, err := npm.Run(t, folder, compile...); err != nil {
+			t.Errorf("%s: hermesc: %v\n%s", entry, err, out)
+		}
+	}
+}
+
+// clientTypes holds the types to the contract file, as it is served.
 func clientTypes(t *testing.T, folder string) {
 	writeFile(t, folder, "types.mjs", readFile(t, "../testdata/client/types.mjs"))
-	out, err := npm.Run(t, folder, "node", "types.mjs", filepath.Join(npm.Root(t), "v3/client/index.d.ts"), filepath.Join(npm.Root(t), "v3/openapi.yaml"))
+	w := httptest.NewRecorder()
+	golden.Gateway(t).ServeHTTP(w, httptest.NewRequest("GET", web.ContractPath("v3"), nil))
+	writeFile(t, folder, "openapi.yaml", w.Body.Bytes())
+	out, err := npm.Run(t, folder, "node", "types.mjs", filepath.Join(npm.Root(t), "v3/client/index.d.ts"), "openapi.yaml")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -95,12 +178,14 @@ func clientCompiles(t *testing.T, folder string) {
 // clientBundles bundles the client with what apps use, and runs each bundle: it checks a quote, and refuses an altered one.
 func clientBundles(t *testing.T, folder string) {
 	entry := `import { createClient, QuoteError, verify, version } from '@quotegate/client';
+		import { send, SendError } from '@quotegate/client/send';
 		const { listing, request, quote } = globalThis.input;
 		const report = verify(request, quote, { listing });
 		const altered = verify(request, { ...quote, to: listing.settlement.receiver }, { listing });
 		const client = createClient({ gateway: 'http://x', fetch: () => { throw new Error('offline'); } });
 		const error = new QuoteError('m', { code: 'INTERNAL', status: 500 });
-		globalThis.output = [version, report.ok, report.calls.length, altered.ok, altered.calls.length, typeof client.follow, error.code, error instanceof QuoteError].join(' ');`
+		globalThis.output = [version, report.ok, report.calls.length, altered.ok, altered.calls.length, typeof client.follow, error.code, error instanceof QuoteError,
+			typeof send, new SendError('EXPIRED', 'm', { sent: 'NOTHING' }) instanceof SendError].join(' ');`
 	request, quote := readExchange(t, "../testdata/v3/details.http")
 	_, listing := readExchange(t, "../testdata/v3/pairs.http")
 	delete(request, "include")
@@ -139,7 +224,7 @@ func clientBundles(t *testing.T, folder string) {
 			program := input + string(readFile(t, filepath.Join(folder, bundler.name+".out.js"))) + "\n(typeof print === 'function' ? print : console.log)(globalThis.output);"
 			writeFile(t, folder, bundler.name+".run.cjs", []byte(program))
 			out, err := npm.Run(t, folder, append(run, bundler.name+".run.cjs")...)
-			if want := "1.0.0 true 2 false 0 function INTERNAL true"; err != nil || strings.TrimSpace(out) != want {
+			if want := "1.0.0 true 2 false 0 function INTERNAL true function true"; err != nil || strings.TrimSpace(out) != want {
 				t.Errorf("got %.500s (%v), want %s", out, err, want)
 			}
 		})

@@ -3,26 +3,16 @@
 package v3
 
 import (
-	"context"
 	"embed"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/status"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
-
-// Tracker tells what became of a transaction.
-type Tracker interface {
-	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
-	Ready() bool         // whether the status of every swap can be told
-	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
-}
 
 //go:embed openapi.yaml
 var contract []byte
@@ -32,44 +22,45 @@ var contract []byte
 //go:embed client/*.js client/*.d.ts
 var clientFiles embed.FS
 
-func Module(quoter wire.Quoter, tracker Tracker, deployment *chain.Deployment, health Health) web.Module {
-	h := handler{tracker, deployment, health}
-	quotes := wire.Quotes{Quoter: quoter, Params: params, Decode: decodeQuote, Map: mapQuote}
+func Module(service answer.Service) web.Module {
+	quotes := wire.Quotes{Quoter: service.Engine, Params: params, Decode: decodeQuote, Map: mapQuote}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
-		Routes: append([]web.Route{
-			{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v3/swap/status", Polled: true, Handle: h.status},
-			{Path: "/v3/swap/healthcheck", Handle: h.healthcheck, Free: true},
-			{Path: "/v3/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
-			{Path: "/v3/app/pairs", Listing: true, Handle: web.JSONDocument(mapPairs(deployment, tracker != nil && tracker.Ready()), wire.ListingAge)},
-			{Path: "/v3/openapi.yaml", Handle: wire.Contract(contract), Free: true},
-		}, clientRoutes()...),
+		Routes: slices.Concat(
+			[]web.Route{{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle}, answer.Contract("v3", contract)},
+			service.Routes("v3"),
+			clientRoutes(),
+		),
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,
 	}
 }
 
-// clientRoutes serve the module for browsers, and its types for those who copy it. The part that checks has a path of its own besides.
+// clientRoutes serve the module for browsers, without its comments, and its types. The
+// part that checks has a path of its own besides, where it is as it was written: for
+// those who read, copy and pin it.
 func clientRoutes() []web.Route {
 	var routes []web.Route
-	for _, at := range []string{"/v3/verify.js", "/v3/client/index.js", "/v3/client/index.d.ts", "/v3/client/verify.js", "/v3/client/verify.d.ts"} {
+	for _, at := range []string{
+		"/v3/verify.js",
+		"/v3/client/index.js", "/v3/client/index.d.ts",
+		"/v3/client/verify.js", "/v3/client/verify.d.ts",
+		"/v3/client/send.js", "/v3/client/send.d.ts",
+		"/v3/client/wait.js",
+	} {
 		body, err := clientFiles.ReadFile("client/" + path.Base(at))
 		if err != nil {
 			panic("the client lacks a file: " + err.Error())
 		}
 		kind := "text/javascript; charset=utf-8"
-		if strings.HasSuffix(at, ".d.ts") {
+		switch {
+		case strings.HasSuffix(at, ".d.ts"):
 			kind = "text/plain; charset=utf-8"
+		case strings.HasPrefix(at, "/v3/client/"):
+			body = []byte(web.Squeeze(string(body)))
 		}
 		routes = append(routes, web.Route{Path: at, Handle: web.Document(kind, body, 5*time.Minute), Free: true})
 	}
 	return routes
-}
-
-type handler struct {
-	tracker    Tracker
-	deployment *chain.Deployment
-	health     Health
 }

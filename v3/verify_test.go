@@ -36,7 +36,8 @@ type verifyInput struct {
 	Lies        []string        `json:"lies"`    // the quotes that are altered digit by digit
 	Hostile     []string        `json:"hostile"` // the quotes in which every value is replaced by hostile ones
 
-	Others []otherKnown `json:"others"`
+	Others   []otherKnown     `json:"others"`
+	Listings []alteredListing `json:"listings"`
 
 	decoded []decodedCall // what Calldata must decode to
 }
@@ -58,13 +59,25 @@ type verifyQuote struct {
 	Quote   json.RawMessage   `json:"quote"`
 }
 
-// alteration of a quote or of the router listing. The Go client has the same, in cmd/internal/wallet.
+// alteration of a quote or of the router listing. The Go client has the same, in v3/client.
 type alteration struct {
 	Name string          `json:"name"`
 	Of   string          `json:"of"`
 	Base string          `json:"base"`
 	Edit json.RawMessage `json:"edit"`
 	JS   string          `json:"js"` // what one of the problems must say
+}
+
+// alteredListing is a case of testdata/verify/listings.json, which says what the fields mean. The Go client has the same.
+type alteredListing struct {
+	Name    string            `json:"name"`
+	Of      string            `json:"of"`
+	Base    string            `json:"base"`
+	Listing json.RawMessage   `json:"listing"`
+	Quote   json.RawMessage   `json:"quote,omitempty"`
+	Ask     map[string]string `json:"ask,omitempty"`
+	Want    string            `json:"want"`
+	JS      string            `json:"js"`
 }
 
 // otherRequest is a request that a quote was not given for.
@@ -87,8 +100,12 @@ type verifyOutput struct {
 	Pairs                         []verifyPair
 	Quotes, Alterations, Requests map[string]verifyReport
 	Others                        []verifyReport
-	Decoded                       []decodedCall
-	Lies                          map[string]struct {
+	Listings                      map[string]struct {
+		Reports []verifyReport
+		Calls   []verifyCall // with the true listing
+	}
+	Decoded []decodedCall
+	Lies    map[string]struct {
 		Told   int
 		Passed []string
 	}
@@ -226,7 +243,7 @@ func readVerifyInput(t *testing.T) verifyInput {
 	decodeFile(t, "../testdata/verify/alterations.json", &alterations)
 	input.Alterations = append(input.Alterations, alterations...)
 	input.Hostile = []string{
-		"details/allowance in place", "details/native", "details/burn with an integrator", "details/shielding", "details/unshielding",
+		"details/allowance in place", "details/dry run", "details/native", "details/burn with an integrator", "details/shielding", "details/unshielding",
 	}
 	input.Lies = append([]string{
 		"pair-usdc-1-to-usdc-369", "pair-eth-1-to-weth-369", "pair-usdc-369-to-usdc-56", "pair-usdc-59144-to-usdc-369",
@@ -235,6 +252,9 @@ func readVerifyInput(t *testing.T) verifyInput {
 	input.Requests = otherRequests
 	input.Calldata, input.decoded = readVectors(t)
 	input.Others = readOthers(t, &input)
+	var listings struct{ Cases []alteredListing }
+	decodeFile(t, "../testdata/verify/listings.json", &listings)
+	input.Listings = listings.Cases
 	return input
 }
 
@@ -276,7 +296,7 @@ func judge(t *testing.T, input verifyInput, data []byte) {
 	for _, q := range input.Quotes {
 		judgeQuote(t, q, got.Quotes[q.Name], input.Now)
 	}
-	if len(input.Quotes) < 86 {
+	if len(input.Quotes) < len(chain.Pairs()) {
 		t.Errorf("only %d quotes were checked, fewer than there are pairs", len(input.Quotes))
 	}
 	for _, a := range input.Alterations {
@@ -297,6 +317,18 @@ func judge(t *testing.T, input verifyInput, data []byte) {
 	}
 	if len(got.Lies) != 2*len(input.Lies) || len(got.Hostility) != len(input.Hostile) {
 		t.Errorf("got lies about %d quotes and hostile values in %d, want %d and %d", len(got.Lies), len(got.Hostility), 2*len(input.Lies), len(input.Hostile))
+	}
+	if r := got.Requests["no amount"]; !strings.Contains(strings.Join(r.Unchecked, " "), "no minimum") {
+		t.Errorf("of a request that is refused, unchecked says %q", r.Unchecked)
+	}
+	for _, l := range input.Listings {
+		altered := got.Listings[l.Name]
+		for _, report := range altered.Reports {
+			judgeListing(t, &l, report, altered.Calls)
+		}
+		if len(altered.Reports) == 0 || len(altered.Calls) == 0 {
+			t.Errorf("listing: %s: nothing was checked", l.Name)
+		}
 	}
 	for i, o := range input.Others {
 		judgeOther(t, &o, got.Others[i])
@@ -366,8 +398,9 @@ func judgeQuote(t *testing.T, q verifyQuote, got verifyReport, now time.Time) {
 	}
 	unchecked := strings.Join(got.Unchecked, "\n")
 	for words, want := range map[string]bool{
-		"only the owner of the 0zk address can open it":              private(q.Request["dstChain"]),
-		"RAILGUN's own fee":                                          private(q.Request["srcChain"]) || private(q.Request["dstChain"]),
+		"the contracts enforce no minimum and no deadline, and give no refund": true,
+		"only the owner of the 0zk address can open it":                        private(q.Request["dstChain"]),
+		"RAILGUN's own fee": private(q.Request["srcChain"]) || private(q.Request["dstChain"]),
 		"The integrator's fee of 0.25 %: only its registry on chain": q.Request["integratorId"] != "",
 		"The issuer's fee: at most maxFee":                           strings.HasPrefix(quote.MethodParameters.Calldata, "0x779b432d"),
 		"only the chain can tell":                                    q.Request["from"] != "" && quote.Details != nil,
@@ -378,6 +411,22 @@ func judgeQuote(t *testing.T, q verifyQuote, got verifyReport, now time.Time) {
 	}
 	if want := quote.Details != nil && now.After(quote.Details.ValidUntil); got.Expired != want {
 		t.Errorf("%s: got expired %v, want %v", q.Name, got.Expired, want)
+	}
+}
+
+func judgeListing(t *testing.T, l *alteredListing, got verifyReport, calls []verifyCall) {
+	t.Helper()
+	switch l.Want {
+	case "refused":
+		if got.OK || len(got.Calls)+len(got.Wrap) != 0 || !strings.Contains(strings.Join(got.Problems, "\n"), l.JS) {
+			t.Errorf("listing: %s: got ok %v, %d calls and %q, want a problem that says %q", l.Name, got.OK, len(got.Calls), got.Problems, l.JS)
+		}
+	case "harmless":
+		if !got.OK || !slices.Equal(got.Calls, calls) {
+			t.Errorf("listing: %s: got %v with calls %v, want %v", l.Name, got.Problems, got.Calls, calls)
+		}
+	default:
+		t.Errorf("listing: %s wants %q", l.Name, l.Want)
 	}
 }
 
@@ -424,7 +473,7 @@ func mapToken(t chain.Token) verifyToken {
 
 // TestVerifySize keeps the file small enough to be read before it is copied.
 func TestVerifySize(t *testing.T) {
-	if got := len(readFile(t, "client/verify.js")); got > 26_000 {
-		t.Errorf("verify.js has %d bytes, want at most 26000", got)
+	if got := len(readFile(t, "client/verify.js")); got > 33_000 {
+		t.Errorf("verify.js has %d bytes, want at most 33000", got)
 	}
 }

@@ -7,5 +7,5 @@ import (
 )
 
 func TestGoldens(t *testing.T) {
-	golden.Replay(t, "v3legacy", map[string]string{"/v3/swap/quote": "/v3legacy/swap/quote"})
+	golden.Replay(t, "v3legacy", golden.Dialect{Aliases: map[string]string{"/v3/swap/quote": "/v3legacy/swap/quote"}})
 }

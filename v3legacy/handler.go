@@ -6,7 +6,7 @@ package v3legacy
 import (
 	_ "embed"
 
-	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -14,16 +14,16 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(quoter wire.Quoter, deployment *chain.Deployment) web.Module {
-	quotes := wire.Quotes{Quoter: quoter, Params: wire.Params, Decode: decodeQuote, Map: mapQuote}
+func Module(service answer.Service) web.Module {
+	quotes := wire.Quotes{Quoter: service.Engine, Params: wire.Params, Decode: decodeQuote, Map: mapQuote}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v3legacy/app/routers", Listing: true, Handle: wire.ListRouters(deployment)},
-			{Path: "/v3legacy/openapi.yaml", Handle: wire.Contract(contract), Free: true},
+			{Path: "/v3legacy/app/routers", Listing: true, Handle: service.Routers()},
+			answer.Contract("v3legacy", contract),
 		},
 		Decode:   wire.Decoder(decodeQuote),
 		MapFault: wire.MapFault,

@@ -6,7 +6,12 @@ import (
 )
 
 func mapQuote(q *quote.Quote) *wire.Body {
-	b := wire.NewBody(q)
+	b := wire.NewBody()
+	b.Text("to", q.To.String())
+	b.Token("srcToken", &q.Pair.SrcToken)
+	b.Token("destToken", &q.Pair.DstToken)
+	b.Amount("srcAmount", &q.SrcAmount)
+	b.Amount("destAmount", &q.DestAmount)
 	b.Open("fee") // flat, in the destination token's smallest unit
 	b.Percentage("percentage", q.Fee.ProtocolBPS)
 	b.Amount("amount", &q.Fee.Protocol)

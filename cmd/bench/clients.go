@@ -53,9 +53,15 @@ func measureClients(ctx context.Context, o options, mixes map[string][]load.Case
 		if err != nil {
 			return err
 		}
-		all = append(all, &crowdServer{crowd: crowd{mix: mix, server: theBare, clients: many}, Server: bare, cases: cases})
+		c := crowd{mix: mix, server: theBare, clients: many}
+		all = append(all, &crowdServer{crowd: c, Server: bare, cases: cases})
 	}
-	for _, c := range []crowd{{mix: direct, clients: few}, {mix: direct, clients: many}, {mix: direct, clients: flood}, {mix: v1, clients: many}} {
+	for _, c := range []crowd{
+		{mix: direct, clients: few},
+		{mix: direct, clients: many},
+		{mix: direct, clients: flood},
+		{mix: v1, clients: many},
+	} {
 		c.server = theGateway
 		s, err := startCrowd(ctx, o, c, mixes[c.mix], filepath.Join(dir, fmt.Sprintf("%d.db", len(all))))
 		if err != nil {
@@ -131,7 +137,8 @@ func startCrowd(ctx context.Context, o options, c crowd, cases []load.Case, db s
 	if c.clients == few {
 		perMinute = fewLimit
 	}
-	gateway, err := startGateway(ctx, o.gateway, perMinute, "http://127.0.0.1:9", "", db) // nobody asks for an integrator
+	const node = "http://127.0.0.1:9" // nobody asks for an integrator
+	gateway, err := startGateway(ctx, o.gateway, perMinute, node, "", db)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
 
@@ -41,38 +43,59 @@ type options struct {
 	gateway          string
 }
 
-func main() {
-	var o options
-	flag.DurationVar(&o.duration, "duration", time.Second, "length of one load")
-	flag.DurationVar(&o.long, "long", 4*time.Second, "length of the loads of one round with 10 to a million clients; six writes to the database must fall into all of them")
-	flag.IntVar(&o.rounds, "rounds", 7, "how often every load is repeated; the median counts")
-	flag.IntVar(&o.conns, "conns", 16, "connections, each with one request under way")
-	flag.BoolVar(&o.fastify, "fastify", true, "measure the Fastify service too; needs npm")
-	flag.BoolVar(&o.railgun, "railgun", true, "measure the public RAILGUN engine too; needs npm")
-	flag.BoolVar(&o.clients, "clients", true, "measure 10 to a million distinct clients")
-	flag.StringVar(&o.gateway, "gateway", "", "a built gateway to use instead of the one in this tree")
-	mixes := flag.String("mixes", strings.Join(order, ","), "the kinds of requests to measure")
-	bare := flag.String("bare", "", "be the bare handler at this address, with its answer on standard input")
-	flag.Parse()
-	o.mixes = strings.Split(*mixes, ",")
+const about = `Measures the gateway as it is served, beside a bare handler and the same quote served by
+Fastify and viem, and prints Markdown. For a quick look: -rounds 3 -fastify=false -railgun=false
+-mixes "v3 direct,v1 direct".`
 
+func main() {
+	o, bare, err := parseOptions(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	var err error
-	switch {
-	case *bare != "":
-		err = serveBare(*bare, os.Stdin)
-	case flag.NArg() > 0 || o.rounds < 1 || o.conns < 1 || o.duration <= 0 || o.long <= 0:
-		err = errors.New("rounds, conns, duration and long must be positive, and there are no arguments")
-	case slices.ContainsFunc(o.mixes, func(name string) bool { return !slices.Contains(order, name) }):
-		err = fmt.Errorf("the mixes are %q", order)
-	default:
+	if bare != "" {
+		err = serveBare(bare, os.Stdin)
+	} else {
 		err = run(ctx, o)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+// parseOptions reads the flags. If bare is not empty, this process is to be the bare
+// handler at that address.
+func parseOptions(args []string, stdout io.Writer) (o options, bare string, err error) {
+	var mixes string
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.DurationVar(&o.duration, "duration", time.Second, "length of one load")
+	flags.DurationVar(&o.long, "long", 4*time.Second, "length of the loads of one round with 10 to a million clients; "+
+		"six writes to the database must fall into all of them")
+	flags.IntVar(&o.rounds, "rounds", 7, "how often every load is repeated; the median counts")
+	flags.IntVar(&o.conns, "conns", 16, "connections, each with one request under way")
+	flags.BoolVar(&o.fastify, "fastify", true, "measure the Fastify service too; needs npm")
+	flags.BoolVar(&o.railgun, "railgun", true, "measure the public RAILGUN engine too; needs npm")
+	flags.BoolVar(&o.clients, "clients", true, "measure 10 to a million distinct clients")
+	flags.StringVar(&o.gateway, "gateway", "", "a built gateway to use instead of the one in this tree")
+	flags.StringVar(&mixes, "mixes", strings.Join(order, ","), "the kinds of requests to measure")
+	flags.StringVar(&bare, "bare", "", "be the bare handler at this address, with its answer on standard input")
+	if err := cli.Parse(flags, args, about, stdout); err != nil {
+		return o, "", err
+	}
+	o.mixes = strings.Split(mixes, ",")
+	if o.rounds < 1 || o.conns < 1 || o.duration <= 0 || o.long <= 0 {
+		return o, "", errors.New("-rounds, -conns, -duration and -long must be positive")
+	}
+	if slices.ContainsFunc(o.mixes, func(name string) bool { return !slices.Contains(order, name) }) {
+		return o, "", fmt.Errorf("the mixes are %q", order)
+	}
+	return o, bare, nil
 }
 
 func run(ctx context.Context, o options) error {

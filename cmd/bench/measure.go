@@ -37,7 +37,9 @@ func loadOnce(ctx context.Context, s *server, cases []load.Case, o load.Options)
 
 // measureServed compares the servers. They take turns within every round, so
 // that what disturbs the machine for a while disturbs them all.
-func measureServed(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, rep *report) error {
+func measureServed(
+	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, rep *report,
+) error {
 	node := startNode()
 	defer node.Close()
 	servers, stop, err := startServers(ctx, o, root, scratch, mixes, node.URL)
@@ -59,7 +61,12 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 				if !ok {
 					continue
 				}
-				got, err := loadOnce(ctx, s, cases, load.Options{Conns: o.conns, Duration: o.duration, Clients: many, Start: asked[s]})
+				got, err := loadOnce(ctx, s, cases, load.Options{
+					Conns:    o.conns,
+					Duration: o.duration,
+					Clients:  many,
+					Start:    asked[s],
+				})
 				if err != nil {
 					return fmt.Errorf("%s: %w", mix, err)
 				}
@@ -95,7 +102,9 @@ func measureServed(ctx context.Context, o options, root, scratch string, mixes m
 
 // startServers starts all that are compared. stop ends those that run, after
 // an error too.
-func startServers(ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string) (servers []*server, stop func(), err error) {
+func startServers(
+	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string,
+) (servers []*server, stop func(), err error) {
 	stopRedis := func() {}
 	dir, err := os.MkdirTemp("", "bench-usage-")
 	stop = func() {

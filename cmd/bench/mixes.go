@@ -75,7 +75,9 @@ func newMixes(judge *referee.Referee, root string) (map[string][]load.Case, erro
 				c.Hole[0], c.Hole[1] = referee.NoteIn(body)
 			}
 			if name == details {
-				if c.Body, err = judge.BodyWithDetails(swap, terms, referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}, nil); err != nil {
+				around := referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}
+				c.Body, err = judge.BodyWithDetails(swap, terms, around, nil)
+				if err != nil {
 					return nil, err
 				}
 				c.Target += "&include=details"

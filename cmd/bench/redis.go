@@ -31,7 +31,8 @@ func startRedis(ctx context.Context) (url string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command("redis-server", "--port", portOf(addr), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no")
+	cmd := exec.Command("redis-server", "--port", portOf(addr), "--bind", "127.0.0.1",
+		"--dir", dir, "--save", "", "--appendonly", "no")
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(dir)
 		return "", nil, err

@@ -57,7 +57,8 @@ func ratio(a, b []sample) (times float64, ok bool) {
 }
 
 func (r *report) print(w io.Writer) {
-	fmt.Fprint(w, "| requests | server | CPU µs a request (least–most) | × bare | requests/s | p50 | p99 | checked |\n| --- | --- | --: | --: | --: | --: | --: | --: |\n")
+	fmt.Fprintln(w, "| requests | server | CPU µs a request (least–most) | × bare | requests/s | p50 | p99 | checked |")
+	fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: | --: |")
 	for _, row := range r.rows {
 		micros := sorted(row.samples, sample.micros)
 		times, _ := ratio(row.samples, r.find(row.mix, theBare))
@@ -76,7 +77,9 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(w, "| %s | %.1f MiB |\n", m.server, mib(m.peak))
 	}
 	if len(r.crowds) > 0 {
-		fmt.Fprint(w, "\n| requests | server | distinct clients | CPU µs a request (least–most) | × bare | peak memory | writes to the database | requests made |\n| --- | --- | --: | --: | --: | --: | --: | --: |\n")
+		fmt.Fprintln(w, "\n| requests | server | distinct clients | CPU µs a request (least–most) | × bare | "+
+			"peak memory | writes to the database | requests made |")
+		fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: | --: |")
 		for _, c := range r.crowds {
 			micros := sorted(c.samples, sample.micros)
 			times, _ := ratio(c.samples, r.crowd(c.mix, theBare, many))
@@ -84,12 +87,14 @@ func (r *report) print(w io.Writer) {
 			for _, s := range c.samples {
 				requests += s.Requests
 			}
-			fmt.Fprintf(w, "| %s | %s | %d | **%.1f** (%.1f–%.1f) | %.2f | %.1f MiB | %d | %d |\n", c.mix, c.server, c.clients,
-				micros[len(micros)/2], micros[0], micros[len(micros)-1], times, mib(c.peak), c.writes, requests)
+			fmt.Fprintf(w, "| %s | %s | %d | **%.1f** (%.1f–%.1f) | %.2f | %.1f MiB | %d | %d |\n",
+				c.mix, c.server, c.clients, micros[len(micros)/2], micros[0], micros[len(micros)-1],
+				times, mib(c.peak), c.writes, requests)
 		}
 	}
 	if shields := r.find(shield, theGateway); r.engine != nil && shields != nil {
-		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time (%d in %.1f s, on all cores); the gateway serves %.0f shield quotes in one.\n",
+		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time "+
+			"(%d in %.1f s, on all cores); the gateway serves %.0f shield quotes in one.\n",
 			r.engine.perCPUSecond(), r.engine.Notes, r.engine.Seconds, 1e6/median(shields, sample.micros))
 	}
 	r.printTargets(w)
@@ -128,7 +133,8 @@ func (r *report) printTargets(w io.Writer) {
 	}
 	if shared := r.find(direct, theShared); len(shared) > 0 && len(own) > 0 {
 		times, _ := ratio(shared, own)
-		line("CPU of a direct v3 quote with Redis to without", "≤ 1.4 ×", fmt.Sprintf("%.2f ×", times), times <= 1.4)
+		const what = "CPU of a direct v3 quote with Redis to without"
+		line(what, "≤ 1.4 ×", fmt.Sprintf("%.2f ×", times), times <= 1.4)
 		p99 := func(s sample) time.Duration { return s.P99 }
 		fmt.Fprintf(w, "| its throughput, and p99 with and without | | %.2f ×, %s and %s | |\n",
 			median(shared, sample.PerSecond)/median(own, sample.PerSecond),
@@ -148,7 +154,8 @@ func (r *report) targetsOfClients(line func(what, aim, measured string, met bool
 			gateway, bare = r.find(t.mix, theGateway), r.find(t.mix, theBare)
 		}
 		if times, ok := ratio(gateway, bare); ok {
-			line("CPU of a "+t.mix+" quote to the bare handler's, 65,536 clients", fmt.Sprintf("≤ %.1f ×", t.aim), fmt.Sprintf("%.2f ×", times), times <= t.aim)
+			what := "CPU of a " + t.mix + " quote to the bare handler's, 65,536 clients"
+			line(what, fmt.Sprintf("≤ %.1f ×", t.aim), fmt.Sprintf("%.2f ×", times), times <= t.aim)
 		}
 	}
 	if len(r.crowds) == 0 {
@@ -156,7 +163,8 @@ func (r *report) targetsOfClients(line func(what, aim, measured string, met bool
 	}
 	for _, clients := range []int{many, flood} {
 		if times, ok := ratio(r.crowd(direct, theGateway, clients), r.crowd(direct, theGateway, few)); ok {
-			line(fmt.Sprintf("cost of a v3 direct quote, 10 to %d clients", clients), "flat: ≤ 10 %", fmt.Sprintf("%+.1f %%", 100*(times-1)), times <= 1.10)
+			what := fmt.Sprintf("cost of a v3 direct quote, 10 to %d clients", clients)
+			line(what, "flat: ≤ 10 %", fmt.Sprintf("%+.1f %%", 100*(times-1)), times <= 1.10)
 		}
 	}
 	most, writes := int64(0), math.MaxInt
@@ -165,7 +173,8 @@ func (r *report) targetsOfClients(line func(what, aim, measured string, met bool
 			most, writes = max(most, c.peak), min(writes, c.writes)
 		}
 	}
-	line("memory of a gateway, 10 to 1,000,000 clients", "≤ 64 MiB", fmt.Sprintf("%.1f MiB", mib(most)), most <= 64<<20)
+	memory := fmt.Sprintf("%.1f MiB", mib(most))
+	line("memory of a gateway, 10 to 1,000,000 clients", "≤ 64 MiB", memory, most <= 64<<20)
 	line("writes of each gateway to its database meanwhile", "≥ 6", strconv.Itoa(writes), writes >= 6)
 }
 

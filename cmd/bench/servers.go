@@ -36,7 +36,11 @@ const (
 // file db. It counts requests in memory if redis is empty.
 func startGateway(ctx context.Context, binary string, perMinute int, node, redis, db string) (*child.Server, error) {
 	return child.Gateway{Binary: binary, Env: append(os.Environ(),
-		"RATE_LIMIT="+strconv.Itoa(perMinute), "TRUSTED_PROXIES=127.0.0.1", "RPC_URLS_369="+node, "REDIS_URL="+redis, "USAGE_DB="+db,
+		"RATE_LIMIT="+strconv.Itoa(perMinute),
+		"TRUSTED_PROXIES=127.0.0.1",
+		"RPC_URLS_369="+node,
+		"REDIS_URL="+redis,
+		"USAGE_DB="+db,
 	)}.Start(ctx)
 }
 

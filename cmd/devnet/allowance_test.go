@@ -7,9 +7,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // allowances wants the client flow to approve only what is missing, whatever is allowed already.
@@ -63,11 +63,11 @@ func (w *world) nonce(t *testing.T, src chain.ID) uint64 {
 	return nonce
 }
 
-func approval(t *testing.T, token chain.Token, spender common.Address, amount *big.Int) wallet.Transaction {
+func approval(t *testing.T, token chain.Token, spender common.Address, amount *big.Int) client.Call {
 	t.Helper()
 	data, err := contracts.TokenABI.Pack("approve", spender, amount)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return wallet.Transaction{To: token.Address.Address, Value: new(big.Int), Data: data}
+	return client.Call{To: token.Address.Address, Value: new(big.Int), Data: data}
 }

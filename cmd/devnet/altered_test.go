@@ -13,10 +13,11 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // altered shows what a wallet's checks protect against: each case changes a quote on its way, has the check refuse it,
@@ -35,12 +36,18 @@ func (w *world) altered(t *testing.T) {
 
 // forged is the main transaction of a quote with its calldata altered, and the refusal of the check. The approval has
 // been sent.
-func (w *world) forged(t *testing.T, s wallet.Swap, alter func(t *testing.T, data []byte)) (wallet.Transaction, error) {
+func (w *world) forged(t *testing.T, s swap.Swap, alter func(t *testing.T, data []byte)) (client.Call, error) {
 	t.Helper()
-	q, checked := w.quote(t, "v3", s)
+	_, body := w.ask(t, "v3", s)
+	checked, err := swap.Verify(s, "v3", body, w.know)
+	if err != nil {
+		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, body)
+	}
+	truth := bytes.Clone(checked.Main.Data)
 	alter(t, checked.Main.Data)
-	q.MethodParameters.Calldata = hexutil.Encode(checked.Main.Data)
-	_, err := wallet.Check(s, q, w.know)
+	lie := bytes.ReplaceAll(body, []byte(hexutil.Encode(truth)), []byte(hexutil.Encode(checked.Main.Data)))
+	lie = bytes.ReplaceAll(lie, note(truth), note(checked.Main.Data)) // also in the details, where a liar would not forget it
+	_, err = swap.Verify(s, "v3", lie, w.know)
 	if err == nil {
 		t.Error("the check lets it pass")
 	}
@@ -51,6 +58,9 @@ func (w *world) forged(t *testing.T, s wallet.Swap, alter func(t *testing.T, dat
 	}
 	return checked.Main, err
 }
+
+// note is the last 160 bytes of calldata, which are the note of a shield, as the details have it.
+func note(data []byte) []byte { return []byte(hexutil.Encode(data[len(data)-160:])) }
 
 // replace writes over the last occurrence of old.
 func replace(old, new []byte) func(*testing.T, []byte) {
@@ -214,7 +224,7 @@ func (w *world) alteredNote(t *testing.T) {
 }
 
 // wantLost wants a shielding transaction to leave a note on the chain that is as lost as the caller says.
-func (w *world) wantLost(t *testing.T, s wallet.Swap, tx wallet.Transaction, lost func(railgun.Note) bool) {
+func (w *world) wantLost(t *testing.T, s swap.Swap, tx client.Call, lost func(railgun.Note) bool) {
 	t.Helper()
 	note, err := reference.FindShielded(w.settle(t, s.Src, w.mustSend(t, s.Src, tx)).Receipt)
 	if err != nil {
@@ -245,13 +255,10 @@ func (w *world) noRecipient(t *testing.T) {
 	p := pairOf(t, 8453, "ETH", 369, "WETH")
 	s := w.swap(p, amount(t, "1", p.SrcToken))
 	s.Recipient = common.Address{}.Hex()
-	q, err := w.gateway.Quote(t.Context(), "v1", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = wallet.Check(s, q, w.know)
+	q, body := w.ask(t, "v1", s)
+	_, err := swap.Verify(s, "v1", body, w.know)
 	says(t, err, "the recipient is the zero address")
-	tx := wallet.Transaction{To: common.HexToAddress(q.To), Value: s.Amount, Data: common.FromHex(q.MethodParameters.Calldata)}
+	tx := client.Call{To: common.HexToAddress(q.To), Value: s.Amount, Data: common.FromHex(q.MethodParameters.Calldata)}
 	orders, err := w.net.Orders(t.Context(), s.Src, w.mustSend(t, s.Src, tx))
 	if err != nil || len(orders) != 1 {
 		t.Fatalf("got %d orders and %v, want one", len(orders), err)
@@ -260,7 +267,7 @@ func (w *world) noRecipient(t *testing.T) {
 	says(t, err, "payment to zero")
 }
 
-func (w *world) mustSend(t *testing.T, src chain.ID, tx wallet.Transaction) *types.Receipt {
+func (w *world) mustSend(t *testing.T, src chain.ID, tx client.Call) *types.Receipt {
 	t.Helper()
 	receipt, err := w.send(t.Context(), src, reference.User.Key, tx)
 	if err != nil {
@@ -270,7 +277,7 @@ func (w *world) mustSend(t *testing.T, src chain.ID, tx wallet.Transaction) *typ
 }
 
 // forget takes an allowance back.
-func (w *world) forget(t *testing.T, s wallet.Swap, spender common.Address) {
+func (w *world) forget(t *testing.T, s swap.Swap, spender common.Address) {
 	t.Helper()
 	if !s.SrcToken.Native() {
 		w.mustSend(t, s.Src, approval(t, s.SrcToken, spender, new(big.Int)))

@@ -3,9 +3,7 @@ package main
 import (
 	"crypto/ecdsa"
 	"encoding/json"
-	"io"
 	"math/big"
-	"net/http"
 	"testing"
 	"time"
 
@@ -15,10 +13,11 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // details are the parts of a quote's details that these tests use.
@@ -38,7 +37,7 @@ type details struct {
 		CheckedAt       string
 	}
 	Reason           string
-	Simulation       *wallet.Simulation
+	Simulation       *client.Simulation
 	SimulationReason string
 }
 
@@ -57,7 +56,7 @@ func (w *world) everyBatch(t *testing.T) {
 		t.Run(pairName(p), func(t *testing.T) {
 			t.Parallel()
 			quote, d, receipt := w.sendBatch(t, s, reference.User.Key, new(big.Int))
-			checked, err := wallet.Check(s, quote, w.know)
+			checked, err := swap.Verify(s, "v3", quote.Raw, w.know)
 			if err != nil {
 				t.Fatalf("a wallet would refuse this quote: %v\n%s", err, quote.Raw)
 			}
@@ -88,12 +87,12 @@ func (w *world) batchAllowances(t *testing.T) {
 				t.Fatal(err)
 			}
 			me := crypto.PubkeyToAddress(key.PublicKey)
-			w.mustSend(t, s.Src, wallet.Transaction{To: me, Value: big.NewInt(1e18)})
+			w.mustSend(t, s.Src, client.Call{To: me, Value: big.NewInt(1e18)})
 			transfer, err := contracts.TokenABI.Pack("transfer", me, s.Amount)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.mustSend(t, s.Src, wallet.Transaction{To: s.SrcToken.Address.Address, Value: new(big.Int), Data: transfer})
+			w.mustSend(t, s.Src, client.Call{To: s.SrcToken.Address.Address, Value: new(big.Int), Data: transfer})
 			allowed := amount(t, test.allowed, s.SrcToken)
 			if allowed.Sign() > 0 {
 				if _, err := w.send(t.Context(), s.Src, key, approval(t, s.SrcToken, w.net.Deployment.Target(s.Pair).Address, allowed)); err != nil {
@@ -109,7 +108,7 @@ func (w *world) batchAllowances(t *testing.T) {
 
 // sendBatch asks for a quote with details for a sender who has allowed so much, and sends its calls, one after the other.
 // It gives the receipt of the last.
-func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, allowed *big.Int) (*wallet.Quote, details, *types.Receipt) {
+func (w *world) sendBatch(t *testing.T, s swap.Swap, key *ecdsa.PrivateKey, allowed *big.Int) (*rawQuote, details, *types.Receipt) {
 	t.Helper()
 	network, from := s.Src.Network(), crypto.PubkeyToAddress(key.PublicKey)
 	defer w.turns.take(network)()
@@ -128,7 +127,7 @@ func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, al
 	var receipt *types.Receipt
 	for _, call := range calls {
 		var err error
-		tx := wallet.Transaction{To: call.To, Value: call.Value.ToInt(), Data: call.Data}
+		tx := client.Call{To: call.To, Value: call.Value.ToInt(), Data: call.Data}
 		if receipt, err = w.send(t.Context(), s.Src, key, tx); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +137,7 @@ func (w *world) sendBatch(t *testing.T, s wallet.Swap, key *ecdsa.PrivateKey, al
 }
 
 // unshielded gives what a RAILGUN wallet wraps. The quote itself offers no batch.
-func unshielded(t *testing.T, q *wallet.Quote, d details) []sentCall {
+func unshielded(t *testing.T, q *rawQuote, d details) []sentCall {
 	t.Helper()
 	if !d.Unshield || d.SendCalls.Calls != nil || d.Simulation != nil || d.SimulationReason == "" {
 		t.Errorf("unshielding: got unshield %v, %d calls, simulation %v because %q", d.Unshield, len(d.SendCalls.Calls), d.Simulation, d.SimulationReason)
@@ -157,7 +156,7 @@ func wantSimulated(t *testing.T, d details) {
 	}
 	equal(t, "calls simulated", len(d.Simulation.Calls), len(d.SendCalls.Calls))
 	for i, c := range d.Simulation.Calls {
-		if c.Status != "SUCCESS" || c.Error != "" || c.GasUsed == "0" {
+		if c.Status != "SUCCESS" || c.Error != "" || c.GasUsed == 0 {
 			t.Errorf("call %d of the simulation: %+v", i+1, c)
 		}
 	}
@@ -167,27 +166,17 @@ func wantSimulated(t *testing.T, d details) {
 }
 
 // detailed asks for a quote with details for a sender, and has the referee work out both.
-func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allowed *big.Int) (*wallet.Quote, details) {
+func (w *world) detailed(t *testing.T, s swap.Swap, from common.Address, allowed *big.Int) (*rawQuote, details) {
 	t.Helper()
-	url, err := w.gateway.QuoteURL("v3", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.Get(url + "&include=details,simulation&from=" + from.Hex())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := s
+	asked.Sender = from
+	_, body := w.ask(t, "v3", asked)
 	raw, rawDetails, err := referee.SplitDetails(body)
 	if err != nil {
 		t.Fatalf("%v: %s", err, body)
 	}
-	quote := &wallet.Quote{Version: "v3", Raw: raw}
-	if err := json.Unmarshal(raw, quote); err != nil {
+	quote := &rawQuote{Version: "v3", Raw: raw}
+	if err := json.Unmarshal(raw, &quote.Quote); err != nil {
 		t.Fatal(err)
 	}
 	w.refereed(t, s, quote)
@@ -206,7 +195,7 @@ func (w *world) detailed(t *testing.T, s wallet.Swap, from common.Address, allow
 }
 
 // refereeDetails has the referee work out the details for a sender who has the amount and has allowed so much of it.
-func (w *world) refereeDetails(t *testing.T, s wallet.Swap, from common.Address, allowed *big.Int, d details, quote, got []byte) {
+func (w *world) refereeDetails(t *testing.T, s swap.Swap, from common.Address, allowed *big.Int, d details, quote, got []byte) {
 	t.Helper()
 	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
 	if err != nil {
@@ -228,7 +217,7 @@ func (w *world) refereeDetails(t *testing.T, s wallet.Swap, from common.Address,
 }
 
 // wantArrival wants the recipient to have what the details promised, to the unit.
-func (w *world) wantArrival(t *testing.T, s wallet.Swap, d details, payout *reference.Payout) {
+func (w *world) wantArrival(t *testing.T, s swap.Swap, d details, payout *reference.Payout) {
 	t.Helper()
 	if s.Dst.Private() {
 		note, err := reference.FindShielded(payout.Receipt)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -119,7 +120,7 @@ func TestDevnet(t *testing.T) {
 			t.Errorf("it did not say %q:\n%s", words, p.said.String())
 		}
 	}
-	gateway := wallet.Gateway{URL: p.found(t, `gateway +(http://\S+)`)}
+	gateway := dialGateway(t, p.found(t, `gateway +(http://\S+)`))
 	node := p.found(t, `\n +369 +(http://\S+) PulseChain`)
 	page := p.found(t, `page +(http://[^\s,]+)`)
 	res, err := http.Get(page + "/devnet/wallet.js")
@@ -129,6 +130,13 @@ func TestDevnet(t *testing.T) {
 	res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		t.Errorf("the page has no test wallet: %d", res.StatusCode)
+	}
+	if res, err = http.Get(gateway.URL + "/v3/swap/quote"); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if got := res.Header.Get("RateLimit-Limit"); got != "30" {
+		t.Errorf("the limit is %q, want the default", got)
 	}
 	swapOn(t, gateway, node)
 	p.until(t, "Settled: ")
@@ -147,30 +155,22 @@ func TestDevnet(t *testing.T) {
 }
 
 // swapOn swaps 20 USDC on the hub to Ethereum as a wallet does that knows only two addresses.
-func swapOn(t *testing.T, gateway wallet.Gateway, node string) {
+func swapOn(t *testing.T, gateway gatewayAt, node string) {
 	t.Helper()
-	s, err := wallet.NewSwap("USDC@369", "USDC@1", "20", demoRecipient, "")
+	s, err := swap.NewSwap("USDC@369", "USDC@1", "20", demoRecipient, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := gateway.Quote(t.Context(), "v3", s)
+	checked, err := swap.Ask(t.Context(), gateway.Client, s, "v3", swap.Knowledge{Deployment: chain.Reference()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listing, err := gateway.Listing(t.Context())
+	connection, err := ethclient.DialContext(t.Context(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := wallet.Check(s, q, wallet.Knowledge{Deployment: chain.Reference(), Listing: listing})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := ethclient.DialContext(t.Context(), node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := (wallet.Sender{Node: client, Key: reference.User.Key}).Execute(t.Context(), checked); err != nil {
+	defer connection.Close()
+	if _, err := (swap.Sender{Node: connection, Key: reference.User.Key}).Execute(t.Context(), checked); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -190,16 +190,21 @@ func TestOptions(t *testing.T) {
 		"unknown ID":   {"-failing-chain", "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var said bytes.Buffer
-			if _, err := parseOptions(args, &said); err == nil || said.Len() == 0 {
-				t.Errorf("got %v, having said %q; want it refused with a word", err, &said)
+			if _, err := parseOptions(args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+				t.Errorf("got %v, want it refused with a word", err)
 			}
 		})
 	}
-	if o, err := parseOptions(nil, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 || o.demo == nil {
+	if o, err := parseOptions(nil, io.Discard, io.Discard); err != nil || o.listen != "127.0.0.1:8080" || o.rpcPort != 18600 || o.demo == nil {
 		t.Errorf("got %+v and %v without any flag", o, err)
 	}
-	unhappy, err := parseOptions([]string{"-settle-after", "30s", "-confirmations", "3", "-failing-chain", "10"}, io.Discard)
+	var help bytes.Buffer
+	if _, err := parseOptions([]string{"-from", "-h"}, &help, io.Discard); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(help.String(), "\n  -failing-chain chain\n") {
+		t.Errorf("asked for help: got %v and\n%s", err, &help)
+	}
+	bad := []string{"-settle-after", "30s", "-confirmations", "3", "-failing-chain", "10"}
+	unhappy, err := parseOptions(bad, io.Discard, io.Discard)
 	if err != nil || unhappy.settleAfter != 30*time.Second || unhappy.confirmations != 3 || unhappy.failing != 10 {
 		t.Errorf("got %+v and %v of unhappy days", unhappy, err)
 	}
@@ -211,7 +216,7 @@ func TestOptions(t *testing.T) {
 	if d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json")); err != nil || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
 		t.Errorf("got %+v and %v", d, err)
 	}
-	if o, err := parseOptions([]string{"-amount", ""}, io.Discard); err != nil || o.demo != nil {
+	if o, err := parseOptions([]string{"-amount", ""}, io.Discard, io.Discard); err != nil || o.demo != nil {
 		t.Errorf("got %+v and %v without a demonstration", o, err)
 	}
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
+	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,9 +19,10 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/child"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/v3/client"
 
 	// What the gateway's binary is made of, beside its own package. Without it go test would not know that the result
 	// of these tests depends on it, and answer from its cache.
@@ -46,11 +50,33 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 
+// A gatewayAt is a client that holds every quote against the reference deployment.
+type gatewayAt struct {
+	URL string
+	*client.Client
+}
+
+func dialGateway(t *testing.T, url string) gatewayAt {
+	t.Helper()
+	c, err := swap.Dial(url, chain.Reference())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gatewayAt{url, c}
+}
+
+// A rawQuote is an answer of the gateway in the words of a version, without its details.
+type rawQuote struct {
+	client.Quote
+	Version string
+	Raw     []byte
+}
+
 // A world is a gateway and the chains it quotes for.
 type world struct {
 	net     *reference.Net
-	gateway wallet.Gateway
-	know    wallet.Knowledge
+	gateway gatewayAt
+	know    swap.Knowledge
 	referee *referee.Referee
 	people  atomic.Uint64 // recipients made so far
 	turns   turns
@@ -82,15 +108,11 @@ func newWorld(t *testing.T) *world {
 			t.Logf("the gateway's log ends with:\n%s", log.Tail())
 		}
 	})
-	w := &world{net: net, gateway: wallet.Gateway{URL: gateway.URL()}}
+	w := &world{net: net, gateway: dialGateway(t, gateway.URL())}
 	if w.referee, err = referee.New("../.."); err != nil {
 		t.Fatal(err)
 	}
-	listing, err := w.gateway.Listing(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.know = wallet.Knowledge{Deployment: chain.Reference(), Listing: listing, ViewingKey: &reference.PrivateViewingKey}
+	w.know = swap.Knowledge{Deployment: chain.Reference(), ViewingKey: &reference.PrivateViewingKey}
 	return w
 }
 
@@ -119,8 +141,8 @@ func (w *world) newRecipient() common.Address {
 }
 
 // swap is a wish to swap an amount, with a recipient of its own.
-func (w *world) swap(p chain.Pair, amount *big.Int) wallet.Swap {
-	s := wallet.Swap{Pair: &p, Amount: amount, Recipient: reference.PrivateRecipient}
+func (w *world) swap(p chain.Pair, amount *big.Int) swap.Swap {
+	s := swap.Swap{Pair: &p, Amount: amount, Recipient: reference.PrivateRecipient}
 	if !p.Dst.Private() {
 		s.Recipient = w.newRecipient().Hex()
 	}
@@ -128,23 +150,48 @@ func (w *world) swap(p chain.Pair, amount *big.Int) wallet.Swap {
 }
 
 // quote asks the gateway and checks the answer as a careful wallet does.
-func (w *world) quote(t *testing.T, version string, s wallet.Swap) (*wallet.Quote, *wallet.Checked) {
+func (w *world) quote(t *testing.T, version string, s swap.Swap) (*rawQuote, *swap.Checked) {
 	t.Helper()
-	q, err := w.gateway.Quote(t.Context(), version, s)
+	q, body := w.ask(t, version, s)
+	checked, err := swap.Verify(s, version, body, w.know)
 	if err != nil {
-		t.Fatal(err)
-	}
-	checked, err := wallet.Check(s, q, w.know)
-	if err != nil {
-		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, q.Raw)
+		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, body)
 	}
 	return q, checked
 }
 
-// execute signs and sends a quote as the client flow says.
-func (w *world) execute(t *testing.T, q *wallet.Checked) *types.Receipt {
+// ask gives the answer of the gateway, and all of it as it came.
+func (w *world) ask(t *testing.T, version string, s swap.Swap) (*rawQuote, []byte) {
 	t.Helper()
-	sender := wallet.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: reference.User.Key}
+	url, err := w.gateway.QuoteURL(s.Request(version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("got %d, %v: %s", res.StatusCode, err, body)
+	}
+	q := &rawQuote{Version: version, Raw: body}
+	if version == "v3" {
+		if q.Raw, _, err = referee.SplitDetails(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := json.Unmarshal(q.Raw, &q.Quote); err != nil {
+		t.Fatal(err)
+	}
+	return q, body
+}
+
+// execute signs and sends a quote as the client flow says.
+func (w *world) execute(t *testing.T, q *swap.Checked) *types.Receipt {
+	t.Helper()
+	sender := swap.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: reference.User.Key}
 	defer w.turns.take(q.Swap.Src.Network())()
 	receipt, err := sender.Execute(t.Context(), q)
 	if err != nil {
@@ -199,7 +246,7 @@ func (w *world) balance(t *testing.T, token chain.Token, holder common.Address, 
 }
 
 // send has a transaction executed as it is, without any check.
-func (w *world) send(ctx context.Context, src chain.ID, key *ecdsa.PrivateKey, tx wallet.Transaction) (*types.Receipt, error) {
+func (w *world) send(ctx context.Context, src chain.ID, key *ecdsa.PrivateKey, tx client.Call) (*types.Receipt, error) {
 	return w.net.Chain(src).Send(ctx, key, tx.To, tx.Value, tx.Data)
 }
 
@@ -213,7 +260,7 @@ func equal(t *testing.T, what string, got, want any) {
 
 func amount(t *testing.T, text string, token chain.Token) *big.Int {
 	t.Helper()
-	n, err := wallet.ParseAmount(text, token.Decimals)
+	n, err := client.ParseAmount(text, token.Decimals)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // wantSwap wants the pool to have the money, and to have been told what was asked for.
-func (w *world) wantSwap(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+func (w *world) wantSwap(t *testing.T, s swap.Swap, q *swap.Checked, receipt *types.Receipt) {
 	t.Helper()
 	equal(t, "change of the pool's balance", w.change(t, s.SrcToken, q.Main.To, receipt), s.Amount)
 	event := eventOf(t, receipt, contracts.PoolABI, q.Main.To, "Swap")
@@ -39,7 +39,7 @@ func (w *world) wantSwap(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt
 }
 
 // wantBurn wants the money to be gone, and the message to carry it where it should go.
-func (w *world) wantBurn(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+func (w *world) wantBurn(t *testing.T, s swap.Swap, q *swap.Checked, receipt *types.Receipt) {
 	t.Helper()
 	equal(t, "change of the supply", w.supplyChange(t, s.SrcToken, receipt), negative(s.Amount))
 	settlement := w.net.Deployment.Settlement
@@ -62,14 +62,14 @@ func (w *world) wantBurn(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt
 }
 
 // wantHook is the hook that a swap must have.
-func wantHook(s wallet.Swap) []byte {
+func wantHook(s swap.Swap) []byte {
 	dst := common.BigToHash(new(big.Int).SetUint64(uint64(s.Dst)))
 	integrator := contracts.IntegratorID(s.Integrator)
 	return slices.Concat(dst[:], s.DstToken.Address.Bytes(), integrator[:], []byte{0}, common.FromHex(s.Recipient))
 }
 
 // wantDelivery wants the burnt money on the settlement chain, less no more than the burn allowed.
-func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, payout *reference.Payout) {
+func (w *world) wantDelivery(t *testing.T, s swap.Swap, q *swap.Checked, payout *reference.Payout) {
 	t.Helper()
 	delivery := payout.Delivery
 	if delivery.Fee.Cmp(q.MaxFee) > 0 {
@@ -85,7 +85,7 @@ func (w *world) wantDelivery(t *testing.T, s wallet.Swap, q *wallet.Checked, pay
 
 // wantID wants the settlement to be where anyone looks for it who saw the source: at the pool that pays, under the id that
 // the source gives.
-func (w *world) wantID(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt, payout *reference.Payout) {
+func (w *world) wantID(t *testing.T, s swap.Swap, q *swap.Checked, receipt *types.Receipt, payout *reference.Payout) {
 	t.Helper()
 	number := func(n *big.Int) []byte { return common.BigToHash(n).Bytes() }
 	var want common.Hash
@@ -108,14 +108,14 @@ func (w *world) wantID(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *
 }
 
 // wantShielded wants a note of the amount that its recipient can find and spend.
-func (w *world) wantShielded(t *testing.T, s wallet.Swap, amount *big.Int, receipt *types.Receipt) {
+func (w *world) wantShielded(t *testing.T, s swap.Swap, amount *big.Int, receipt *types.Receipt) {
 	t.Helper()
 	note, err := reference.FindShielded(receipt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "shielded token", note.Token, s.DstToken.Address)
-	equal(t, "shielded amount", note.Value, wallet.AfterRailgun(amount, 25))
+	equal(t, "shielded amount", note.Value, swap.AfterRailgun(amount, 25))
 	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), amount)
 	wantNote(t, s.Recipient, note.Recipient())
 }

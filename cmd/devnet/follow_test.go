@@ -9,8 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // oneOfEachKind swaps, wants everyone to have their part, and wants a wallet to find the settlement through the gateway
@@ -39,14 +40,14 @@ func (w *world) oneOfEachKind(t *testing.T) {
 		p := pairOf(t, 369, "USDC", 1, "USDC")
 		defer w.turns.take(p.Src)()
 		receipt := w.mustSend(t, p.Src, approval(t, p.SrcToken, w.newRecipient(), big.NewInt(1)))
-		w.wantState(t, p.Src, receipt.TxHash, wallet.NotASwap)
-		w.wantState(t, p.Src, common.Hash{1}, wallet.NotFound)
+		w.wantState(t, p.Src, receipt.TxHash, client.NotASwap)
+		w.wantState(t, p.Src, common.Hash{1}, client.NotFound)
 	})
 }
 
-func (w *world) wantState(t *testing.T, src chain.ID, tx common.Hash, want string) *wallet.Status {
+func (w *world) wantState(t *testing.T, src chain.ID, tx common.Hash, want string) *client.Status {
 	t.Helper()
-	status, err := w.gateway.Status(t.Context(), src, tx)
+	status, err := w.gateway.Status(t.Context(), client.Sent{SrcChain: uint64(src), Hash: tx})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func (w *world) followOne(t *testing.T, p chain.Pair) {
 	receipt := w.execute(t, checked)
 	payout := w.settle(t, s.Src.Network(), receipt)
 	w.wantSettled(t, s, q, payout)
-	status, err := wallet.Follower{Gateway: w.gateway}.Follow(t.Context(), s.Src, receipt.TxHash, checked)
+	status, err := swap.Follow(t.Context(), w.gateway.Client, client.Sent{Hash: receipt.TxHash, Quote: checked.Checked}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func (w *world) followOne(t *testing.T, p chain.Pair) {
 	if payout.Mint != nil {
 		paid, network = payout.Mint.TxHash, payout.DstChain
 	}
-	if status.State != wallet.Settled || !status.Final || status.Settlement == nil {
+	if status.State != client.Settled || !status.Final || status.Settlement == nil {
 		t.Fatalf("got %s, want it settled", status.Raw)
 	}
 	took, ok := status.Took()
@@ -92,7 +93,7 @@ func (w *world) followDelayed(t *testing.T) {
 	_, checked := w.quote(t, "v3", s)
 	replace(common.BigToHash(checked.MaxFee).Bytes(), make([]byte, 32))(t, checked.Main.Data)
 	receipt := w.execute(t, checked)
-	status := w.wantState(t, s.Src, receipt.TxHash, wallet.Settling)
+	status := w.wantState(t, s.Src, receipt.TxHash, client.Settling)
 	if status.Burn == nil || status.Burn.Attested || !strings.Contains(status.Burn.Reason, "insufficient_fee") {
 		t.Errorf("got %s, want that the fee is insufficient", status.Raw)
 	}

@@ -37,7 +37,8 @@ type pageProxy struct {
 	ended   chan error
 }
 
-// servePage puts the proxy in front of a gateway until it is closed. Another port is taken if the wanted one is not free.
+// servePage puts the proxy in front of a gateway until it is closed. Another port is taken if the wanted one is not
+// free.
 func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error) {
 	target, err := url.Parse(gateway)
 	if err != nil {
@@ -157,7 +158,8 @@ func (p *pageProxy) sign(ctx context.Context, id chain.ID, params []json.RawMess
 }
 
 func (p *pageProxy) forward(w http.ResponseWriter, r *http.Request, id chain.ID, body []byte) {
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, p.chains.Chain(id).URL(), bytes.NewReader(body))
+	node := p.chains.Chain(id).URL()
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, node, bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -81,6 +81,13 @@ func (w *world) page(t *testing.T) {
 	}
 }
 
+// printed is a snippet, once a visitor has come to it.
+const printed = `(async () => {
+	document.getElementById('code').scrollIntoView();
+	while (!document.getElementById('snippet-%[1]s')) await new Promise((done) => setTimeout(done, 20));
+	return document.getElementById('snippet-%[1]s').textContent;
+})()`
+
 // pageSnippets runs what the page shows for code, as it is printed there.
 func (w *world) pageSnippets(t *testing.T) {
 	folder := npm.Consumer(t)
@@ -91,7 +98,7 @@ func (w *world) pageSnippets(t *testing.T) {
 	} {
 		tab := browser.Open(t, proxy.address+"/"+query)
 		for _, name := range []string{"client", "viem"} {
-			source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf("document.getElementById('snippet-%s').textContent", name)))
+			source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf(printed, name), chromedp.EvalAwaitPromise))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/referee"
 )
@@ -72,7 +72,7 @@ func pairName(p chain.Pair) string {
 }
 
 // complete takes a swap from the question to the money.
-func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
+func (w *world) complete(t *testing.T, version string, s swap.Swap) {
 	q, checked := w.quote(t, version, s)
 	receipt := w.execute(t, checked)
 	if s.Route == chain.CCTPInbound {
@@ -95,7 +95,7 @@ func (w *world) complete(t *testing.T, version string, s wallet.Swap) {
 }
 
 // wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.
-func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt *types.Receipt) {
+func (w *world) wantPaid(t *testing.T, s swap.Swap, q *swap.Checked, receipt *types.Receipt) {
 	t.Helper()
 	me, want := reference.User.Address, negative(s.Amount)
 	value := new(big.Int)
@@ -116,7 +116,7 @@ func (w *world) wantPaid(t *testing.T, s wallet.Swap, q *wallet.Checked, receipt
 }
 
 // refereed has the referee work the quote out again. It gives who must get what.
-func (w *world) refereed(t *testing.T, s wallet.Swap, q *wallet.Quote) referee.Split {
+func (w *world) refereed(t *testing.T, s swap.Swap, q *rawQuote) referee.Split {
 	t.Helper()
 	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *world) refereed(t *testing.T, s wallet.Swap, q *wallet.Quote) referee.S
 }
 
 // wantSettled wants everyone to have their part.
-func (w *world) wantSettled(t *testing.T, s wallet.Swap, q *wallet.Quote, payout *reference.Payout) {
+func (w *world) wantSettled(t *testing.T, s swap.Swap, q *rawQuote, payout *reference.Payout) {
 	t.Helper()
 	want := w.refereed(t, s, q)
 
@@ -171,7 +171,7 @@ func (w *world) beyondTheLimits(t *testing.T) {
 			new(big.Int).Sub(amount(t, least, p.SrcToken), one),
 			new(big.Int).Add(amount(t, most, p.SrcToken), one),
 		} {
-			_, err := w.gateway.Quote(t.Context(), "v3", w.swap(p, amount))
+			_, err := w.gateway.Quote(t.Context(), w.swap(p, amount).Request("v3"))
 			if err == nil || !strings.Contains(err.Error(), "AMOUNT_OUT_OF_RANGE") {
 				t.Errorf("%s of %s on %s: got %v, want it refused", amount, p.SrcToken.Symbol, p.Src, err)
 			}

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // TestExplainsRailgunsFee wants the demonstration to say what the quote does not: what RAILGUN takes.
 func TestExplainsRailgunsFee(t *testing.T) {
-	explain := func(q *wallet.Checked) string {
+	explain := func(q *swap.Checked) string {
 		var said strings.Builder
 		d := &devnet{printer: &printer{out: &said}}
 		q.Protocol, q.Integrator, q.Railgun = new(big.Int), new(big.Int), chain.Reference().Railgun
@@ -21,12 +22,14 @@ func TestExplainsRailgunsFee(t *testing.T) {
 		return said.String()
 	}
 	in, out := pairOf(t, 1, "USDC", 69696969, "USDC"), pairOf(t, 69696969, "USDC", 369, "USDC")
-	shielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &in}, Dest: big.NewInt(99_500_000), Arrives: big.NewInt(99_251_250), Unchecked: []string{"the weather"}})
-	unshielding := explain(&wallet.Checked{Swap: wallet.Swap{Pair: &out, Amount: big.NewInt(9_975)}, Dest: big.NewInt(1), Unshield: big.NewInt(10_000)})
+	shielding := explain(&swap.Checked{Swap: swap.Swap{Pair: &in}, Checked: &client.Checked{
+		Dest: big.NewInt(99_500_000), Arrives: big.NewInt(99_251_250), Unchecked: []string{"the weather"},
+	}})
+	unshielding := explain(&swap.Checked{Swap: swap.Swap{Pair: &out, Amount: big.NewInt(9_975)}, Checked: &client.Checked{Dest: big.NewInt(1)}, Unshield: big.NewInt(10_000)})
 	for words, said := range map[string]string{
 		"99.25125 USDC arrives in the pool: 99.5 USDC less RAILGUN's own 0.25 %": shielding,
 		"Not checked: the weather.": shielding,
-		wallet.RailgunWait:          shielding,
+		swap.RailgunWait:            shielding,
 		"unshields 0.01 USDC, so that 0.009975 USDC is left to swap: 0.01 USDC less RAILGUN's own 0.25 %": unshielding,
 	} {
 		if !strings.Contains(said, words) {

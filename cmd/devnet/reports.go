@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -83,15 +83,15 @@ func account(p *reference.Payout) string {
 		return err.Error()
 	}
 	token, net := *found, p.Settlement.Amount
-	text := fmt.Sprintf("%s to %s on chain %s", wallet.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
+	text := fmt.Sprintf("%s to %s on chain %s", swap.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
 	if p.RecipientType != 0 {
 		bps := chain.Reference().Railgun.ShieldBPS
 		text = fmt.Sprintf("%s to a private balance on chain %s (%s)",
-			wallet.Money(wallet.AfterRailgun(net, bps), token), p.DstChain, wallet.LessRailgun(net, token, bps))
+			swap.Money(swap.AfterRailgun(net, bps), token), p.DstChain, swap.LessRailgun(net, token, bps))
 	}
-	text += "; fees " + wallet.Money(p.Settlement.ProtocolFee, token)
+	text += "; fees " + swap.Money(p.Settlement.ProtocolFee, token)
 	if p.Settlement.IntegratorFee.Sign() > 0 {
-		text += fmt.Sprintf(" and %s to the integrator", wallet.Money(p.Settlement.IntegratorFee, token))
+		text += fmt.Sprintf(" and %s to the integrator", swap.Money(p.Settlement.IntegratorFee, token))
 	}
 	return text
 }

@@ -87,12 +87,19 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// startGateway runs the gateway where it was asked to be, or where there is room. Its settings that have nothing to do
-// with the chains may be given in the environment.
-func startGateway(ctx context.Context, binary string, chains *reference.Net, o options, unhappy []string) (*child.Server, error) {
-	env := append([]string{"RATE_LIMIT=0"}, os.Environ()...)
-	log := &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }}
-	return child.Gateway{Binary: binary, Listen: o.listen, Env: slices.Concat(env, gatewayEnv(chains), unhappy), Log: log}.Start(ctx)
+// startGateway runs the gateway where it was asked to be, or where there is room. Its settings that have nothing to
+// do with the chains may be given in the environment. It limits requests by default, so that who builds on it meets
+// that here first.
+func startGateway(
+	ctx context.Context, binary string, chains *reference.Net, o options, unhappy []string,
+) (*child.Server, error) {
+	gateway := child.Gateway{
+		Binary: binary,
+		Listen: o.listen,
+		Env:    slices.Concat(os.Environ(), gatewayEnv(chains), unhappy),
+		Log:    &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }},
+	}
+	return gateway.Start(ctx)
 }
 
 // gatewayEnv are the settings of a gateway that quotes for these chains.
@@ -155,7 +162,8 @@ func (d *devnet) introduce() {
 // invite says what to do next.
 func (d *devnet) invite() {
 	avalanche := d.chains.Chain(43114).URL()
-	d.line("\nThe devnet is up, and settles what is swapped on it. Try %s in a browser, or in another terminal:\n", d.page.address)
+	d.line("\nThe devnet is up, and settles what is swapped on it. Try %s in a browser, or in another terminal:\n",
+		d.page.address)
 	d.line("  QUOTE_KEY=%s \\", hexutil.Encode(crypto.FromECDSA(reference.User.Key)))
 	d.line("  go run ./cmd/quote -gateway %s -from USDC@43114 -to USDC@369 -amount 100 \\", d.gateway.URL())
 	d.line("    -recipient 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed -execute -wait -rpc %s", avalanche)

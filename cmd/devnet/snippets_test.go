@@ -12,28 +12,30 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/testdata/npm"
+	"github.com/quotegate/quotegate/testdata/pages"
 )
-
-var fenced = regexp.MustCompile("(?s)```(ts|js)\n(.*?)```")
 
 // snippets compiles and runs every snippet of the documentation, as it is printed, with a wallet on these chains.
 func (w *world) snippets(t *testing.T) {
 	folder := npm.Consumer(t)
 	proxy, told := w.servePage(t)
-	for _, document := range []string{"docs/integrate.md", "v3/client/README.md"} {
-		text, err := os.ReadFile(filepath.Join("../..", document))
+	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 4, "v3/client/README.md": 4} {
+		found, err := pages.Find("../..", document, "ts")
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := fenced.FindAllStringSubmatch(string(text), -1)
-		if len(found) < 2 {
+		if len(found) < least {
 			t.Errorf("%s has %d snippets", document, len(found))
 		}
-		for i, match := range found {
-			t.Run(fmt.Sprintf("%s %d", filepath.Base(document), i+1), func(t *testing.T) { runSnippet(t, folder, match[2], w.gateway.URL, proxy, told) })
+		for i, block := range found {
+			t.Run(fmt.Sprintf("%s %d", document, i+1), func(t *testing.T) {
+				runSnippet(t, folder, block.Text, w.gateway.URL, proxy, told)
+			})
 		}
 	}
 }
@@ -59,7 +61,10 @@ func (w *world) servePage(t *testing.T) (*pageProxy, *reports) {
 	return proxy, told
 }
 
-var sentLine = regexp.MustCompile(`SENT (\d+) (0x\w+) (0x\w+)`)
+var (
+	sentLine    = regexp.MustCompile(`SENT (\d+) (0x\w+) (0x\w+)`)
+	settledLine = regexp.MustCompile(`(0x\w{64}) SETTLED`)
+)
 
 // runSnippet wants a snippet to compile strictly, to do what it says, and to send nothing with a wallet on another chain.
 func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, told *reports) {
@@ -67,8 +72,10 @@ func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, 
 	if err := os.WriteFile(filepath.Join(folder, "snippet.ts"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := []string{"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "--target", "es2022",
-		"--lib", "es2022,dom", "--module", "esnext", "--moduleResolution", "bundler", "snippet.ts"}
+	command := []string{
+		"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck",
+		"--target", "es2022", "--lib", "es2022,dom", "--module", "esnext", "--moduleResolution", "bundler", "snippet.ts",
+	}
 	if out, err := npm.Run(t, folder, command...); err != nil {
 		t.Errorf("it does not compile: %v\n%s\n%s", err, out, source)
 	}
@@ -84,27 +91,37 @@ func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, 
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "node", "--import", wallet, "snippet.mjs")
 		cmd.Dir = folder
-		cmd.Env = append(append(os.Environ(), "GATEWAY="+gateway, "DEVNET="+proxy.address, "ACCOUNT="+reference.User.Address.Hex()), more...)
+		cmd.Env = append(append(os.Environ(), "GATEWAY="+gateway, "DEVNET="+proxy.address,
+			"ACCOUNT="+reference.User.Address.Hex(), "PRIVATE_KEY="+hexutil.Encode(crypto.FromECDSA(reference.User.Key))), more...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if !strings.Contains(source, "ethereum") {
+	signsItself := strings.Contains(source, "privateKeyToAccount")
+	if !strings.Contains(source, "ethereum") && !signsItself {
 		if out, err := run(); err != nil || !strings.Contains(out, "99700000 arrive. To sign:") {
 			t.Errorf("%v\n%s", err, out)
 		}
 		return
 	}
-	if out, err := run("STUBBORN=1"); err == nil || sentLine.MatchString(out) {
-		t.Errorf("a wallet on another chain sends: %v\n%s", err, out)
+	if !signsItself {
+		if out, err := run("STUBBORN=1"); err == nil || sentLine.MatchString(out) {
+			t.Errorf("a wallet on another chain sends: %v\n%s", err, out)
+		}
 	}
 	out, err := run()
 	if err != nil || !strings.Contains(out, "SETTLED") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	sent := sentLine.FindAllStringSubmatch(out, -1)
+	if signsItself {
+		sent = settledLine.FindAllStringSubmatch(out, -1)
+	}
+	if len(sent) == 0 {
+		t.Fatalf("it sent nothing:\n%s", out)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	report, err := told.wait(ctx, common.HexToHash(sent[len(sent)-1][3]))
+	report, err := told.wait(ctx, common.HexToHash(sent[len(sent)-1][len(sent[0])-1]))
 	if err != nil || report.Err != nil || report.Payout.Settlement.Amount.Sign() <= 0 {
 		t.Errorf("the operator paid nothing: %v, %+v", err, report)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -53,7 +53,7 @@ func (w *world) status(t *testing.T, src chain.ID, tx common.Hash) (s swapStatus
 }
 
 // wantSettling wants the status of a swap that nobody has settled yet.
-func (w *world) wantSettling(t *testing.T, s wallet.Swap, receipt *types.Receipt) {
+func (w *world) wantSettling(t *testing.T, s swap.Swap, receipt *types.Receipt) {
 	t.Helper()
 	got := w.status(t, s.Src, receipt.TxHash)
 	equal(t, "state before the settlement", got.State, "SETTLING")
@@ -64,7 +64,7 @@ func (w *world) wantSettling(t *testing.T, s wallet.Swap, receipt *types.Receipt
 
 // wantStatus wants the gateway to find what became of a settled swap. An answer from before the settlement may be kept
 // for a block time.
-func (w *world) wantStatus(t *testing.T, s wallet.Swap, receipt *types.Receipt, payout *reference.Payout) {
+func (w *world) wantStatus(t *testing.T, s swap.Swap, receipt *types.Receipt, payout *reference.Payout) {
 	t.Helper()
 	got := w.status(t, s.Src, receipt.TxHash)
 	for got.State == "SETTLING" && t.Context().Err() == nil {
@@ -105,7 +105,7 @@ func (w *world) wantStatus(t *testing.T, s wallet.Swap, receipt *types.Receipt, 
 
 // firstOfKind tells whether a swap is the first that is seen of its kind: through pools, by a burn, onward to a chain
 // without a pool, into and out of a privacy pool.
-func (w *world) firstOfKind(s wallet.Swap, payout chain.ID) bool {
+func (w *world) firstOfKind(s swap.Swap, payout chain.ID) bool {
 	kind := struct {
 		route        chain.Route
 		in, out, far bool

@@ -9,16 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -36,16 +36,17 @@ var quiet = slog.New(slog.DiscardHandler)
 func checkService(ctx context.Context, in invocation) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	results := testAll(ctx, in.env)
+	results, notices := testAll(ctx, in.env)
 	sum, failed := tally(results)
 	var err error
-	if in.flags["json"] == "true" {
+	if in.json {
 		err = writeJSON(in.stdout, struct {
 			OK      bool               `json:"ok"` // no test failed
 			Results []selfcheck.Result `json:"results"`
-		}{failed == 0, results})
+			Notices []string           `json:"notices"` // what is right, and could be better
+		}{failed == 0, results, notices})
 	} else {
-		err = writeTable(in.stdout, results, sum)
+		err = writeTable(in.stdout, results, sum, notices)
 	}
 	if err == nil && failed > 0 {
 		err = fmt.Errorf("failed tests: %d", failed)
@@ -59,33 +60,40 @@ func tally(results []selfcheck.Result) (text string, failed int) {
 		count[r.Outcome]++
 	}
 	failed = count[selfcheck.Failed]
-	return fmt.Sprintf("%d ok, %d failed, %d not tested", count[selfcheck.OK], failed, count[selfcheck.NotTested]), failed
+	text = fmt.Sprintf("%d ok, %d failed, %d not tested", count[selfcheck.OK], failed, count[selfcheck.NotTested])
+	return text, failed
 }
 
-// testAll tests what the environment names, as far as it can be read.
-func testAll(ctx context.Context, env environment) []selfcheck.Result {
+// test is a part of `gateway check`. The parts run at the same time.
+type test func() []selfcheck.Result
+
+// testOf is one test of what a variable names, if that is set.
+func testOf(name string, what selfcheck.What, variable, value string, do func() (string, error)) test {
+	return func() []selfcheck.Result {
+		if value == "" {
+			return []selfcheck.Result{result(name, what, "", notTested(variable+" is not set"))}
+		}
+		detail, err := do()
+		return []selfcheck.Result{result(name, what, detail, err)}
+	}
+}
+
+// testAll tests what the environment names, as far as it can be read. The notices are
+// about what is right and could be better.
+func testAll(ctx context.Context, env environment) (results []selfcheck.Result, notices []string) {
 	cfg, err := readConfig(ctx, env)
-	results := []selfcheck.Result{result("configuration", selfcheck.Configuration, "", err)}
+	results = []selfcheck.Result{result("configuration", selfcheck.Configuration, "", err)}
 	if err != nil {
-		return results
+		return results, []string{}
 	}
 	deployment, detail, err := testDeployment(cfg)
 	results = append(results, result("deployment", selfcheck.Deployment, detail, err))
-	one := func(name string, what selfcheck.What, variable, value string, test func() (string, error)) func() []selfcheck.Result {
-		return func() []selfcheck.Result {
-			if value == "" {
-				return []selfcheck.Result{result(name, what, "", notTested(variable+" is not set"))}
-			}
-			detail, err := test()
-			return []selfcheck.Result{result(name, what, detail, err)}
-		}
-	}
-	tests := []func() []selfcheck.Result{
-		one("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
+	tests := []test{
+		testOf("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
 			_, err := lifecycle.Read(cfg.Gateway.LifecycleFile, servedVersions())
 			return "", err
 		}),
-		one("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
+		testOf("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
 			clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 			if err != nil {
 				return "", err
@@ -94,17 +102,44 @@ func testAll(ctx context.Context, env environment) []selfcheck.Result {
 		}),
 		func() []selfcheck.Result { return testChains(ctx, cfg, deployment) },
 		func() []selfcheck.Result { return testIssuer(ctx, cfg.IssuerFees, deployment) },
-		one("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) { return "", testRedis(ctx, cfg.Limit) }),
-		one("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) { return "", testDatabase(ctx, cfg.Usage) }),
+		testOf("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) {
+			return "", testRedis(ctx, cfg.Limit)
+		}),
+		testOf("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) {
+			return "", testDatabase(ctx, cfg.Usage)
+		}),
 	}
 	parts := make([][]selfcheck.Result, len(tests))
-	var running sync.WaitGroup
+	var running guard.Group
 	for i, test := range tests {
-		running.Go(func() { parts[i] = test() })
+		// Until it is done.
+		parts[i] = []selfcheck.Result{result("a test", selfcheck.Configuration, "", errBug)}
+		running.Go(nil, "a test of gateway check", func() { parts[i] = test() })
 	}
 	running.Wait()
-	return append(results, slices.Concat(parts...)...)
+	return append(results, slices.Concat(parts...)...), singleEndpoints(cfg)
 }
+
+// singleEndpoints tells of the chains that have one endpoint only.
+func singleEndpoints(cfg *config) []string {
+	endpoints, err := cfg.endpoints()
+	if err != nil {
+		return []string{} // a test has failed
+	}
+	var alone []string
+	for _, n := range chain.Networks() {
+		if len(endpoints[n.ID]) == 1 {
+			alone = append(alone, n.ID.String())
+		}
+	}
+	if len(alone) == 0 {
+		return []string{}
+	}
+	return []string{"there is only one endpoint for chain " + strings.Join(alone, ", ") +
+		", so that its word alone makes an answer final; name a second one, of another provider"}
+}
+
+var errBug = errors.New("the test has a bug, which is in the log")
 
 // notTested is why there was nothing to test.
 type notTested string
@@ -116,7 +151,8 @@ func (e notTested) Error() string { return string(e) }
 func result(name string, what selfcheck.What, detail string, err error) selfcheck.Result {
 	r := selfcheck.Result{Name: name, What: what, Outcome: selfcheck.OK, Detail: detail}
 	if err != nil {
-		r.Outcome, r.Detail = selfcheck.Failed, strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
+		r.Outcome = selfcheck.Failed
+		r.Detail = strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(strings.TrimSpace(err.Error()))
 	}
 	if _, skipped := errors.AsType[notTested](err); skipped {
 		r.Outcome = selfcheck.NotTested
@@ -136,7 +172,8 @@ func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error)
 		}
 	}
 	if untimed > 0 {
-		notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; measure it from status", untimed, len(pairs)))
+		notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, "+
+			"so that clients cannot tell how long these take; measure it from status", untimed, len(pairs)))
 	}
 	return d, strings.Join(notes, "; "), nil
 }
@@ -176,7 +213,8 @@ func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (resu
 		if s.Err == nil && s.Origin != cctp.Live {
 			s.Err = errors.New("no answer in time")
 		}
-		r := result(fmt.Sprintf("chain %s, issuer's fee", s.Source), selfcheck.IssuerFee, s.Rate.String()+" basis points", s.Err)
+		name := fmt.Sprintf("chain %s, issuer's fee", s.Source)
+		r := result(name, selfcheck.IssuerFee, s.Rate.String()+" basis points", s.Err)
 		r.Chain = s.Source
 		results = append(results, r)
 	}
@@ -199,18 +237,18 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 	return nil
 }
 
-func testDatabase(ctx context.Context, cfg usage.Config) error {
+func testDatabase(ctx context.Context, cfg store.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	err := usage.Check(ctx, cfg)
-	if errors.Is(err, usage.ErrNoFile) {
+	err := store.Check(ctx, cfg)
+	if errors.Is(err, store.ErrNoFile) {
 		return notTested(err.Error())
 	}
 	return err
 }
 
-// writeTable writes one line for each result, and a last one that adds them up.
-func writeTable(out io.Writer, results []selfcheck.Result, sum string) error {
+// writeTable writes one line for each result, one that adds them up, and the notices.
+func writeTable(out io.Writer, results []selfcheck.Result, sum string, notices []string) error {
 	width := 0
 	for _, r := range results {
 		width = max(width, len(r.Name))
@@ -220,6 +258,10 @@ func writeTable(out io.Writer, results []selfcheck.Result, sum string) error {
 		line := fmt.Sprintf("%-10s  %-*s  %s", r.Outcome, width, r.Name, r.Detail)
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n", &text, sum)
+	text.WriteString("\n" + sum + "\n")
+	for _, notice := range notices {
+		text.WriteString("notice: " + notice + "\n")
+	}
+	_, err := io.WriteString(out, text.String())
 	return err
 }

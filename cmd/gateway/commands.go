@@ -1,11 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,11 +18,15 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/words"
@@ -34,12 +42,79 @@ var texts = template.Must(template.New("").Funcs(template.FuncMap{
 
 // servedVersions are the versions that this program serves, whatever the deployment.
 func servedVersions() []string {
-	return gateway.Names(gateway.Modules(gateway.Core{Deployment: chain.Reference()}))
+	return gateway.Names(gateway.Modules(answer.Service{Deployment: chain.Reference()}))
 }
 
-func openUsage(ctx context.Context, cfg usage.Config, versions []string, o usage.Options) (*usage.Reader, error) {
-	o.Versions, o.Current = versions, versions[0]
-	return usage.Open(ctx, cfg, o)
+// openUsage opens the counts of a service for reading. Its DB is the caller's to close.
+func openUsage(ctx context.Context, cfg store.Config, versions []string, o evidence.Options) (*report.Reader, error) {
+	db, err := store.OpenForReading(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	o.Versions = versions
+	o.Current = gateway.Current
+	return report.New(evidence.New(db, o, evidence.Writer{})), nil
+}
+
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// configured is a command that needs the configuration.
+func configured(run func(context.Context, invocation, *config) error) func(context.Context, invocation) error {
+	return func(ctx context.Context, in invocation) error {
+		cfg, err := readConfig(ctx, in.env)
+		if err != nil {
+			return err
+		}
+		return run(ctx, in, cfg)
+	}
+}
+
+func serve(ctx context.Context, in invocation) error {
+	defer paceCollector()()
+	return run(ctx, in.env, in.stderr, func(string, string) {})
+}
+
+// showConfig shows also a configuration with mistakes, so that they can be found.
+func showConfig(ctx context.Context, in invocation) error {
+	if err := printSettings(in.stdout, in.env); err != nil {
+		return err
+	}
+	_, err := readConfig(ctx, in.env)
+	return err
+}
+
+func showVersion(_ context.Context, in invocation) error {
+	_, err := fmt.Fprintln(in.stdout, cli.Version("gateway"))
+	return err
+}
+
+// healthTimeout is shorter than the 30 seconds that Docker waits.
+const healthTimeout = 5 * time.Second
+
+// askHealth asks the service that has the same environment. It needs no shell and
+// no other program, so that it works in an image that has nothing else.
+func askHealth(_ context.Context, in invocation, cfg *config) error {
+	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		host = "localhost"
+	}
+	client := http.Client{Timeout: healthTimeout}
+	path := "/" + servedVersions()[0] + "/swap/healthcheck"
+	response, err := client.Get("http://" + net.JoinHostPort(host, port) + path)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the service answers %s", response.Status)
+	}
+	_, err = fmt.Fprintln(in.stdout, "ok")
+	return err
 }
 
 // simulatePlan predicts whom a plan would refuse, from the calls in USAGE_DB.
@@ -48,16 +123,16 @@ func simulatePlan(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), evidence.Options{})
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer reader.DB.Close()
 	simulation, err := reader.Simulate(ctx, plan)
 	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
 	}
-	if in.flags["json"] == "true" {
+	if in.json {
 		return writeJSON(in.stdout, simulation)
 	}
 	return simulation.Print(in.stdout)
@@ -81,60 +156,76 @@ func checkPlan(ctx context.Context, in invocation) error {
 }
 
 func checkPlanFor(ctx context.Context, in invocation, versions []string, now time.Time) error {
-	c := checked{File: in.args[0], Faults: []string{}, Versions: []lifecycle.Outlook{}, Warnings: clockWarnings(in.args[0], now)}
-	moment, err := time.Parse(time.RFC3339, cmp.Or(in.flags["at"], words.Stamp(now)))
-	if err != nil {
-		return usageError(fmt.Sprintf("-at %q is not a time in RFC 3339, like 2027-01-12T14:05:00Z", in.flags["at"]))
+	c := checked{
+		File:     in.args[0],
+		Faults:   []string{},
+		At:       in.at,
+		Warnings: clockWarnings(in.args[0], now),
+		Versions: []lifecycle.Outlook{},
 	}
-	c.At = moment.UTC()
+	if c.At.IsZero() {
+		c.At = now.UTC().Truncate(time.Second)
+	}
 	plan, err := jsonfile.Load(c.File, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
 		c.Hash = lifecycle.Hash(data)
 		return lifecycle.Parse(data, versions)
 	})
-	if err == nil {
-		c.Valid, c.Versions = true, plan.Outlook(c.At)
-		database := setting{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}
-		if database.read(in.env); database.err != nil {
-			return database.err
-		}
-		c.readGates(ctx, usage.Config{DB: database.text}, versions, now)
-	}
-	asJSON := in.flags["json"] == "true"
 	switch {
-	case asJSON && err != nil:
-		c.Hash, c.Faults = "", strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
+	case err != nil && in.json:
+		c.Hash = ""
+		c.Faults = strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
 		return errors.Join(writeJSON(in.stdout, c), fmt.Errorf("%s is not a valid plan", c.File))
 	case err != nil:
 		return err
-	case asJSON:
+	}
+	c.Valid = true
+	c.Versions = plan.Outlook(c.At)
+	if err := c.readGates(ctx, in.env, versions, now); err != nil {
+		return err
+	}
+	if in.json {
 		return writeJSON(in.stdout, c)
 	}
 	return texts.ExecuteTemplate(in.stdout, "plan.txt", c)
 }
 
-// readGates adds what the counts say about the gates of the plan now.
-func (c *checked) readGates(ctx context.Context, cfg usage.Config, versions []string, now time.Time) {
-	if cfg.DB == "" {
-		return
+// readGates adds what the counts say about the gates of the plan now, if there is a
+// database. The rest of the configuration does not matter to a plan.
+func (c *checked) readGates(ctx context.Context, env environment, versions []string, now time.Time) error {
+	database := variable{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}
+	database.read(env)
+	if database.err != nil || database.text == "" {
+		return database.err
 	}
-	reader, err := openUsage(ctx, cfg, versions, usage.Options{Now: func() time.Time { return now }})
+	clients, err := caller.NewClients(env["CLIENTS_FILE"], quiet)
+	if err != nil {
+		return fmt.Errorf("CLIENTS_FILE: %w", err)
+	}
+	reader, err := openUsage(ctx, store.Config{DB: database.text}, versions, evidence.Options{
+		Now:   func() time.Time { return now },
+		Known: clients.FindRecorded,
+	})
 	if err != nil {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
-		return
+		return nil
 	}
-	defer reader.Close()
+	defer reader.DB.Close()
 	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
 	if err != nil {
 		c.Warnings = append(c.Warnings, err.Error())
 	}
 	for i, v := range snapshot.Versions {
-		if v.Warning != "" && !slices.Contains(c.Versions[i].Warnings, v.Warning) {
-			c.Versions[i].Warnings = append(c.Versions[i].Warnings, v.Warning)
-		}
+		found := []string{v.Warning, v.Risk}
 		if v.Gate != nil && v.Gate.Why != "" {
-			c.Versions[i].Warnings = append(c.Versions[i].Warnings, "the gate holds now: "+v.Gate.Why)
+			found = append(found, "the gate holds now: "+v.Gate.Why)
+		}
+		for _, warning := range found {
+			if warning != "" && !slices.Contains(c.Versions[i].Warnings, warning) {
+				c.Versions[i].Warnings = append(c.Versions[i].Warnings, warning)
+			}
 		}
 	}
+	return nil
 }
 
 // clockWarnings tells of a file that was changed in the future.
@@ -143,8 +234,8 @@ func clockWarnings(file string, now time.Time) []string {
 	if err != nil || info.ModTime().Sub(now) < time.Minute {
 		return []string{}
 	}
-	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, and stages change by the clock of each gateway",
-		words.Stamp(info.ModTime()), words.Stamp(now))}
+	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, "+
+		"and stages change by the clock of each gateway", words.Stamp(info.ModTime()), words.Stamp(now))}
 }
 
 // writeReport is `gateway report`: it writes the operator's page as a file of its
@@ -154,32 +245,38 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), usage.Options{Known: clients.Find})
+	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), evidence.Options{Known: clients.FindRecorded})
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
-	facts := admin.Facts{Now: time.Now()}
-	if facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now); err != nil {
+	defer reader.DB.Close()
+	facts := admin.Facts{Now: time.Now(), Current: gateway.Current}
+	facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now)
+	if err != nil {
 		return err
 	}
-	if facts.Report, err = reader.Report(ctx, usage.Query{Old: "yes", Per: admin.FileClients}); err != nil {
+	facts.Report, err = reader.Report(ctx, report.Query{Old: "yes", Per: admin.FileClients})
+	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
 	}
-	facts.CountNext(func(q usage.Query) (usage.Report, error) { return reader.Report(ctx, q) })
+	facts.CountNext(func(q report.Query) (report.Report, error) { return reader.Report(ctx, q) })
 	body, err := admin.File(facts)
 	if err != nil {
 		return err
 	}
-	if file := in.flags["o"]; file != "-" {
-		return writeWhole(file, body)
+	if in.file != "-" {
+		return writeWhole(in.file, body)
 	}
 	_, err = in.stdout.Write(body)
 	return err
 }
 
-// writeWhole replaces a file, so that a reader sees the old one or the new one.
+// writeWhole replaces a file, so that a reader sees the old one or the new one. A
+// device or a pipe is written to: replaced, it would be gone.
 func writeWhole(path string, body []byte) (err error) {
+	if there, err := os.Stat(path); err == nil && !there.Mode().IsRegular() {
+		return os.WriteFile(path, body, 0o600)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -199,10 +296,11 @@ func writeWhole(path string, body []byte) (err error) {
 // backUp is `gateway backup`: it copies the SQLite database of USAGE_DB while the
 // service may be writing to it.
 func backUp(ctx context.Context, in invocation, cfg *config) error {
-	if err := usage.Backup(ctx, cfg.Usage, in.args[0]); err != nil {
+	if err := store.Backup(ctx, cfg.Usage, in.args[0]); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(in.stdout, "The database is in %s. It holds the secret that hashes addresses: keep it as safe as the original.\n", in.args[0])
+	_, err := fmt.Fprintf(in.stdout, "The database is in %s. It holds the secret that hashes addresses: "+
+		"keep it as safe as the original.\n", in.args[0])
 	return err
 }
 

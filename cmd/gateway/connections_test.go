@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,78 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// from opens a connection from one of the addresses of this machine.
+func from(t *testing.T, ip, addr string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+	conn, err := dialer.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// getOn asks on a connection, and returns the answer, or nil if there is none.
+func getOn(t *testing.T, conn net.Conn, path string) *http.Response {
+	t.Helper()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path) // it may be closed
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return nil
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res
+}
+
+// TestConnectionsOfOneAddressAreBounded: an address that holds all connections it may
+// is refused more, until one of them ends, and others are not. Where a proxy is trusted,
+// its connections are those of many clients.
+func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
+	const health = "/v3/swap/healthcheck"
+	for proxies, bounded := range map[string]bool{"": true, "127.0.0.9": false} {
+		base, _, stop := start(t, map[string]string{"MAX_CONNECTIONS_PER_ADDRESS": "8", "RATE_LIMIT": "0", "TRUSTED_PROXIES": proxies})
+		addr := strings.TrimPrefix(base, "http://")
+		var held []net.Conn
+		for range 8 {
+			conn := from(t, "127.0.0.1", addr)
+			if getOn(t, conn, health) == nil {
+				t.Fatal("a connection within the bound has no answer")
+			}
+			held = append(held, conn)
+		}
+		for range 20 {
+			if answered := getOn(t, from(t, "127.0.0.1", addr), health) != nil; answered == bounded {
+				t.Errorf("trusted %q: a connection beyond the bound was answered: %t", proxies, answered)
+			}
+		}
+		if getOn(t, from(t, "127.0.0.2", addr), health) == nil {
+			t.Errorf("trusted %q: another address has no answer", proxies)
+		}
+		held[0].Close()
+		eventually(t, "there is room again", func() bool { return getOn(t, from(t, "127.0.0.1", addr), health) != nil })
+		for _, conn := range held {
+			conn.Close()
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestSourceOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"203.0.113.9:1": "203.0.113.9", "[::ffff:203.0.113.9]:1": "203.0.113.9", "[2001:db8:1:2:3::4]:1": "2001:db8:1:2::",
+	} {
+		if got := sourceOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))); got.String() != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	if got := sourceOf(&net.UnixAddr{Name: "@"}); got.IsValid() {
+		t.Errorf("a unix socket has the address %s", got)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 // Go's collector runs when the heap has doubled. A gateway that uses a few megabytes
@@ -29,10 +31,12 @@ func paceCollector() (done func()) {
 		if ended.Load() {
 			return
 		}
-		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection found in use
-		metrics.Read(live)
-		debug.SetGCPercent(growth(live[0].Value.Uint64()))
-		runtime.AddCleanup(new([64]byte), pace, 0) // the next collection finds it
+		guard.Do(nil, "pacing the garbage collector", func() { // in a goroutine of the runtime
+			live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // what the last collection found in use
+			metrics.Read(live)
+			debug.SetGCPercent(growth(live[0].Value.Uint64()))
+			runtime.AddCleanup(new([64]byte), pace, 0) // the next collection finds it
+		})
 	}
 	usual := debug.SetGCPercent(leastGrowth)
 	pace(0)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 // maxQueued bounds the log lines that wait to be written, in bytes: some
@@ -35,7 +36,7 @@ type logQueue struct {
 func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
 	q := &logQueue{out: out, notice: notice, done: make(chan struct{})}
 	q.changed = sync.NewCond(&q.mu)
-	go q.run()
+	guard.Go(nil, "writing the log", q.run)
 	return q
 }
 
@@ -114,7 +115,11 @@ func (q *logQueue) write(batch []byte, lost uint64) error {
 	if len(text) == 0 {
 		return nil
 	}
-	n, err := q.out.Write(text)
+	n := 0
+	err := guard.Try(nil, "writing the log", func() (err error) {
+		n, err = q.out.Write(text)
+		return err
+	})
 	if err != nil {
 		unwritten := uint64(bytes.Count(batch[min(n, len(batch)):], []byte("\n")))
 		q.mu.Lock()
@@ -134,10 +139,19 @@ type logs struct {
 	queue  *logQueue
 }
 
+// durationAsText writes a duration in JSON as in text, 1.5s, instead of as a number of
+// nanoseconds, which nobody recognises.
+func durationAsText(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
 func newLogs(cfg *config, w io.Writer) logs {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: durationAsText}
 	handler := func(w io.Writer) slog.Handler {
 		if cfg.LogFormat == "text" {
 			return slog.NewTextHandler(w, options)
@@ -149,5 +163,10 @@ func newLogs(cfg *config, w io.Writer) logs {
 		slog.New(handler(&line)).Error("log lines were dropped: nobody read the log", "lines", lines)
 		return line.Bytes()
 	})
-	return logs{slog.New(handler(queue)), gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress), level, queue}
+	return logs{
+		Logger: slog.New(handler(queue)),
+		access: gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress),
+		level:  level,
+		queue:  queue,
+	}
 }

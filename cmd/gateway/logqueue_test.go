@@ -208,3 +208,16 @@ func silentProcess(t *testing.T) (cmd *exec.Cmd, base string, stderr *os.File) {
 		}
 	}
 }
+
+// A duration reads the same in both formats.
+func TestDurationsInTheLog(t *testing.T) {
+	for format, want := range map[string]string{"json": `"after":"1.5s"`, "text": "after=1.5s"} {
+		var out bytes.Buffer
+		log := newLogs(&config{LogLevel: "info", LogFormat: format}, &out)
+		log.Info("Redis is back", "after", 1500*time.Millisecond)
+		log.queue.Close(t.Context())
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: got %s, want %s", format, out.String(), want)
+		}
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/quotegate/quotegate/testdata/pages"
 )
 
 // TestRollingRestart restarts two gateways behind the nginx of
@@ -24,17 +26,7 @@ func TestRollingRestart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it restarts two gateways behind nginx; make test-all runs it")
 	}
-	nginx, err := exec.LookPath("nginx")
-	if err != nil { // it may be there, and the path of an ordinary user not lead to it
-		nginx, err = exec.LookPath("/usr/sbin/nginx")
-	}
-	if err != nil {
-		const missing = "there is no nginx here; install the package nginx-light to run this test"
-		if os.Getenv("CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip("SKIPPED, NOT TESTED: " + missing)
-	}
+	nginx := findNginx(t)
 	addrs := freeAddrs(t, 3)
 	front, instances := addrs[0], addrs[1:]
 	var running [2]*exec.Cmd
@@ -83,6 +75,59 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("%d requests, none failed", asked.Load())
 }
 
+// findNginx is the path of nginx.
+func findNginx(t *testing.T) string {
+	t.Helper()
+	nginx, err := exec.LookPath("nginx")
+	if err != nil { // it may be there, and the path of an ordinary user not lead to it
+		nginx, err = exec.LookPath("/usr/sbin/nginx")
+	}
+	if err != nil {
+		const missing = "there is no nginx here; install the package nginx-light to run this test"
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip("SKIPPED, NOT TESTED: " + missing)
+	}
+	return nginx
+}
+
+// TestNginxBoundsTheConnectionsOfAnAddress: behind the nginx of the page, an address
+// whose connections ask and never read gets 429 in JSON, while another is answered.
+func TestNginxBoundsTheConnectionsOfAnAddress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: it starts two gateways behind nginx; make test-all runs it")
+	}
+	nginx := findNginx(t)
+	addrs := freeAddrs(t, 3)
+	front, instances := addrs[0], addrs[1:]
+	for _, addr := range instances {
+		startInstance(t, addr)
+	}
+	startNginx(t, nginx, front, instances)
+	asks := strings.Repeat("GET /v3/app/pairs HTTP/1.1\r\nHost: x\r\n\r\n", 2000)
+	for range 64 {
+		conn := from(t, "127.0.0.1", front)
+		_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+		var stuck sync.WaitGroup
+		stuck.Go(func() { _, _ = io.WriteString(conn, asks) }) // until it is closed
+		t.Cleanup(stuck.Wait)
+		t.Cleanup(func() { conn.Close() })
+	}
+	var refused *http.Response
+	eventually(t, "nginx refuses one more", func() bool {
+		refused = getOn(t, from(t, "127.0.0.1", front), "/versions")
+		return refused != nil && refused.StatusCode == http.StatusTooManyRequests
+	})
+	h := refused.Header
+	if h.Get("Content-Type") != "application/json" || h.Get("Retry-After") != "1" || !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(h.Get("X-Request-Id")) {
+		t.Errorf("got headers %v", h)
+	}
+	if res := getOn(t, from(t, "127.0.0.2", front), "/versions"); res == nil || res.StatusCode != http.StatusOK {
+		t.Errorf("another address got %v", res)
+	}
+}
+
 func askOnce(url string) error {
 	res, err := http.Get(url)
 	if err != nil {
@@ -114,21 +159,16 @@ func startInstance(t *testing.T, addr string) *exec.Cmd {
 // startNginx runs nginx with the configuration of the page, at other addresses.
 func startNginx(t *testing.T, nginx, front string, instances []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operate/load-balancer.md")
+	blocks, err := pages.Find("../..", "docs/operate/load-balancer.md", "nginx")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(page), "```nginx\n")
-	site, _, closed := strings.Cut(rest, "```")
-	if !found || !closed {
-		t.Fatal("the page has no nginx configuration")
-	}
 	dir := t.TempDir()
-	site = strings.NewReplacer(
+	site := strings.NewReplacer(
 		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
 		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
 		"/var/log/nginx/", dir+"/",
-	).Replace(site)
+	).Replace(blocks[0].Text)
 	config := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr crit; events {}
 http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;

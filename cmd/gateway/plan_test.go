@@ -22,7 +22,7 @@ const (
          "brownouts": [{"from": "2027-02-10T14:00:00Z", "to": "2027-02-10T15:00:00Z", "share": 0.5},
                        {"from": "2027-01-12T15:00:00+01:00", "to": "2027-01-12T14:15:00Z", "share": 0.25}],
          "exempt": ["` + partner + `", "203.0.113.0/24", "origin:https://partner.example"],
-         "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+         "gate": {"maxClients": 5, "maxCallsPerDay": 100, "instances": 2}}}}`
 )
 
 func at(text string) time.Time {
@@ -37,8 +37,9 @@ func at(text string) time.Time {
 // program serves.
 func planCheck(t *testing.T, out io.Writer, now time.Time, args ...string) error {
 	t.Helper()
-	in := invocation{args: args, stdout: out, usage: "usage: gateway plan check FILE [-at TIME] [-json]"}
-	if err := in.parse(command{name: "plan check", args: "FILE [-at TIME] [-json]"}); err != nil {
+	in := invocation{args: args, stdout: out}
+	c, _ := find([]string{"plan", "check"})
+	if err := in.parse(c); err != nil {
 		return err
 	}
 	return checkPlanFor(t.Context(), in, []string{"v3", "v3legacy", "v1"}, now)
@@ -71,7 +72,9 @@ func TestPlanCheckWarns(t *testing.T) {
 		"nobody is spared": {strings.Replace(fullPlan, window, window, 1), "2026-10-01T00:00:00Z", []string{"no brownout reaches more than 50 % of clients"}},
 		"a gate that looks at brownouts": {strings.Replace(whole, `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`, 1), "2026-10-01T00:00:00Z",
 			[]string{"brownouts take up 5 days of the 7 days that the gate looks at"}},
-		"no gate": {strings.NewReplacer(`{"maxClients": 5, "maxCallsPerDay": 100}`, "null", `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`).Replace(whole), "2027-03-02T00:00:00Z",
+		"nobody says how many": {strings.Replace(whole, `, "instances": 2`, "", 1), "2026-10-01T00:00:00Z",
+			[]string{"the gate does not say how many instances there are: one that cannot write its counts is not missed"}},
+		"no gate": {strings.NewReplacer(`{"maxClients": 5, "maxCallsPerDay": 100, "instances": 2}`, "null", `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`).Replace(whole), "2027-03-02T00:00:00Z",
 			[]string{"the sunset has passed: a gateway that starts with this plan retires the version at once"}},
 	} {
 		found, err := checkAsJSON(t, tt.plan, tt.now)
@@ -130,7 +133,7 @@ v1: brownout at 2027-01-12T14:05:00Z
     2027-01-12T14:15:00Z  brownout ends
     2027-02-10T14:00:00Z  brownout begins: 50 % of clients get 410 for 1h
     2027-02-10T15:00:00Z  brownout ends
-    2027-03-01T00:00:00Z  sunset: every client gets 410 from here on, unless there were more than 5 clients within 7 days, or more than 100 calls on one of them
+    2027-03-01T00:00:00Z  sunset: every client gets 410 from here on, unless there were more than 5 clients within 7 days, or more than 100 calls on one of them, or fewer than 2 instances that counted
     warning: no brownout reaches more than 50 % of clients: for the others the sunset is the first 410
 
   who sees what at 2027-01-12T14:05:00Z
@@ -182,7 +185,7 @@ func TestPlanCheckDescribesThePlan(t *testing.T) {
 }
 
 func TestPlanCheckSaysWhoSeesWhat(t *testing.T) {
-	ungated := strings.Replace(fullPlan, `{"maxClients": 5, "maxCallsPerDay": 100}`, "null", 1)
+	ungated := strings.Replace(fullPlan, `{"maxClients": 5, "maxCallsPerDay": 100, "instances": 2}`, "null", 1)
 	unplanned := `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/q","docs":"https://example.org/m"}}}`
 	for name, tt := range map[string]struct {
 		plan, at string
@@ -226,7 +229,7 @@ func TestPlanCheckRefuses(t *testing.T) {
 		"no file":      {nil, []string{"usage: gateway plan check FILE"}},
 		"two files":    {[]string{bad, bad}, []string{"usage: gateway plan check FILE"}},
 		"lost file":    {[]string{bad + "x"}, []string{"no such file"}},
-		"a bad time":   {[]string{bad, "-at", "noon"}, []string{`-at "noon"`, "RFC 3339"}},
+		"a bad time":   {[]string{bad, "-at", "noon"}, []string{`"noon" for flag -at`, "RFC 3339"}},
 		"unknown flag": {[]string{bad, "-when", "now"}, []string{"-when", "usage:"}},
 	} {
 		var out strings.Builder
@@ -249,7 +252,7 @@ func TestPlanCheckRefuses(t *testing.T) {
 // TestGuideShowsWhatPlanCheckPrints reads the operators' guide, which shows a plan
 // and what the check prints about it.
 func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "retire.md"))
+	text, err := os.ReadFile("../../docs/retire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +266,7 @@ func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
 		}
 		return inner
 	}
-	plan := between("```json\n", "```")
+	plan := between("```json file=plan.json\n", "```")
 	t.Chdir(t.TempDir())
 	check := func(name, plan, command string) {
 		t.Helper()

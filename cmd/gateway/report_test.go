@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -165,5 +166,27 @@ func TestBackup(t *testing.T) {
 		if _, err := run(env, args...); err == nil {
 			t.Errorf("%q: got no error", args)
 		}
+	}
+}
+
+// TestReportIntoAPipe: a pipe or a device is written to, and is still one afterwards.
+func TestReportIntoAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string, 1)
+	go func() {
+		text, _ := os.ReadFile(pipe)
+		read <- string(text)
+	}()
+	if err := writeWhole(pipe, []byte("a report")); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-read; got != "a report" {
+		t.Errorf("the reader got %q", got)
+	}
+	if there, err := os.Stat(pipe); err != nil || there.Mode().IsRegular() {
+		t.Errorf("the pipe is %v afterwards: %v", there.Mode(), err)
 	}
 }

@@ -43,13 +43,16 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	cfg.settings = settings(env)
 	log := newLogs(cfg, stderr)
 	defer closeWithin(logTimeout, log.queue.Close)() // last, after everything that logs
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	s, err := newService(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	go s.clients.Run(ctx)
-	go s.lifecycle.Run(ctx)
+	defer cancel() // first: also where listening or serving fails
+	guard.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
+	guard.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })
 	s.reloadOnHangup(ctx, cfg)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
@@ -67,14 +70,19 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		adminAddr = listener.Addr().String()
 		adminServer := newServer(s.admin, profileTimeout, log.Logger)
 		defer adminServer.Close() // last, so that an operator can watch the drain
-		go func() { failed <- adminServer.Serve(listener) }()
+		guard.Go(s.log, "the admin listener", func() { failed <- serveOn(adminServer, listener, s.log) })
 	}
 	server := newServer(s, writeTimeout, log.Logger)
 	s.connections.watch(ctx, server, log.Logger)
-	go func() { failed <- server.Serve(steadyListener{netutil.LimitListener(public, s.connections.max)}) }()
+	if cfg.MaxPerAddress > 0 && len(cfg.Caller.TrustedProxies) == 0 { // all clients of a proxy have its address
+		public = newPerAddress(public, cfg.MaxPerAddress, s.log)
+	}
+	limited := steadyListener{netutil.LimitListener(public, s.connections.max)}
+	guard.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
 
 	addr := public.Addr().String()
-	log.Info("serving", "version", metrics.Build()["version"], "addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
+	log.Info("serving", "version", metrics.Build()["version"],
+		"addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
 	ready(addr, adminAddr)
 	select {
 	case err := <-failed:
@@ -99,9 +107,52 @@ func (s *service) drain(server *http.Server, delay time.Duration, log *slog.Logg
 	return nil
 }
 
+// serveOn serves until the server is closed. Whatever panics while a connection is
+// accepted ends that attempt alone.
+func serveOn(server *http.Server, listener net.Listener, log *slog.Logger) error {
+	return guard.Try(log, "a listener", func() error { return server.Serve(guardedListener{listener, log}) })
+}
+
+type guardedListener struct {
+	net.Listener
+	log *slog.Logger
+}
+
+func (l guardedListener) Accept() (conn net.Conn, err error) {
+	err = errAccept
+	guard.Do(l.log, "accepting a connection", func() { conn, err = l.Listener.Accept() })
+	return conn, err
+}
+
+// errAccept is one after which net/http tries again.
+var errAccept net.Error = temporary{errors.New("accepting a connection panicked")}
+
+type temporary struct{ error }
+
+func (temporary) Timeout() bool   { return false }
+func (temporary) Temporary() bool { return true }
+
+// guarded answers requests. The gateway and the admin pages answer after a panic of
+// their own; one in what is around them is counted too, and ends the connection.
+func guarded(h http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+				return
+			case http.ErrAbortHandler:
+			default:
+				log.Error("panic", "in", "answering a request", "cause", guard.Caught(p))
+			}
+			panic(http.ErrAbortHandler) // net/http closes the connection, without a line of its own
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
 func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:        h,
+		Handler:        guarded(h, log),
 		ReadTimeout:    readTimeout,
 		WriteTimeout:   writeTimeout,
 		IdleTimeout:    idleTimeout,
@@ -111,23 +162,25 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 }
 
 // reloadOnHangup reads the known clients, the plan, the deployment and the
-// endpoints again on SIGHUP, until ctx ends.
+// endpoints again on SIGHUP, until ctx ends. From then on a signal does nothing, and
+// does not end the process either.
 func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	context.AfterFunc(ctx, func() {
-		signal.Stop(hangup)
-		close(hangup)
-	})
-	go func() {
-		for range hangup {
+	s.hangup = make(chan os.Signal, 1)
+	signal.Notify(s.hangup, syscall.SIGHUP)
+	s.reloading.Go(s.log, "waiting for SIGHUP", func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-s.hangup:
+			}
 			guard.Do(s.log, "reloading", func() {
 				s.clients.Reload()
 				s.lifecycle.Reload()
 				s.reload(ctx, cfg)
 			})
 		}
-	}()
+	})
 }
 
 // connections bounds the connections of a server. At the bound, new ones wait in
@@ -171,14 +224,21 @@ func (c *connections) Open() int { return int(c.open.Load()) }
 // ctx ends.
 func (c *connections) watch(ctx context.Context, server *http.Server, log *slog.Logger) {
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			c.open.Add(1)
-		case http.StateClosed, http.StateHijacked:
-			c.open.Add(-1)
-		}
+		guard.Do(log, "counting connections", func() { c.count(state) }) // net/http would end the process
 	}
-	go guard.Every(ctx, 250*time.Millisecond, log, "watching the connections", func() { c.relieve(server.SetKeepAlivesEnabled) })
+	const what = "watching the connections"
+	guard.Go(log, what, func() {
+		guard.Every(ctx, 250*time.Millisecond, log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
+	})
+}
+
+func (c *connections) count(state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		c.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		c.open.Add(-1)
+	}
 }
 
 // relieve turns idle connections off while more than three quarters of the bound

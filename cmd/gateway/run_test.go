@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -288,7 +289,7 @@ func TestProcess(t *testing.T) {
 // oldest is the version to be retired next, and where it quotes.
 func oldest(t *testing.T) (name, path string) {
 	t.Helper()
-	all := gateway.Modules(gateway.Core{Deployment: chain.Reference()})
+	all := gateway.Modules(answer.Service{Deployment: chain.Reference()})
 	if len(all) < 2 {
 		t.Skip("there is no old version left")
 	}
@@ -352,7 +353,7 @@ func TestPlanCheck(t *testing.T) {
 	if out, err := check("plan", "check", path+".gone"); err == nil {
 		t.Errorf("a missing plan is fine, it says: %s", out)
 	}
-	if out, err := check("serve", "please"); err == nil || !strings.Contains(out, "gateway plan check") {
+	if out, err := check("plan", "please"); err == nil || !strings.Contains(out, "gateway plan check") {
 		t.Errorf("got %v and %q for an unknown command, want help", err, out)
 	}
 }

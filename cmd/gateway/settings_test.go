@@ -73,6 +73,9 @@ func TestGuideHasEverySettingAndCommand(t *testing.T) {
 		if !inTable(words...) {
 			t.Errorf("no table of docs/operate/README.md has a row with %q", words)
 		}
+		if limits := s.limits.String(); limits != "" && !regexp.MustCompile("(?m)^\\|.*`"+s.name+"`.*"+regexp.QuoteMeta(limits)).Match(guide) {
+			t.Errorf("the row of %s in docs/operate/README.md does not say %q", s.name, limits)
+		}
 	}
 	for _, c := range commands() {
 		if !inTable(c.call()) {
@@ -107,10 +110,10 @@ func TestPrintSettings(t *testing.T) {
 		rows[name] = strings.Join(strings.Fields(rest), " ")
 	}
 	for name, want := range map[string]string{
-		"VARIABLE": "VALUE FROM", "LISTEN_ADDR": ":1 environment", "ADMIN_ADDR": "127.0.0.1:9090 default",
-		"RATE_LIMIT": "30 default", "REDIS_PREFIX": `"" environment`, "LEGACY_HOSTS": `"a.example, b.example" environment`,
-		"DRAIN_DELAY": "soon environment", "LOG_FORMAT": `"\x1b[31m" environment`, "DEPLOYMENT_FILE": `"" default`,
-		"ADMIN_TOKEN": "[hidden] environment", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
+		"VARIABLE": "VALUE FROM LIMITS", "LISTEN_ADDR": ":1 environment", "ADMIN_ADDR": "127.0.0.1:9090 default",
+		"RATE_LIMIT": "30 default between 1 and 1000, or 0 for no limit", "REDIS_PREFIX": `"" environment at most 64 characters, all of them printable ASCII and none a space`, "LEGACY_HOSTS": `"a.example, b.example" environment`,
+		"DRAIN_DELAY": "soon environment between 0s and 1m", "LOG_FORMAT": `"\x1b[31m" environment`, "DEPLOYMENT_FILE": `"" default`,
+		"ADMIN_TOKEN": "[hidden] environment at least 16 characters, all of them printable ASCII and none a space", "USAGE_DB": "[hidden] environment", "REDIS_URL": "[hidden] environment",
 		"ISSUER_FEE_URL": "[hidden] environment", "RPC_URLS_1": "[hidden] environment", "RPC_URLS_369": `"" default`,
 	} {
 		if rows[name] != want {
@@ -166,7 +169,7 @@ func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 }
 
 func TestUnreadableSecretIsNotRepeated(t *testing.T) {
-	s := setting{name: "SECRET_NUMBER", typ: reflect.TypeFor[int](), secret: true, text: "hunter2"}
+	s := variable{name: "SECRET_NUMBER", typ: reflect.TypeFor[int](), secret: true, text: "hunter2"}
 	if got, want := s.unreadable().Error(), "SECRET_NUMBER: the value is not a whole number, or is too large"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,23 +1,24 @@
 // Command quote asks a gateway for a swap, checks the answer without trusting it, and prints it for a person. With
-// -execute it signs and sends the swap too, and with -wait it follows it. With -status it asks what became of a swap that
-// was sent.
+// -execute it signs and sends the swap too, and with -wait it follows it. With -status it asks what became of a
+// swap that was sent.
 //
-// It exits with 0 if the quote is what was asked for (and was executed, if it should be, and settled, if it was followed),
-// with 1 if not, with 2 if it was called wrongly, with 3 if all is right that could be checked and the note for a 0zk
-// recipient could not, and with 4 if the swap was sent and whether it is settled is not known.
+// It exits with 0 if the quote is what was asked for (and was executed, if it should be, and settled, if it was
+// followed), with 1 if not, with 2 if it was called wrongly, with 3 if all is right that could be checked and the
+// note for a 0zk recipient could not, and with 4 if the swap was sent and whether it is settled is not known.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/cli"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 )
 
 func main() {
@@ -29,27 +30,36 @@ func main() {
 
 // command is the whole program; getenv gives it its secrets.
 func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	stdout, stderr = plain{stdout}, plain{stderr}
-	o, err := parseOptions(args, getenv, stderr)
+	stdout = plain{stdout}
+	stderr = plain{stderr}
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case cli.WantsHelp(args) || slices.Equal(args, []string{"help"}):
+		printHelp(stdout)
 		return 0
-	case err != nil:
+	case slices.Equal(args, []string{"version"}):
+		args = []string{"-version"}
+	}
+	o, err := parseOptions(args, getenv, stderr)
+	if err != nil {
 		fmt.Fprintf(stderr, "quote: %v\n", err)
 		return 2
 	}
 	do := run
-	if o.status != nil {
+	switch {
+	case o.showVersion:
+		do = tellVersion
+	case o.status != nil:
 		do = tellStatus
 	}
-	if err = do(ctx, o, stdout, stderr); err == nil {
+	err = do(ctx, o, stdout, stderr)
+	if err == nil {
 		return 0
 	}
 	fmt.Fprintf(stderr, "quote: %v\n", err)
 	switch {
 	case errors.Is(err, errNote):
 		return 3
-	case errors.Is(err, wallet.ErrUnknown):
+	case errors.Is(err, swap.ErrUnknown):
 		return 4
 	}
 	return 1

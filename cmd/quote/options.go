@@ -8,21 +8,23 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net/url"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/cli"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // options are what somebody asked for.
 type options struct {
-	gateway    wallet.Gateway
-	version    string
-	swap       wallet.Swap
+	url        string // of the gateway
+	gateway    *client.Client
+	wire       string // the interface: v3, v3legacy or v1
+	swap       swap.Swap
 	deployment *chain.Deployment
 	viewingKey *[32]byte
 	json       bool
@@ -31,98 +33,174 @@ type options struct {
 	src    chain.ID     // where it was sent
 	wait   duration     // how long to follow a swap; 0 for not at all
 
+	showVersion bool // of this program, in the place of a quote
+
 	execute bool
 	rpc     string
 	maxFee  *big.Int // the most that the gas of one transaction may cost
 	key     *ecdsa.PrivateKey
 }
 
-const usage = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
+const calls = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
        quote -status 0x… -from 1 [-wait] [-gateway address] [-json]
-
-Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the environment: QUOTE_KEY is the
-private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key of a 0zk recipient, to open its note. Without the
-viewing key, -execute signs a note that it makes itself.
-
-With -status it asks what became of a swap that was sent.
-
-Exit codes: 0 the quote is what was asked for, and was executed if it should be, and settled if it was followed; 1 it is
-not; 2 wrong call; 3 all is right that could be checked, but without the viewing key nobody can tell whom the note in the
-answer pays; 4 the swap was sent, and whether it is settled is not known: do not send it again.
+       quote version
+       quote help
 
 `
 
-func parseOptions(args []string, getenv func(string) string, output io.Writer) (*options, error) {
+const about = `Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the
+environment: QUOTE_KEY is the private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key
+of a 0zk recipient, to open its note. Without the viewing key, -execute signs a note that it makes
+itself.
+
+With -status it asks what became of a swap that was sent.
+
+With -json it prints the quote. With -json and -execute it prints one object when it is done, also
+when it failed after it sent something: quote, transactions (what and hash, in the order they were
+sent), status if it was followed, and error.
+
+Exit codes: 0 the quote is what was asked for, and was executed if it should be, and settled if it
+was followed; 1 it is not; 2 wrong call; 3 all is right that could be checked, but without the viewing
+key nobody can tell whom the note in the answer pays; 4 the swap was sent, and whether it is settled
+is not known: do not send it again.
+`
+
+// printHelp tells all that can be asked for.
+func printHelp(w io.Writer) {
+	fmt.Fprint(w, calls)
+	cli.PrintText(w, about)
+	fmt.Fprintln(w)
+	cli.PrintFlags(w, new(options).flags(new(given)))
+	fmt.Fprintln(w)
+	cli.PrintText(w, "Without -max-fee, the gas of one transaction may cost at most "+defaultMaxFees()+".")
+}
+
+// given is what stands on the command line and is read once all of it is there.
+type given struct {
+	from, to, amount, recipient string
+	integrator                  string
+	deployment                  string
+	simulate                    string
+	maxFee                      string
+	status                      string
+	key                         string
+	version                     versionFlag
+}
+
+// flags are all flags. Their values go to o and g.
+func (o *options) flags(g *given) *flag.FlagSet {
+	f := flag.NewFlagSet("quote", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // the error that it returns says it all
+	f.StringVar(&o.url, "gateway", "http://127.0.0.1:8080", "`address` of the gateway")
+	f.StringVar(&g.from, "from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
+	f.StringVar(&g.to, "to", "", "what to get: `token@chain`, such as USDC@369 (required)")
+	f.StringVar(&g.amount, "amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
+	f.StringVar(&g.recipient, "recipient", "",
+		"who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
+	f.StringVar(&g.integrator, "integrator", "", "`wallet` of a registered partner")
+	f.StringVar(&o.wire, "interface", "v3", "`version` of the gateway's interface to ask: v3, v3legacy or v1")
+	f.Var(&g.version, "version", "print the version of this program")
+	f.StringVar(&g.deployment, "deployment", "",
+		"`file` with the contracts that you have reviewed; without it, those of the reference deployment")
+	f.StringVar(&g.simulate, "simulate", "",
+		"have the gateway try the transactions of this `account` on the chain, without sending them (v3)")
+	f.BoolVar(&o.json, "json", false, "print the answer as JSON: the fields that were checked, encoded again")
+	f.BoolVar(&o.execute, "execute", false, "sign and send it")
+	f.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
+	f.StringVar(&g.maxFee, "max-fee", "",
+		"with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap "+
+			"from; a dearer transaction is not signed (default: below)")
+	f.StringVar(&g.status, "status", "",
+		"ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
+	f.Var(&o.wait, "wait", "with -execute or -status, follow the swap until it is settled, "+
+		"for a `time` such as 10m at most; 30m if none is given")
+	f.StringVar(&g.key, "key", "",
+		"private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
+	return f
+}
+
+func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
 	o := &options{}
-	flags := flag.NewFlagSet("quote", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error that it returns says it all
-	flags.StringVar(&o.gateway.URL, "gateway", "http://127.0.0.1:8080", "`address` of the gateway")
-	from := flags.String("from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
-	to := flags.String("to", "", "what to get: `token@chain`, such as USDC@369 (required)")
-	amount := flags.String("amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
-	recipient := flags.String("recipient", "", "who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
-	integrator := flags.String("integrator", "", "`wallet` of a registered partner")
-	flags.StringVar(&o.version, "version", "v3", "of the interface: v3, v3legacy or v1")
-	file := flags.String("deployment", "", "`file` with the contracts that you have reviewed; without it, those of the reference deployment")
-	simulate := flags.String("simulate", "", "have the gateway try the transactions of this `account` on the chain, without sending them (v3)")
-	flags.BoolVar(&o.json, "json", false, "print the answer as JSON: the fields that were checked, encoded again")
-	flags.BoolVar(&o.execute, "execute", false, "sign and send it")
-	flags.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
-	maxFee := flags.String("max-fee", "", "with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap from; "+
-		"a dearer transaction is not signed (default: below)")
-	status := flags.String("status", "", "ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
-	flags.Var(&o.wait, "wait", "with -execute or -status, follow the swap until it is settled, for a `time` such as 10m at most; 30m if none is given")
-	key := flags.String("key", "", "private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
-	if err := flags.Parse(joinWait(args)); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(output, usage)
-			flags.SetOutput(output)
-			flags.PrintDefaults()
-			fmt.Fprintf(output, "\nWithout -max-fee, the gas of one transaction may cost at most %s.\n", defaultMaxFees())
-		}
-		return nil, err
+	var g given
+	flags := o.flags(&g)
+	if err := flags.Parse(joinValues(args)); err != nil {
+		return nil, fmt.Errorf("%w: see quote -help", err)
 	}
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
 	}
+	if g.version.show {
+		o.showVersion = true
+		return o, nil
+	}
+	if wire := g.version.wire; wire != "" {
+		fmt.Fprintf(stderr, "quote: -version %s is now -interface %s; "+
+			"-version alone prints the version of this program\n", wire, wire)
+		o.wire = wire
+	}
 	if err := o.checkGateway(); err != nil {
 		return nil, err
 	}
-	if *status != "" {
-		return o, o.readStatus(flags, *status, *from)
+	if g.status != "" {
+		return o, o.readStatus(flags, g.status, g.from)
 	}
-	var missing []string
-	for _, name := range []string{"from", "to", "amount", "recipient"} {
-		if flags.Lookup(name).Value.String() == "" {
-			missing = append(missing, "-"+name)
-		}
-	}
-	if missing != nil {
+	if missing := g.missing(); missing != nil {
 		return nil, fmt.Errorf("%s must be given: see quote -help", strings.Join(missing, ", "))
 	}
 	if o.wait != 0 && !o.execute {
 		return nil, errors.New("-wait follows a swap that is sent: it needs -execute or -status")
 	}
-	var err error
-	if o.swap, err = wallet.NewSwap(*from, *to, *amount, *recipient, *integrator); err != nil {
+	if err := o.readSwap(g); err != nil {
 		return nil, err
 	}
-	if *simulate != "" {
-		if o.swap.Sender, err = chain.ParseAddress(*simulate); err != nil {
-			return nil, fmt.Errorf("-simulate: the account %w", err)
-		}
-	}
-	if _, err := o.gateway.QuoteURL(o.version, o.swap); err != nil {
-		return nil, err
-	}
-	return o, errors.Join(o.readDeployment(*file), o.readViewingKey(getenv("QUOTE_VIEWING_KEY")), o.readMaxFee(*maxFee), o.readKey(*key, getenv("QUOTE_KEY")))
+	return o, errors.Join(
+		o.readDeployment(g.deployment),
+		o.checkInterface(),
+		o.readViewingKey(getenv("QUOTE_VIEWING_KEY")),
+		o.readMaxFee(g.maxFee),
+		o.readKey(g.key, getenv("QUOTE_KEY")),
+	)
 }
 
-func (o *options) checkGateway() error {
-	if u, err := url.Parse(o.gateway.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.gateway.URL)
+// missing are the flags that every quote needs, and that were not given.
+func (g given) missing() (names []string) {
+	for _, needed := range []struct{ name, value string }{
+		{"-from", g.from}, {"-to", g.to}, {"-amount", g.amount}, {"-recipient", g.recipient},
+	} {
+		if needed.value == "" {
+			names = append(names, needed.name)
+		}
+	}
+	return names
+}
+
+func (o *options) readSwap(g given) (err error) {
+	o.swap, err = swap.NewSwap(g.from, g.to, g.amount, g.recipient, g.integrator)
+	if err != nil || g.simulate == "" {
+		return err
+	}
+	o.swap.Sender, err = chain.ParseAddress(g.simulate)
+	if err != nil {
+		return fmt.Errorf("-simulate: the account %w", err)
 	}
 	return nil
+}
+
+func (o *options) checkGateway() (err error) {
+	if o.gateway, err = client.New(o.url, patience); err != nil {
+		return fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.url)
+	}
+	return nil
+}
+
+// checkInterface refuses an interface that cannot be asked for the swap.
+func (o *options) checkInterface() error {
+	_, err := o.gateway.QuoteURL(o.swap.Request(o.wire))
+	var e *client.Error
+	if errors.As(err, &e) {
+		return errors.New(e.Message)
+	}
+	return err
 }
 
 // readDeployment reads the reviewed contracts, none of which may be the recipient.
@@ -133,7 +211,10 @@ func (o *options) readDeployment(file string) (err error) {
 			return err
 		}
 	}
-	return o.swap.CheckRecipient(o.deployment, wallet.Listing{})
+	if o.gateway, err = swap.Dial(o.url, o.deployment, patience); err != nil {
+		return err
+	}
+	return o.swap.CheckRecipient(o.deployment)
 }
 
 func (o *options) readViewingKey(text string) error {
@@ -152,7 +233,8 @@ func (o *options) readViewingKey(text string) error {
 func defaultMaxFees() string {
 	var bounds []string
 	for _, network := range chain.Networks() {
-		bounds = append(bounds, wallet.FormatCoins(wallet.DefaultMaxGas(network.ID), network.ID)+" on "+network.Name)
+		most := swap.FormatCoins(swap.DefaultMaxGas(network.ID), network.ID)
+		bounds = append(bounds, most+" on "+network.Name)
 	}
 	return strings.Join(bounds, ", ")
 }
@@ -160,10 +242,10 @@ func defaultMaxFees() string {
 // readMaxFee reads the bound on gas, which is that of the chain unless another was chosen.
 func (o *options) readMaxFee(text string) (err error) {
 	if text == "" {
-		o.maxFee = wallet.DefaultMaxGas(o.swap.Src)
+		o.maxFee = swap.DefaultMaxGas(o.swap.Src)
 		return nil
 	}
-	if o.maxFee, err = wallet.ParseCoins(text); err != nil {
+	if o.maxFee, err = swap.ParseCoins(text); err != nil {
 		return fmt.Errorf("-max-fee: %w", err)
 	}
 	return nil

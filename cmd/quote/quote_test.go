@@ -5,6 +5,8 @@ import (
 	"crypto/ecdsa"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"flag"
 	"io"
 	"math/big"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
@@ -22,38 +25,36 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // The swap of testdata/v3/pair-usdc-1-to-usdc-369.http.
 var wish = []string{"-from", "USDC@1", "-to", "USDC@369", "-amount", "123.456789", "-recipient", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}
 
-// golden is the body of an answer that the gateway's own tests hold it to.
-func golden(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile("../../testdata/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data[bytes.IndexByte(data, '{'):])
-}
-
-// startGateway serves the answer to wish, altered, and the listing.
+// startGateway serves a real gateway, whose quotes are altered on their way.
 func startGateway(t *testing.T, alter func(string) string) string {
 	t.Helper()
-	return serveAnswer(t, alter(golden(t, "v3/pair-usdc-1-to-usdc-369.http")))
+	return alterGateway(t, func(r *http.Request) {}, alter)
 }
 
-// serveAnswer serves an answer, whatever is asked, and the listing.
-func serveAnswer(t *testing.T, answer string) string {
+// alterGateway serves a real gateway, whose questions and quotes are altered on their way.
+func alterGateway(t *testing.T, question func(*http.Request), quote func(string) string) string {
 	t.Helper()
-	mux := http.NewServeMux()
-	serve := func(path, body string) {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) })
-	}
-	serve("/v3/swap/quote", answer)
-	serve("/v3/app/routers", golden(t, "v3/routers.http"))
-	server := httptest.NewServer(mux)
+	gateway := golden.Gateway(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/quote") {
+			gateway.ServeHTTP(w, r)
+			return
+		}
+		question(r)
+		r.Header.Del("Accept-Encoding")
+		answer := httptest.NewRecorder()
+		gateway.ServeHTTP(answer, r)
+		w.WriteHeader(answer.Code)
+		_, _ = io.WriteString(w, quote(answer.Body.String()))
+	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -100,22 +101,21 @@ func TestPrintsForAPerson(t *testing.T) {
 // TestSaysWhatWasNotWorkedOut wants nothing to be claimed of what the answer alone states.
 func TestSaysWhatWasNotWorkedOut(t *testing.T) {
 	tests := map[string]struct {
-		golden string
-		args   []string
-		says   []string
+		args []string
+		says []string
 	}{
-		"burn": {"v3/pair-usdc-59144-to-usdc-369.http", []string{"-from", "USDC@59144"}, []string{
+		"burn": {[]string{"-from", "USDC@59144"}, []string{
 			"calldata except maxFee, approval, value, limits, fees and amounts.",
 			"Within its bound of 1.2 % of the amount: maxFee",
 		}},
-		"integrator": {"v3/integrator-address.http", []string{"-amount", "100", "-integrator", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, []string{
+		"integrator": {[]string{"-amount", "100", "-integrator", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, []string{
 			"calldata, approval, value, limits, the protocol fee.",
 			"Not checked: the integrator's fee of 0.25 %",
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := call(t, nil, with(with(wish, test.args...), "-gateway", serveAnswer(t, golden(t, test.golden)))...)
+			code, stdout, stderr := call(t, nil, with(with(wish, test.args...), "-gateway", startGateway(t, truth))...)
 			if code != 0 {
 				t.Fatalf("got exit code %d and %s", code, stderr)
 			}
@@ -126,21 +126,28 @@ func TestSaysWhatWasNotWorkedOut(t *testing.T) {
 
 // TestPrintsJSON: what is printed is what was checked, of every version, and nothing else is.
 func TestPrintsJSON(t *testing.T) {
-	same := func(a, b string) bool {
-		var left, right any
-		return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
-	}
-	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, truth))...)
-	if want := golden(t, "v3/pair-usdc-1-to-usdc-369.http"); code != 0 || !same(stdout, want) {
-		t.Errorf("got exit code %d, %s and\n%s, want the fields of the answer", code, stderr, stdout)
+	for _, version := range []string{"v3", "v3legacy", "v1"} {
+		answered := ""
+		gateway := startGateway(t, func(answer string) string { answered = answer; return answer })
+		code, stdout, stderr := call(t, nil, with(wish, "-json", "-interface", version, "-gateway", gateway)...)
+		var got, want any
+		if err := errors.Join(json.Unmarshal([]byte(stdout), &got), json.Unmarshal([]byte(answered), &want)); err != nil {
+			t.Fatalf("%s: %v: %s", version, err, stderr)
+		}
+		if code != 0 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got exit code %d, %s and\n%s, want the fields of the answer\n%s", version, code, stderr, stdout, answered)
+		}
 	}
 	for name, alter := range map[string]func(string) string{
 		"another amount": func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) },
 		"two names that Go takes for one": func(answer string) string {
-			return strings.Replace(answer, `{`, `{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "TO":`+strings.TrimPrefix(strings.SplitN(answer, `"to":`, 2)[1], " ")[:44]+`,`, 1)
+			return strings.Replace(answer, `{`, `{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", "TO":`+strings.SplitN(answer, `"to":`, 2)[1][:44]+`,`, 1)
 		},
 		"a batch that nobody asked for": func(answer string) string {
-			return strings.Replace(answer, `{`, `{"details": {"validUntil": "2026-11-15T12:01:00Z", "sendCalls": {"calls": [{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}]}},`, 1)
+			return strings.Replace(answer, `{`, `{"calls": [{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}],`, 1)
+		},
+		"another batch": func(answer string) string {
+			return strings.Replace(answer, `"calls":[{"to":"0xA0b86991`, `"calls":[{"to":"0xA0b86992`, 1)
 		},
 	} {
 		code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, alter))...)
@@ -148,10 +155,10 @@ func TestPrintsJSON(t *testing.T) {
 			t.Errorf("%s: got exit code %d, %q and %s, want 1 and nothing to read", name, code, stdout, stderr)
 		}
 	}
-	code, stdout, _ = call(t, nil, with(wish, "-json", "-gateway", startGateway(t, func(answer string) string {
+	code, stdout, _ := call(t, nil, with(wish, "-json", "-gateway", startGateway(t, func(answer string) string {
 		return strings.Replace(answer, `{`, `{"note": "new",`, 1)
 	}))...)
-	if code != 0 || strings.Contains(stdout, "note") {
+	if code != 0 || strings.Contains(stdout, `"new"`) {
 		t.Errorf("got exit code %d and %s, want what was not checked to be left out", code, stdout)
 	}
 }
@@ -159,7 +166,7 @@ func TestPrintsJSON(t *testing.T) {
 // TestTerminalEscapesAreText: a gateway's texts move no cursor and paint nothing.
 func TestTerminalEscapesAreText(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v3/app/routers", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, golden(t, "v3/routers.http")) })
+	mux.Handle("/", golden.Gateway(t))
 	mux.HandleFunc("/v3/swap/quote", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error": "all\u001b[2J is \u009b1mwell\r\u202e!", "code": "A\u0007", "requestId": "1"}`)
@@ -176,20 +183,17 @@ func TestTerminalEscapesAreText(t *testing.T) {
 // TestPrintsTheSimulation: the gateway's dry run is told as the gateway's word.
 func TestPrintsTheSimulation(t *testing.T) {
 	const little = "0x00000000000000000000000000000000000a11ce"
-	code, stdout, stderr := call(t, nil, with(wish, "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", serveAnswer(t, golden(t, "v3/simulation-fails.http")))...)
+	code, stdout, stderr := call(t, nil, with(wish, "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", startGateway(t, truth))...)
 	if code != 0 {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the output", stdout, "The gateway has tried the transactions of 0x00000000000000000000000000000000000A11cE on the state of block 123:\n  1. SUCCESS, 46000 gas\n",
-		`3. FAILED: The contract says: "balance" too low, 46000 gas`, "The contract would not tell of this swap.", "Value and gas: 0.000138 ETH; the account has 0 ETH.")
-	_, stdout, _ = call(t, nil, with(wish, "-amount", "100", "-simulate", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "-gateway", serveAnswer(t, golden(t, "v3/simulation-no-endpoint.http")))...)
+		`3. FAILED: The contract says: "balance" too low, 46000 gas`, "The contract would not tell of this swap.", "Value and gas: 0.00020175 ETH; the account has 0 ETH.")
+	_, stdout, _ = call(t, nil, with(wish, "-amount", "100", "-simulate", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "-gateway", startGateway(t, truth))...)
 	contains(t, "the output", stdout, "Not simulated: This service has no RPC endpoint for chain 1")
-	_, stdout, _ = call(t, nil, with(wish, "-json", "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", serveAnswer(t, golden(t, "v3/simulation-fails.http")))...)
+	_, stdout, _ = call(t, nil, with(wish, "-json", "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", startGateway(t, truth))...)
 	contains(t, "the JSON", stdout, `"simulation":{"blockNumber":123,`)
-	if strings.Contains(stdout, "sendCalls") {
-		t.Errorf("calls that were not checked are printed: %s", stdout)
-	}
-	for _, args := range [][]string{{"-simulate", "alice"}, {"-simulate", little, "-version", "v1"}} {
+	for _, args := range [][]string{{"-simulate", "alice"}, {"-simulate", little, "-interface", "v1"}} {
 		if code, _, _ := call(t, nil, with(wish, args...)...); code != 2 {
 			t.Errorf("%v: got exit code %d, want 2", args, code)
 		}
@@ -199,17 +203,17 @@ func TestPrintsTheSimulation(t *testing.T) {
 // TestLies alters each field that a wallet is told to check, on its way over HTTP.
 func TestLies(t *testing.T) {
 	for name, lie := range map[string][2]string{
-		"to":                 {`"to": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"to": "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
+		"to":                 {`"to":"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"to":"0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
 		"recipient":          {"5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "5aaeb6053f3e94c9b9a09f33669435e7ef1beaee"},
 		"destAmount":         {"123086419", "123086420"},
 		"fee":                {"370370", "370371"},
-		"spender":            {`"spender": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"spender": "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
+		"spender":            {`"spender":"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"spender":"0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
 		"approval.calldata":  {"0x095ea7b30000000000000000000000002ad5", "0x095ea7b30000000000000000000000002ad6"},
-		"value":              {`"value": "0x0"`, `"value": "0x1"`},
-		"decimals":           {`"decimals": 6`, `"decimals": 18`},
+		"value":              {`"value":"0x0"`, `"value":"0x1"`},
+		"decimals":           {`"decimals":6`, `"decimals":18`},
 		"route.type":         {"DIRECT", "CCTP_INBOUND"},
-		"srcAmount":          {`"srcAmount": "123456789"`, `"srcAmount": "123456788"`},
-		"approval.amount":    {`"amount": "123456789"`, `"amount": "1234567890"`},
+		"srcAmount":          {`"srcAmount":"123456789"`, `"srcAmount":"123456788"`},
+		"approval.amount":    {`"amount":"123456789"`, `"amount":"1234567890"`},
 		"calldata, dstToken": {"15d38573d2feeb82e7ad5187ab8c1d52810b1f07", "15d38573d2feeb82e7ad5187ab8c1d52810b1f08"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,14 +246,18 @@ func TestPinnedDeployment(t *testing.T) {
 	if code != 1 {
 		t.Errorf("got exit code %d, want 1", code)
 	}
-	contains(t, "the refusal", stderr, `the contract that deployment "mine" pins for USDC on chain 1`)
+	contains(t, "the refusal", stderr, "the contract in the listing for USDC on chain 1")
 }
 
 // TestListedRecipient wants a recipient that only the listing names as a contract to be refused before a quote is asked for.
 func TestListedRecipient(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v3/app/routers", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"data": [{"chainId": 1, "symbol": "USDC", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}]}`)
+	gateway := golden.Gateway(t)
+	mux.HandleFunc("/v3/app/pairs", func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Accept-Encoding")
+		answer := httptest.NewRecorder()
+		gateway.ServeHTTP(answer, r)
+		_, _ = io.WriteString(w, strings.ReplaceAll(answer.Body.String(), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"))
 	})
 	mux.HandleFunc("/v3/swap/quote", func(http.ResponseWriter, *http.Request) { t.Error("a quote was asked for") })
 	server := httptest.NewServer(mux)
@@ -274,7 +282,8 @@ func TestUsage(t *testing.T) {
 		"unknown flag":       {nil, with(wish, "-x"), "flag provided but not defined: -x"},
 		"argument":           {nil, with(wish, "now"), `"now" is not a flag`},
 		"gateway":            {nil, with(wish, "-gateway", "127.0.0.1:8080"), "is not an address such as"},
-		"version":            {nil, with(wish, "-version", "v2"), "is not v3, v3legacy or v1"},
+		"interface":          {nil, with(wish, "-interface", "v2"), "is not v3, v3legacy or v1"},
+		"the old spelling":   {nil, with(wish, "-version", "v2"), "is not v3, v3legacy or v1"},
 		"pair":               {nil, with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
 		"deployment":         {nil, with(wish, "-deployment", "no-such-file"), "no-such-file"},
 		"recipient":          {nil, with(wish, "-recipient", "0x0000000000000000000000000000000000000001"), "below 0x10000"},
@@ -299,12 +308,47 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
-	code, _, stderr := call(t, nil, "-help")
-	if code != 0 {
-		t.Errorf("got exit code %d for -help", code)
+}
+
+// TestHelp: -h counts wherever it stands, and tells of every flag.
+func TestHelp(t *testing.T) {
+	var first string
+	for _, args := range [][]string{{"help"}, {"-h"}, {"-help"}, {"--help"}, {"-from", "-h"}, with(wish, "-wait", "-h"), {"-x", "-h"}} {
+		code, stdout, stderr := call(t, nil, args...)
+		if first == "" {
+			first = stdout
+		}
+		if code != 0 || stderr != "" || stdout != first {
+			t.Errorf("%q: got exit code %d, %q and\n%s", args, code, stderr, stdout)
+		}
 	}
-	contains(t, "the help", stderr, "Usage: quote -from USDC@1", "QUOTE_KEY", "-execute", "-json", "-gateway", "-max-fee coins", "-status transaction", "-wait time",
-		"at most 0.05 ETH on Ethereum", "50000 PLS on PulseChain")
+	contains(t, "the help", first, "Usage: quote -from USDC@1", "QUOTE_KEY", "quote version", "-wait time")
+	contains(t, "the help", strings.Join(strings.Fields(first), " "), "at most 0.05 ETH on Ethereum", "50000 PLS on PulseChain")
+	new(options).flags(new(given)).VisitAll(func(f *flag.Flag) { contains(t, "the help", first, "\n  -"+f.Name) })
+	for line := range strings.Lines(first) {
+		if columns := utf8.RuneCountInString(line) - 1; columns > cli.Columns {
+			t.Errorf("a line of the help has %d columns: %s", columns, line)
+		}
+	}
+}
+
+// TestVersion: -version alone is about this program, and with a value it still chooses the interface.
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"-version"}, {"--version"}} {
+		code, stdout, stderr := call(t, nil, args...)
+		if code != 0 || stderr != "" || stdout != cli.Version("quote")+"\n" {
+			t.Errorf("%q: got exit code %d, %q and %q", args, code, stdout, stderr)
+		}
+	}
+	for _, args := range [][]string{{"-version", "v1"}, {"-version=v1"}, {"--version", "v1"}, {"-interface", "v1"}} {
+		asked := ""
+		gateway := alterGateway(t, func(r *http.Request) { asked = r.URL.Path }, truth)
+		code, _, stderr := call(t, nil, with(wish, with(args, "-gateway", gateway)...)...)
+		notice := strings.Contains(stderr, "-version v1 is now -interface v1")
+		if code != 0 || asked != "/v1/quote" || notice != (args[0] != "-interface") {
+			t.Errorf("%q: got exit code %d, asked %s, and said %q", args, code, asked, stderr)
+		}
+	}
 }
 
 // The token and the pool of wish.

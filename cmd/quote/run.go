@@ -6,75 +6,102 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"net/http"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
 
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // run asks, checks, prints and, if it should, executes.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	o.gateway.HTTP = newClient()
-	listing, err := o.gateway.Listing(ctx)
+	known := swap.Knowledge{Deployment: o.deployment, ViewingKey: o.viewingKey}
+	checked, err := swap.Ask(ctx, o.gateway, o.swap, o.wire, known)
 	if err != nil {
 		return err
 	}
-	if err := o.swap.CheckRecipient(o.deployment, listing); err != nil {
-		return err
-	}
-	quote, err := o.gateway.Quote(ctx, o.version, o.swap)
-	if err != nil {
-		return err
-	}
-	checked, err := wallet.Check(o.swap, quote, wallet.Knowledge{Deployment: o.deployment, Listing: listing, ViewingKey: o.viewingKey})
-	if err != nil {
-		return fmt.Errorf("do not sign this quote:\n%w", err)
-	}
-	if o.json {
-		text, err := json.Marshal(quote) // the fields that were checked, and no others
-		if err != nil {
+	sends := o.execute && !o.swap.Src.Private()
+	switch {
+	case o.json && sends: // one object, when all is done
+		showUnchecked(stderr, checked)
+	case o.json:
+		if err := printJSON(stdout, checked.Quote); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%s\n", text)
 		showUnchecked(stderr, checked)
-	} else {
+	default:
 		show(stdout, checked, o.deployment.Name)
-		showSimulation(stdout, o, quote.Details)
+		showSimulation(stdout, o, checked.Quote.Details)
 	}
 	switch {
 	case o.swap.Src.Private():
 		return offer(o, checked, stdout)
-	case o.execute:
-		return execute(ctx, o, checked, stderr)
+	case sends:
+		return executeAndTell(ctx, o, checked, stdout, stderr)
 	case checked.OwnNote:
 		return errNote
 	}
 	return nil
 }
 
-// offer gives the bytes of an unshielding swap to somebody who wraps them, and sends nothing.
-func offer(o *options, q *wallet.Checked, stdout io.Writer) error {
+// A result is all that came of -execute, for a program to read.
+type result struct {
+	Quote        *client.Quote     `json:"quote"`
+	Transactions []sentTransaction `json:"transactions"` // in the order in which they were given to the node
+	Status       json.RawMessage   `json:"status,omitempty"`
+	Error        string            `json:"error,omitempty"`
+}
+
+type sentTransaction struct {
+	What string      `json:"what"` // reset of the allowance, approval or swap
+	Hash common.Hash `json:"hash"`
+}
+
+// executeAndTell prints what came of it as one JSON object, also if it failed: what was sent has to be known.
+func executeAndTell(ctx context.Context, o *options, checked *swap.Checked, stdout, stderr io.Writer) error {
+	r := &result{Quote: checked.Quote, Transactions: []sentTransaction{}}
+	err := execute(ctx, o, checked, r, stderr)
 	if !o.json {
-		fmt.Fprintln(stdout, "\nA RAILGUN wallet must wrap this in its private transaction. Sent from a public account, it is an ordinary swap at another fee and without privacy:")
-		for _, t := range []*wallet.Transaction{q.Approval, &q.Main} {
+		return err
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return errors.Join(err, printJSON(stdout, r))
+}
+
+func printJSON(w io.Writer, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}
+
+// offer gives the bytes of an unshielding swap to somebody who wraps them, and sends nothing.
+func offer(o *options, q *swap.Checked, stdout io.Writer) error {
+	if !o.json {
+		fmt.Fprintln(stdout, "\nA RAILGUN wallet must wrap this in its private transaction. "+
+			"Sent from a public account, it is an ordinary swap at another fee and without privacy:")
+		for _, t := range []*client.Call{q.Approval, &q.Main} {
 			fmt.Fprintf(stdout, "  to     %s\n  data   0x%x\n  value  %s\n", t.To, t.Data, t.Value)
 		}
 	}
 	if o.execute {
-		return errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; give the bytes to a RAILGUN wallet")
+		return errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; " +
+			"give the bytes to a RAILGUN wallet")
 	}
 	return nil
 }
 
 // showSimulation prints what the gateway says that the transactions would do.
-func showSimulation(w io.Writer, o *options, d *wallet.Details) {
-	if d == nil {
+func showSimulation(w io.Writer, o *options, d *client.Details) {
+	if d == nil || o.swap.Sender == (common.Address{}) {
 		return
 	}
 	s := d.Simulation
@@ -82,13 +109,14 @@ func showSimulation(w io.Writer, o *options, d *wallet.Details) {
 		fmt.Fprintf(w, "\nNot simulated: %s.\n", d.SimulationReason)
 		return
 	}
-	fmt.Fprintf(w, "\nThe gateway has tried the transactions of %s on the state of block %s:\n", o.swap.Sender, s.BlockNumber)
+	fmt.Fprintf(w, "\nThe gateway has tried the transactions of %s on the state of block %d:\n",
+		o.swap.Sender, s.BlockNumber)
 	for i, c := range s.Calls {
 		result := c.Status
 		if c.Error != "" {
 			result += ": " + c.Error
 		}
-		fmt.Fprintf(w, "  %d. %s, %s gas\n", i+1, result, c.GasUsed)
+		fmt.Fprintf(w, "  %d. %s, %d gas\n", i+1, result, c.GasUsed)
 	}
 	switch {
 	case s.Event == nil:
@@ -98,40 +126,50 @@ func showSimulation(w io.Writer, o *options, d *wallet.Details) {
 	default:
 		fmt.Fprintln(w, "  The contract would not tell of this swap.")
 	}
-	has, _ := new(big.Int).SetString(string(s.Native.Actual), 10)
-	needs, _ := new(big.Int).SetString(string(s.Native.Needed), 10)
+	has, needs := s.Native.Actual.Int(), s.Native.Needed.Int()
 	if has != nil && needs != nil {
-		fmt.Fprintf(w, "  Value and gas: %s; the account has %s.\n", wallet.FormatCoins(needs, o.swap.Src), wallet.FormatCoins(has, o.swap.Src))
+		fmt.Fprintf(w, "  Value and gas: %s; the account has %s.\n",
+			swap.FormatCoins(needs, o.swap.Src), swap.FormatCoins(has, o.swap.Src))
 	}
 }
 
-// newClient waits for a gateway as long as a person would.
-func newClient() *http.Client { return &http.Client{Timeout: 30 * time.Second} }
+// patience waits for a gateway as long as a person would.
+var patience = client.WithTimeout(30 * time.Second)
 
 // errNote is about an answer that somebody may sign elsewhere.
 var errNote = errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
 	"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own")
 
 // execute signs and sends, and tells of it on the side.
-func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io.Writer) error {
-	client, err := ethclient.DialContext(ctx, o.rpc)
+func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, stderr io.Writer) error {
+	connection, err := ethclient.DialContext(ctx, o.rpc)
 	if err != nil {
 		return fmt.Errorf("-rpc: %w", err)
 	}
-	defer client.Close()
+	defer connection.Close()
 	fmt.Fprintf(stderr, "Executing as %s on %s, with gas of at most %s for each transaction:\n",
-		crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src), wallet.FormatCoins(o.maxFee, o.swap.Src))
+		crypto.PubkeyToAddress(o.key.PublicKey), name(o.swap.Src), swap.FormatCoins(o.maxFee, o.swap.Src))
 	if checked.OwnNote {
 		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
 	}
-	sender := wallet.Sender{Node: client, Key: o.key, MaxGas: o.maxFee, Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }}
+	sender := swap.Sender{
+		Node: connection, Key: o.key, MaxGas: o.maxFee,
+		Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) },
+		OnSend: func(what string, hash common.Hash) {
+			r.Transactions = append(r.Transactions, sentTransaction{what, hash})
+		},
+	}
 	receipt, err := sender.Execute(ctx, checked)
+	if errors.Is(err, swap.ErrUnknown) {
+		return unclear(ctx, o, checked, r, err, stderr)
+	}
 	if err != nil {
 		return err
 	}
-	arrives := wallet.Money(checked.Arrives, o.swap.DstToken)
+	arrives := swap.Money(checked.Arrives, o.swap.DstToken)
 	if o.swap.Dst.Private() {
-		fmt.Fprintf(stderr, "Sent. %s will arrive in %s: %s. %s\n", arrives, name(o.swap.Dst), wallet.LessRailgun(checked.Dest, o.swap.DstToken, checked.Railgun.ShieldBPS), wallet.RailgunWait)
+		less := swap.LessRailgun(checked.Dest, o.swap.DstToken, checked.Railgun.ShieldBPS)
+		fmt.Fprintf(stderr, "Sent. %s will arrive in %s: %s. %s\n", arrives, name(o.swap.Dst), less, swap.RailgunWait)
 	} else {
 		fmt.Fprintf(stderr, "Sent. %s will arrive on %s.\n", arrives, name(o.swap.Dst))
 	}
@@ -139,35 +177,48 @@ func execute(ctx context.Context, o *options, checked *wallet.Checked, stderr io
 		fmt.Fprintf(stderr, "To follow it: %s\n", o.askAgain(o.swap.Src, receipt.TxHash))
 		return nil
 	}
-	return followSent(ctx, o, checked, receipt.TxHash, stderr)
+	return followSent(ctx, o, checked, receipt.TxHash, r, stderr)
+}
+
+// unclear goes on after the node took the swap, perhaps, and failed. The swap is not sent again; its fate can be
+// asked for.
+func unclear(ctx context.Context, o *options, checked *swap.Checked, r *result, err error, stderr io.Writer) error {
+	tx := r.Transactions[len(r.Transactions)-1].Hash
+	if o.wait == 0 {
+		return o.unknown(o.swap.Src, tx, err)
+	}
+	fmt.Fprintf(stderr, "%v\nIt may have been sent, so do not send it again. The gateway can tell:\n", err)
+	return followSent(ctx, o, checked, tx, r, stderr)
 }
 
 // show prints a quote for a person.
-func show(w io.Writer, q *wallet.Checked, deployment string) {
+func show(w io.Writer, q *swap.Checked, deployment string) {
 	s := q.Swap
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(w, "%s on %s to %s on %s\n\n", wallet.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	fmt.Fprintf(w, "%s on %s to %s on %s\n\n",
+		swap.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
 	if s.Src.Private() {
 		line("unshield", "%s", q.ToUnshield())
 	}
 	if s.Dst.Private() {
-		line("arrives", "%s in the pool: %s, for %s", wallet.Money(q.Arrives, s.DstToken), wallet.LessRailgun(q.Dest, s.DstToken, q.Railgun.ShieldBPS), s.Recipient)
-		line("", wallet.RailgunWait)
+		less := swap.LessRailgun(q.Dest, s.DstToken, q.Railgun.ShieldBPS)
+		line("arrives", "%s in the pool: %s, for %s", swap.Money(q.Arrives, s.DstToken), less, s.Recipient)
+		line("", swap.RailgunWait)
 	} else {
-		line("arrives", "%s, for %s", wallet.Money(q.Arrives, s.DstToken), s.Recipient)
+		line("arrives", "%s, for %s", swap.Money(q.Arrives, s.DstToken), s.Recipient)
 	}
-	line("protocol fee", "%s", wallet.Money(q.Protocol, s.DstToken))
+	line("protocol fee", "%s", swap.Money(q.Protocol, s.DstToken))
 	if s.Integrator != (common.Address{}) {
-		line("integrator fee", "%s, for %s", wallet.Money(q.Integrator, s.DstToken), s.Integrator)
+		line("integrator fee", "%s, for %s", swap.Money(q.Integrator, s.DstToken), s.Integrator)
 	}
 	if q.MaxFee != nil {
-		line("issuer's fee", "up to %s, which the service pays", wallet.Money(q.MaxFee, s.SrcToken))
+		line("issuer's fee", "up to %s, which the service pays", swap.Money(q.MaxFee, s.SrcToken))
 	}
 	fmt.Fprintln(w)
 	if q.Approval != nil {
-		line("approve", "%s for %s, unless it is allowed already", wallet.Money(s.Amount, s.SrcToken), q.Main.To)
+		line("approve", "%s for %s, unless it is allowed already", swap.Money(s.Amount, s.SrcToken), q.Main.To)
 	}
 	what := "a pool's swap"
 	if s.Route == chain.CCTPInbound {
@@ -175,7 +226,7 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 	}
 	value := "no value"
 	if q.Main.Value.Sign() > 0 {
-		value = wallet.Money(q.Main.Value, s.SrcToken)
+		value = swap.Money(q.Main.Value, s.SrcToken)
 	}
 	line("send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
 	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q.\n", deployment)
@@ -199,7 +250,7 @@ func show(w io.Writer, q *wallet.Checked, deployment string) {
 	showUnchecked(w, q)
 }
 
-func showUnchecked(w io.Writer, q *wallet.Checked) {
+func showUnchecked(w io.Writer, q *swap.Checked) {
 	for _, what := range q.Unchecked {
 		fmt.Fprintf(w, "Not checked: %s.\n", what)
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 const (
@@ -70,11 +75,11 @@ func TestStatus(t *testing.T) {
 		out, err []string
 	}{
 		"settled": {[]string{"SETTLED true" + settled}, nil, 0, []string{
-			"SETTLED: paid out with " + settledTx + " on chain 369\n", `123.086419 USDC on PulseChain (369) for "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"`,
+			"SETTLED: paid out with " + settledTx + " on chain 369\n", `123.086419 USDC on PulseChain (369) for 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`,
 		}, nil},
 		"settled, as it came": {[]string{"SETTLED true" + settled}, []string{"-json"}, 0, []string{`{"state":"SETTLED","final":true,"srcChain":"1","txHash":"` + sentTx + `"`}, nil},
 		"on its way":          {[]string{"SETTLING false" + wished}, nil, 4, []string{"SETTLING: paid for, not paid out yet\n  USDC on PulseChain"}, []string{"what became of the swap is not known yet: it is SETTLING"}},
-		"two swaps":           {[]string{"SETTLED true" + settled + `,"swaps":[{},{}]`}, nil, 0, []string{"The transaction has 2 swaps", "123.086419 USDC"}, nil},
+		"two swaps":           {[]string{"SETTLED true" + settled + `,"swaps":[{"state":"SETTLED","final":true},{"state":"SETTLED","final":true}]`}, nil, 0, []string{"The transaction has 2 swaps", "123.086419 USDC"}, nil},
 		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
 		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
@@ -84,7 +89,7 @@ func TestStatus(t *testing.T) {
 		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{`it has the field "txHash" twice`}},
 		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
-		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "is not known: the time is up", "do not send it again"}},
+		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "the time is up", "do not send it again"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +143,7 @@ func TestExecutesAndWaits(t *testing.T) {
 	}{
 		"settled":      {[]string{"PENDING false" + wished, "SETTLED true" + settled}, "1h", 0, []string{"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\nSettled: 123.086419 USDC on PulseChain (369), says the gateway."}},
 		"less":         {[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", 0, []string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
-		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{`do not believe the gateway's answer: swap.amount: got "1", signed 123456789`}},
+		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{"do not believe the gateway's answer", `swap.amount: got "1", signed 123456789`}},
 		"time is up":   {[]string{"SETTLING false" + wished}, "1ms", 4, []string{"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway"}},
 		"no status":    {[]string{"501"}, "1h", 4, []string{"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one"}},
 		"not a swap":   {[]string{"NOT_A_SWAP true"}, "1h", 4, []string{"the gateway sees no swap in the transaction"}},
@@ -157,4 +162,117 @@ func TestExecutesAndWaits(t *testing.T) {
 	mintUSDC(t, chain, key)
 	_, _, stderr := call(t, env, with(wish, "-gateway", serveStatus(t, "501"), "-execute", "-rpc", chain.URL())...)
 	contains(t, "the progress", stderr, "To follow it: quote -gateway http", "-from 1 -wait")
+}
+
+// TestExecutesAsJSON: one object has the quote, what was sent and what became of it, also when something failed.
+func TestExecutesAsJSON(t *testing.T) {
+	chain, key := startEthereum(t)
+	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
+	mintUSDC(t, chain, key)
+	type object struct {
+		Quote        struct{ To, DestAmount string }
+		Transactions []struct{ What, Hash string }
+		Status       *struct{ State, TxHash string }
+		Error        string
+	}
+	execute := func(wantCode int, gateway, node string, more ...string) (o object, stderr string) {
+		t.Helper()
+		code, stdout, stderr := call(t, env, with(with(wish, "-json", "-execute", "-gateway", gateway, "-rpc", node), more...)...)
+		decoder := json.NewDecoder(strings.NewReader(stdout))
+		if err := decoder.Decode(&o); err != nil || decoder.More() || code != wantCode {
+			t.Fatalf("got exit code %d, want %d, and %v: %s\n%s", code, wantCode, err, stdout, stderr)
+		}
+		if o.Quote.DestAmount != "123086419" {
+			t.Errorf("got the quote %+v", o.Quote)
+		}
+		return o, stderr
+	}
+	kinds := func(o object) string {
+		var all []string
+		for _, tx := range o.Transactions {
+			all = append(all, tx.What)
+			if len(tx.Hash) != 66 {
+				t.Errorf("got the hash %q", tx.Hash)
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	o, _ := execute(0, serveStatus(t, "PENDING false"+wished, "SETTLED true"+settled), chain.URL(), "-wait", "1h")
+	if kinds(o) != "approval, swap" || o.Status == nil || o.Status.State != "SETTLED" || o.Status.TxHash != o.Transactions[1].Hash || o.Error != "" {
+		t.Errorf("got %+v", o)
+	}
+	mintUSDC(t, chain, key)
+	if o, _ := execute(0, startGateway(t, truth), chain.URL()); kinds(o) != "approval, swap" || o.Status != nil {
+		t.Errorf("without -wait: got %+v", o)
+	}
+	if o, _ := execute(1, startGateway(t, truth), chain.URL()); kinds(o) != "approval" || !strings.Contains(o.Error, "balance too low") {
+		t.Errorf("without any USDC: got %+v", o)
+	}
+	mintUSDC(t, chain, key)
+	if o, _ := execute(4, serveStatus(t, "SETTLED true"+strings.Replace(settled, "123456789", "1", 1)), chain.URL(), "-wait"); kinds(o) != "swap" ||
+		o.Status != nil || !strings.Contains(o.Error, "swap.amount") {
+		t.Errorf("with a gateway that lies: got %+v", o)
+	}
+}
+
+// TestNodeFailsAfterSending: the node takes the swap and answers with an error. It is told as unknown, and with -wait the
+// gateway is asked what became of it. It is never sent again.
+func TestNodeFailsAfterSending(t *testing.T) {
+	chain, key := startEthereum(t)
+	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
+	mintUSDC(t, chain, key)
+	me := crypto.PubkeyToAddress(key.PublicKey)
+	approve, err := contracts.TokenABI.Pack("approve", pool, big.NewInt(1e12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chain.Send(t.Context(), key, usdc, nil, approve); err != nil {
+		t.Fatal(err)
+	}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		res, err := http.Post(chain.URL(), "application/json", bytes.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		if bytes.Contains(body, []byte("eth_sendRawTransaction")) || bytes.Contains(body, []byte("eth_getTransactionByHash")) {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, res.Body)
+	}))
+	defer node.Close()
+	for i, test := range []struct {
+		statuses []string
+		wait     []string
+		code     int
+		says     string
+	}{
+		{[]string{"501"}, nil, 4, "what became of the swap is not known"},
+		{[]string{"SETTLED true" + settled}, []string{"-wait"}, 0, "Settled: 123.086419 USDC"},
+		{[]string{"NOT_FOUND false"}, []string{"-wait", "1ms"}, 4, "do not send it again"},
+	} {
+		before, err := chain.Client().NonceAt(t.Context(), me, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			mintUSDC(t, chain, key)
+			before++
+		}
+		code, _, stderr := call(t, env, with(with(wish, "-execute", "-rpc", node.URL, "-gateway", serveStatus(t, test.statuses...)), test.wait...)...)
+		if code != test.code {
+			t.Errorf("%v: got exit code %d, want %d", test.wait, code, test.code)
+		}
+		contains(t, "the progress", stderr, test.says, "do not send it again", "swap: sending 0x")
+		if after, err := chain.Client().NonceAt(t.Context(), me, nil); err != nil || after != before+1 {
+			t.Errorf("%d transactions were sent (%v), want one", after-before, err)
+		}
+	}
 }

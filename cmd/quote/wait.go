@@ -11,7 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/cmd/internal/wallet"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -41,18 +41,54 @@ func (d *duration) Set(text string) error {
 	return nil
 }
 
-// joinWait lets the time of -wait follow it as a word of its own, which a flag that may stand alone does not take.
-func joinWait(args []string) (joined []string) {
+// A versionFlag stands alone for the version of this program. Followed by a version of the interface it is the earlier
+// spelling of -interface.
+type versionFlag struct {
+	show bool
+	wire string
+}
+
+func (v *versionFlag) String() string { return v.wire }
+
+func (v *versionFlag) IsBoolFlag() bool { return true }
+
+func (v *versionFlag) Set(text string) error {
+	switch text {
+	case "true":
+		v.show = true
+	case "false":
+		v.show = false
+	default:
+		v.wire = text
+	}
+	return nil
+}
+
+var interfaces = regexp.MustCompile("^v[0-9][0-9a-z]*$")
+
+// joinValues lets the value of -wait and of the earlier -version follow as a word of its own, which a flag that may
+// stand alone does not take.
+func joinValues(args []string) (joined []string) {
 	for i := 0; i < len(args); i++ {
 		joined = append(joined, args[i])
-		if (args[i] == "-wait" || args[i] == "--wait") && i+1 < len(args) {
-			if _, err := time.ParseDuration(args[i+1]); err == nil {
-				joined[len(joined)-1] += "=" + args[i+1]
-				i++
-			}
+		if i+1 == len(args) || !takes(args[i], args[i+1]) {
+			continue
 		}
+		joined[len(joined)-1] += "=" + args[i+1]
+		i++
 	}
 	return joined
+}
+
+func takes(name, value string) bool {
+	switch name {
+	case "-wait", "--wait":
+		_, err := time.ParseDuration(value)
+		return err == nil
+	case "-version", "--version":
+		return interfaces.MatchString(value)
+	}
+	return false
 }
 
 var transaction = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
@@ -76,7 +112,7 @@ func (o *options) readStatus(flags *flag.FlagSet, status, from string) (err erro
 		return errors.New("-from must name the chain of the transaction, such as 1")
 	}
 	if strings.Contains(from, "@") {
-		_, o.src, err = wallet.ParseEnd(from)
+		_, o.src, err = swap.ParseEnd(from)
 	} else {
 		o.src, err = chain.ParseID(from)
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -17,6 +19,12 @@ func name(id chain.ID) string {
 		return fmt.Sprintf("the privacy pool on %s (%s)", network.Name, id)
 	}
 	return fmt.Sprintf("%s (%s)", network.Name, id)
+}
+
+// tellVersion prints what this program was built from.
+func tellVersion(_ context.Context, _ *options, stdout, _ io.Writer) error {
+	_, err := fmt.Fprintln(stdout, cli.Version("quote"))
+	return err
 }
 
 // plain prints what a terminal would obey, or what reorders text, as the escape that JSON has for it. A gateway's texts

@@ -49,7 +49,7 @@ func (w *world) work(ctx context.Context, rng *rand.Rand) {
 		q := w.question(rng)
 		client := load.ClientAddress(rng.IntN(crowdSize))
 		if rng.IntN(50) == 0 {
-			w.abandon(q, client)
+			w.abandon(q, client, 0)
 			continue
 		}
 		if err := w.ask(conn, q, client); err != nil {
@@ -90,8 +90,8 @@ func (q question) request(host string, client netip.Addr) []byte {
 	return append([]byte(q.method), request[len("GET"):]...)
 }
 
-// abandon asks and leaves.
-func (w *world) abandon(q question, client netip.Addr) {
+// abandon asks and leaves after a while.
+func (w *world) abandon(q question, client netip.Addr, after time.Duration) {
 	conn, err := load.Dial(w.gateway.Addr)
 	if err != nil {
 		return // the next one notices
@@ -100,7 +100,34 @@ func (w *world) abandon(q question, client netip.Addr) {
 		w.tally.abandoned.Add(1)
 	}
 	conn.Send(q.request(w.gateway.Addr, client))
+	time.Sleep(after)
 	conn.Close()
+}
+
+// leavers is how many connections those come over who do not wait for their answer.
+const leavers = 8
+
+// leaveAtOnce is how many callers leave before one waits for its answer. Without that,
+// more and more would be under way on a machine that is slower than they are.
+const leaveAtOnce = 8
+
+// leave has callers ask what a node is needed for, and leave within 20 milliseconds,
+// until ctx ends.
+func (w *world) leave(ctx context.Context) {
+	var all sync.WaitGroup
+	for i := range leavers {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(100+i), uint64(time.Now().UnixNano())))
+			for n := 1; ctx.Err() == nil; n++ {
+				after := time.Duration(rng.IntN(21)) * time.Millisecond
+				w.abandon(w.slowQuestion(rng), load.ClientAddress(rng.IntN(crowdSize)), after)
+				if n%leaveAtOnce == 0 {
+					_, _ = w.askOnce("/v3/swap/healthcheck") // whatever it says; others judge that
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // issuerRates are those that a burn may be quoted with.
@@ -138,7 +165,8 @@ func (w *world) overdraw(ctx context.Context) {
 				return isFault(a, http.StatusTooManyRequests, "RATE_LIMITED")
 			}
 			granted = append(granted, span{sent, time.Now()})
-			if n := len(granted) - 1 - perMinute; n >= 0 && granted[n+perMinute].answered.Sub(granted[n].sent) < time.Minute {
+			n := len(granted) - 1 - perMinute
+			if n >= 0 && granted[n+perMinute].answered.Sub(granted[n].sent) < time.Minute {
 				return fmt.Errorf("%d requests were granted within a minute", perMinute+1)
 			}
 			return w.isQuote(a, "v3", swap, 0)

@@ -58,7 +58,8 @@ func (w *world) idle(ctx context.Context, raced bool, tell func(string, ...any))
 	}
 	tell("%d clients stay connected: %.1f MiB at most", len(conns), mib(peak))
 	if !raced && peak > idleLimit {
-		return fmt.Errorf("with %d idle clients the gateway came to %.1f MiB, and may not exceed %.0f", len(conns), mib(peak), mib(idleLimit))
+		return fmt.Errorf("with %d idle clients the gateway came to %.1f MiB, and may not exceed %.0f",
+			len(conns), mib(peak), mib(idleLimit))
 	}
 	return ctx.Err()
 }

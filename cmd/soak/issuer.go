@@ -69,7 +69,8 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.stated[domain] = true
 	i.mu.Unlock()
 	// The row that counts is the higher of 1000 and 2000, and not the first.
-	fmt.Fprintf(w, `[{"finalityThreshold":3000,"minimumFee":77},{"finalityThreshold":2000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
+	fmt.Fprintf(w, `[{"finalityThreshold":3000,"minimumFee":77},{"finalityThreshold":2000,"minimumFee":1},`+
+		`{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
 }
 
 // lie tells one lie after the other.

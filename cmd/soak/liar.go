@@ -23,7 +23,10 @@ type liar struct {
 
 // nonsense are replies that broke a client of Redis, or that make no sense to a
 // limiter.
-var nonsense = []string{"*9223372036854775807\r\n", "$-7\r\n", ":-9223372036854775808\r\n", "*3\r\n:1\r\n:-1\r\n:-1\r\n", "+OK\r\n", "-LYING to you\r\n", "HTTP/1.1 200 OK\r\n\r\n"}
+var nonsense = []string{
+	"*9223372036854775807\r\n", "$-7\r\n", ":-9223372036854775808\r\n", "*3\r\n:1\r\n:-1\r\n:-1\r\n",
+	"+OK\r\n", "-LYING to you\r\n", "HTTP/1.1 200 OK\r\n\r\n",
+}
 
 func startLiar(to string) (*liar, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

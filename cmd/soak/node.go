@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,19 +49,25 @@ const (
 	truncating               // half an answer
 	lying                    // another wallet, and a fee beyond reason
 	refusing                 // a JSON-RPC error that names a secret
+	hangingUp                // the connection ends instead of an answer
 )
 
-var badModes = []mode{hung, failing, sendingHTML, onWrongChain, truncating, lying, refusing}
+var badModes = []mode{hung, failing, sendingHTML, onWrongChain, truncating, lying, refusing, hangingUp}
 
 func (m mode) String() string {
-	return [...]string{"working", "hung", "failing", "sending HTML", "on the wrong chain", "truncating answers", "lying", "refusing"}[m]
+	return [...]string{
+		"working", "hung", "failing", "sending HTML", "on the wrong chain", "truncating answers", "lying", "refusing",
+		"hanging up",
+	}[m]
 }
 
-// node is a JSON-RPC node of the hub. It is not a real one, since a real one
+// node is a JSON-RPC node of a chain. It is not a real one, since a real one
 // cannot be made to fail in all these ways.
 type node struct {
+	chain   uint64
+	addr    string
 	url     string
-	server  *http.Server
+	server  *http.Server // nil while it refuses connections
 	mode    atomic.Int32
 	changed atomic.Pointer[chan struct{}] // closed when the mode changes
 	asked   sync.Map                      // of common.Address: integrators asked about
@@ -67,20 +77,31 @@ type node struct {
 // the gateway.
 const secret = "hunter2"
 
-func startNode() (*node, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	n := &node{url: "http://" + listener.Addr().String() + "/" + secret}
+func startNode(chain uint64) (*node, error) {
+	n := &node{chain: chain, addr: "127.0.0.1:0"}
 	changed := make(chan struct{})
 	n.changed.Store(&changed)
+	return n, n.listen()
+}
+
+// listen accepts connections, also again, at the same address.
+func (n *node) listen() error {
+	listener, err := net.Listen("tcp", n.addr)
+	if err != nil {
+		return err
+	}
+	n.addr = listener.Addr().String()
+	n.url = "http://" + n.addr + "/" + secret
 	// Connections that nobody uses, or has used yet, end soon, so that what is
 	// left of them at the end is a leak.
-	n.server = &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond, ReadHeaderTimeout: 2 * time.Second}
-	go func() { _ = n.server.Serve(listener) }() // until it is closed
-	return n, nil
+	server := &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond, ReadHeaderTimeout: 2 * time.Second}
+	n.server = server
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	return nil
 }
+
+// refuse ends all connections, and accepts none until listen.
+func (n *node) refuse() { n.server.Close() }
 
 func (n *node) close() {
 	n.set(working)
@@ -94,16 +115,21 @@ func (n *node) set(m mode) {
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var call struct {
-		ID     json.RawMessage
-		Method string
-		Params []json.RawMessage
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the gateway has given up
 	}
-	if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+	calls, batch := []call{{}}, bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
+	if batch {
+		err = json.Unmarshal(body, &calls)
+	} else {
+		err = json.Unmarshal(body, &calls[0])
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	wallet, isCall := integratorIn(call.Params)
+	wallet, isCall := integratorIn(calls[0].Params)
 	changed := *n.changed.Load()
 	for mode(n.mode.Load()) == hung {
 		if isCall {
@@ -116,7 +142,14 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		changed = *n.changed.Load()
 	}
-	n.answer(w, call.ID, call.Method, wallet)
+	n.answer(w, calls, batch)
+}
+
+// call is a question in JSON-RPC.
+type call struct {
+	ID     json.RawMessage
+	Method string
+	Params []json.RawMessage
 }
 
 // keptWaiting tells whether somebody was kept waiting for word of an integrator.
@@ -127,32 +160,45 @@ func (n *node) keptWaiting(integrator common.Address) bool {
 
 // integratorIn is whom a call of getIntegrator(bytes32) asks about.
 func integratorIn(params []json.RawMessage) (wallet common.Address, ok bool) {
-	var call struct{ Data string }
-	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil || len(call.Data) != 2+8+64 {
+	data := dataIn(params)
+	if len(data) != 2+8+64 || strings.HasPrefix(data, balanceOf) {
 		return wallet, false
 	}
-	return common.HexToAddress(call.Data[10:]), true
+	return common.HexToAddress(data[10:]), true
 }
 
-func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, wallet common.Address) {
+// balanceOf is how a call of balanceOf(address) begins.
+const balanceOf = "0x70a08231"
+
+// dataIn is the calldata of eth_call.
+func dataIn(params []json.RawMessage) string {
+	var call struct{ Data, Input string }
+	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil {
+		return ""
+	}
+	return cmp.Or(call.Data, call.Input)
+}
+
+func (n *node) answer(w http.ResponseWriter, calls []call, batch bool) {
 	m := mode(n.mode.Load())
-	result := "0x171"
-	switch {
-	case m == failing:
+	switch m {
+	case failing:
 		http.Error(w, secret, http.StatusInternalServerError)
 		return
-	case m == sendingHTML:
+	case sendingHTML:
 		io.WriteString(w, "<html>"+secret+"</html>")
 		return
-	case m == refusing:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}`, id, secret)
-		return
-	case m == onWrongChain:
-		result = "0x1"
-	case method == "eth_call":
-		result = registryAnswer(wallet, m == lying)
+	case hangingUp:
+		panic(http.ErrAbortHandler) // which net/http takes for that
 	}
-	text := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"%s"}`, id, result)
+	var answers []string
+	for _, c := range calls {
+		answers = append(answers, n.answerOne(c, m))
+	}
+	text := strings.Join(answers, ",")
+	if batch {
+		text = "[" + text + "]"
+	}
 	w.Header().Set("Content-Type", "application/json")
 	if m == truncating {
 		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
@@ -160,6 +206,50 @@ func (n *node) answer(w http.ResponseWriter, id json.RawMessage, method string, 
 		return // net/http notices, and closes the connection
 	}
 	io.WriteString(w, text)
+}
+
+func (n *node) answerOne(c call, m mode) string {
+	result := n.result(c, m)
+	if m == refusing || result == "" {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}`, c.ID, secret)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
+}
+
+// accountHas is what every account has of the coin, as the node says it and as a
+// quote shows it.
+const accountHas, accountHasShown = "0xde0b6b3a7640000", "1000000000000000000"
+
+// result is what the node knows. It knows no transaction, and cannot simulate.
+func (n *node) result(c call, m mode) string {
+	quoted := func(text string) string { return `"` + text + `"` }
+	switch c.Method {
+	case "eth_chainId":
+		if m == onWrongChain {
+			return quoted("0x38")
+		}
+		return quoted(fmt.Sprintf("%#x", n.chain))
+	case "eth_call":
+		if wallet, ok := integratorIn(c.Params); ok {
+			return quoted(registryAnswer(wallet, m == lying))
+		}
+		return quoted(fmt.Sprintf("0x%064x", new(big.Int).Lsh(big.NewInt(1), 200))) // enough of every token
+	case "eth_getBalance":
+		return quoted(accountHas)
+	case "eth_blockNumber":
+		return quoted("0x64")
+	case "eth_getBlockByNumber":
+		return fmt.Sprintf(`{"number":"0x64","hash":"0x%064x","timestamp":"%#x"}`, 100, time.Now().Unix())
+	case "eth_getTransactionReceipt", "eth_getTransactionByHash":
+		return "null"
+	case "eth_getLogs":
+		return "[]"
+	case "eth_estimateGas", "eth_gasPrice":
+		return quoted("0x5208")
+	case "eth_getCode":
+		return quoted("0x60")
+	}
+	return ""
 }
 
 // registryAnswer is what getIntegrator(bytes32) returns.

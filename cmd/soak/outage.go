@@ -15,28 +15,56 @@ type outage struct {
 // outages are all of them.
 func (w *world) outages(ctx context.Context) []outage {
 	nothing := func() error { return nil }
-	set := func(first, second mode) func() error {
+	set := func(first, others mode) func() error {
 		return func() error {
 			w.nodes[0].set(first)
-			w.nodes[1].set(second)
+			for _, n := range w.nodes[1:] {
+				n.set(others)
+			}
 			return nil
 		}
 	}
-	all := []outage{{"one node hangs", set(hung, working), set(working, working)}}
+	all := []outage{
+		{"one node hangs", set(hung, working), set(working, working)},
+		{"all nodes refuse connections", w.refuseConnections, w.acceptConnections},
+	}
 	for _, m := range badModes {
 		all = append(all, outage{fmt.Sprintf("all nodes are %s", m), set(m, m), set(working, working)})
 	}
 	all = append(all, outage{"nobody reads the log", w.holdLog, w.releaseLog})
 	if w.redis != nil {
+		kill := func() error { w.redis.kill(); return nil }
 		all = append(all,
-			outage{"Redis is dead", func() error { w.redis.kill(); return nil }, func() error { return w.redis.start(ctx) }},
+			outage{"Redis is dead", kill, func() error { return w.redis.start(ctx) }},
 			outage{"Redis is frozen", w.redis.freeze, w.redis.thaw},
 			outage{"Redis lies", w.lie(true), w.lie(false)})
+	}
+	if w.postgres != nil {
+		kill := func() error { w.postgres.kill(); return nil }
+		all = append(all,
+			outage{"PostgreSQL is dead", kill, func() error { return w.postgres.start(ctx) }},
+			outage{"PostgreSQL is frozen", w.postgres.freeze, w.postgres.thaw})
 	}
 	if w.planned {
 		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, nothing})
 	}
 	return all
+}
+
+func (w *world) refuseConnections() error {
+	for _, n := range w.nodes {
+		n.refuse()
+	}
+	return nil
+}
+
+func (w *world) acceptConnections() error {
+	for _, n := range w.nodes {
+		if err := n.listen(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *world) lie(lying bool) func() error {
@@ -71,6 +99,8 @@ func (w *world) breakThings(ctx context.Context, duration time.Duration, tell fu
 		}
 		select {
 		case <-ctx.Done():
+		case <-w.gateway.Done():
+			return fmt.Errorf("%s: the gateway has ended: %v", o.name, w.gateway.Wait())
 		case <-time.After(length):
 		}
 		if err := o.end(); err != nil {

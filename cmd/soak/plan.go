@@ -40,8 +40,10 @@ func (p *plan) write(text string) error {
 // brownout refuses everybody the version for an hour from now on.
 func brownout(now time.Time) string {
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
-	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "immediate": true,
-		"brownouts": [{"from": %q, "to": %q, "share": 1}]}}}`, retiring, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
+	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q,
+		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "immediate": true,
+		"brownouts": [{"from": %q, "to": %q, "share": 1}]}}}`,
+		retiring, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
 }
 
 // rewrite takes the version away and gives it back, with mistakes between, and
@@ -78,7 +80,8 @@ func (w *world) rewritePlan(ctx context.Context) error {
 // doing so.
 func (w *world) awaitStatus(ctx context.Context, status int) error {
 	const (
-		target = "/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+		target = "/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369" +
+			"&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 		enough = 10 // answers in a row
 	)
 	got, inRow := 0, 0

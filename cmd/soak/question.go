@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // question is a request and how its answer is judged.
@@ -30,14 +33,17 @@ func quotes(target string) bool {
 // question makes one up, of some kind.
 func (w *world) question(rng *rand.Rand) question {
 	switch n := rng.IntN(100); {
-	case n < 60:
+	case n < 50:
 		return w.quoteQuestion(rng)
 	case n < 80:
-		return w.integratorQuestion(rng)
+		return w.slowQuestion(rng)
 	case n < 92:
 		return w.wrongQuestion(rng)
 	case n < 97:
 		return question{"health", "GET", "/v3/swap/healthcheck", func(a load.Answer) error {
+			if w.stopping.Load() && a.Status == http.StatusServiceUnavailable {
+				return hasField(a, http.StatusServiceUnavailable, "status", "draining")
+			}
 			return hasField(a, http.StatusOK, "status", "ok")
 		}}
 	default:
@@ -49,6 +55,99 @@ func (w *world) question(rng *rand.Rand) question {
 			return nil
 		}}
 	}
+}
+
+// slowQuestion asks for what a node is needed for.
+func (w *world) slowQuestion(rng *rand.Rand) question {
+	switch rng.IntN(6) {
+	case 0, 1:
+		return w.integratorQuestion(rng)
+	case 2:
+		return w.statusQuestion(rng)
+	case 3:
+		return w.accountQuestion(rng, "simulation", "details,simulation")
+	}
+	return w.accountQuestion(rng, "checks", "details")
+}
+
+// statusQuestion asks for a transaction that no node knows.
+func (w *world) statusQuestion(rng *rand.Rand) question {
+	chain := []string{"1", "369"}[rng.IntN(2)]
+	target := fmt.Sprintf("/v3/swap/status?srcChain=%s&txHash=0x%016x%016x%016x%016x",
+		chain, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64())
+	return question{"status", "GET", target, func(a load.Answer) error {
+		if a.Status == http.StatusServiceUnavailable {
+			if a.Header("Retry-After") == "" {
+				return fmt.Errorf("a 503 does not say when to come back: %s", a.Head)
+			}
+			return isFault(a, http.StatusServiceUnavailable, "CHAIN_UNAVAILABLE")
+		}
+		return hasField(a, http.StatusOK, "state", "NOT_FOUND")
+	}}
+}
+
+// accountQuestion asks what an account has, and has its calls be tried. Nodes never
+// decide whether there is a quote, but for that of an integrator.
+func (w *world) accountQuestion(rng *rand.Rand, kind, include string) question {
+	var fromNodes []referee.Pair // from a chain that has nodes
+	for _, p := range w.pairs {
+		if p.Src == 1 || p.Src == 369 {
+			fromNodes = append(fromNodes, p)
+		}
+	}
+	swap := w.judge.RandomSwap(rng, fromNodes[rng.IntN(len(fromNodes))])
+	var integrator common.Address
+	if swap.FeeChain() == 369 && rng.IntN(2) == 0 {
+		integrator = randomIntegrator(rand.New(rand.NewPCG(1, uint64(rng.IntN(20)))), active)
+		swap.Integrator = integrator.Hex()
+	}
+	from := randomIntegrator(rng, 0x77).Hex()
+	target := swap.Target("v3") + "&from=" + from + "&include=" + include
+	return question{kind, "GET", target, func(a load.Answer) error {
+		text := bytes.TrimRight(a.Body, "\n")
+		end := a.Body[len(text):]
+		quote, details, found := bytes.Cut(text, []byte(`,"details":`))
+		if a.Status == http.StatusOK && !found {
+			return fmt.Errorf("it has no details: %s", a.Body)
+		}
+		if a.Status == http.StatusOK {
+			if err := w.judgeAccount(bytes.TrimSuffix(details, []byte("}")), from, kind); err != nil {
+				return err
+			}
+			a.Body = slices.Concat(quote, []byte("}"), end)
+		}
+		if swap.Integrator != "" {
+			return w.judgeIntegrator(a, swap, integrator)
+		}
+		return w.isQuote(a, "v3", swap, 0)
+	}}
+}
+
+// judgeAccount judges what a quote says of the account: what the node said, or why not.
+func (w *world) judgeAccount(details []byte, from, kind string) error {
+	var d struct {
+		SendCalls struct{ From string }
+		Checks    *struct{ Native struct{ Actual string } }
+		Reason    string
+
+		Simulation       json.RawMessage
+		SimulationReason string
+	}
+	err := json.Unmarshal(details, &d)
+	switch {
+	case err != nil || d.SendCalls.From != from || strings.Contains(string(details), secret):
+		return fmt.Errorf("details of an account: %v %s", err, details)
+	case d.Checks != nil && d.Checks.Native.Actual != accountHasShown, d.Checks == nil && d.Reason == "":
+		return fmt.Errorf("what the account has, or why it is not said: %s", details)
+	case kind == "simulation" && (d.Simulation == nil || string(d.Simulation) == "null" && d.SimulationReason == ""):
+		return fmt.Errorf("what would happen, or why it is not said: %s", details)
+	}
+	if d.Checks != nil {
+		w.tally.checkedAccounts.Add(1)
+	} else {
+		w.tally.unchecked.Add(1)
+	}
+	return nil
 }
 
 // quoteQuestion asks any version for any pair it knows.
@@ -73,7 +172,25 @@ func (w *world) isQuote(a load.Answer, version string, swap *referee.Swap, integ
 	if a.Status != http.StatusOK || a.Header("Content-Type") != "application/json" {
 		return fmt.Errorf("got %d %s, want a quote", a.Status, a.Body)
 	}
-	return w.judge.Check(version, swap, integratorBPS, w.issuerRates(swap), a.Body)
+	if err := w.judge.Check(version, swap, integratorBPS, w.issuerRates(swap), a.Body); err != nil {
+		return err
+	}
+	if version != "v3" || w.signed.Add(1)%clientChecks != 0 {
+		return nil
+	}
+	return w.wouldSign(swap, a.Body)
+}
+
+// clientChecks: one of so many quotes of v3 is checked by the client too, which takes longer than the referee.
+const clientChecks = 64
+
+// wouldSign wants the client that others use to take the quote.
+func (w *world) wouldSign(swap *referee.Swap, answer []byte) error {
+	_, err := client.Verify(client.Request{
+		SrcChain: swap.Src, SrcToken: swap.SrcToken.Symbol, DstChain: swap.Dst, DstToken: swap.DstToken.Symbol,
+		Amount: swap.Amount, Recipient: swap.Recipient, Integrator: common.HexToAddress(swap.Integrator),
+	}, answer, client.Known{Listing: w.listing})
+	return err
 }
 
 // integratorQuestion names an integrator, whose standing may be out of reach.
@@ -124,7 +241,8 @@ func (w *world) judgeIntegrator(a load.Answer, swap *referee.Swap, integrator co
 
 // wrongQuestion asks for what cannot be had.
 func (w *world) wrongQuestion(rng *rand.Rand) question {
-	const good = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	const good = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369" +
+		"&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	wrong := []struct {
 		method, path, from, to string
 		status                 int
@@ -153,8 +271,9 @@ func isFault(a load.Answer, status int, code string) error {
 	if err := json.Unmarshal(a.Body, &body); err != nil {
 		return fmt.Errorf("not JSON: %s", a.Body)
 	}
-	if a.Status != status || body.Code != code || body.Error == "" ||
-		body.RequestID == "" || body.RequestID != a.Header("X-Request-Id") || a.Header("Content-Type") != "application/json" {
+	identified := body.RequestID != "" && body.RequestID == a.Header("X-Request-Id")
+	typed := a.Header("Content-Type") == "application/json"
+	if a.Status != status || body.Code != code || body.Error == "" || !identified || !typed {
 		return fmt.Errorf("got %s%s, want %d %s", a.Head, a.Body, status, code)
 	}
 	if strings.Contains(string(a.Body), secret) {

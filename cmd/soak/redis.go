@@ -47,7 +47,8 @@ func (r *redis) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", r.dir, "--save", "", "--appendonly", "no")
+	r.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1",
+		"--dir", r.dir, "--save", "", "--appendonly", "no")
 	if err := r.cmd.Start(); err != nil {
 		return err
 	}

@@ -32,13 +32,16 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	tell := func(format string, args ...any) {
 		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
 	}
-	w, err := newWorld(ctx, root, binary)
+	w, err := newWorld(ctx, root, binary, true)
 	defer w.close()
 	if err != nil {
 		return err
 	}
 	if w.redis == nil {
 		tell("NOT TESTED: Redis; install the package redis-server")
+	}
+	if w.postgres == nil {
+		tell("NOT TESTED: PostgreSQL; install the package postgresql")
 	}
 	if !w.planned {
 		tell("NOT TESTED: this gateway follows no plan: GET /versions is not 200")
@@ -72,12 +75,16 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 	if err := w.askFromEverywhere(ctx, raced, tell); err != nil {
 		return err
 	}
+	if err := w.burst(ctx, raced, tell); err != nil {
+		return err
+	}
 
 	loaded, unload := context.WithCancel(ctx)
 	defer unload()
 	var load sync.WaitGroup
 	load.Go(func() { w.drive(loaded) })
 	load.Go(func() { w.overdraw(loaded) })
+	load.Go(func() { w.leave(loaded) })
 	err = w.breakThings(ctx, duration, func(name string) { tell("%s", name) })
 	if err == nil {
 		err = w.recovered(ctx)
@@ -122,7 +129,12 @@ func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(str
 			return err
 		}
 		cases := []load.Case{{Target: swap.Target(version), Body: body}}
-		got, err := load.Run(ctx, w.gateway.Addr, cases, load.Options{Conns: workers, Duration: 10 * time.Minute, Requests: clients, Clients: clients})
+		got, err := load.Run(ctx, w.gateway.Addr, cases, load.Options{
+			Conns:    workers,
+			Duration: 10 * time.Minute,
+			Requests: clients,
+			Clients:  clients,
+		})
 		if err != nil {
 			return fmt.Errorf("%s from %d addresses: %w", version, clients, err)
 		}
@@ -131,6 +143,59 @@ func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(str
 	_, peak, err := w.gateway.Memory()
 	tell("asked from %d addresses: %.1f MiB at most", clients, mib(peak))
 	return err
+}
+
+// burst asks what nodes are needed for as fast as it goes, while they hang up and half
+// of the callers leave. What goes wrong between an answer and the end of its request
+// does so once in thousands of answers.
+func (w *world) burst(ctx context.Context, raced bool, tell func(string, ...any)) error {
+	requests := int64(30_000)
+	if raced {
+		requests /= 4
+	}
+	for _, n := range w.nodes {
+		n.set(hangingUp)
+	}
+	const conns = 16
+	var asked atomic.Int64
+	var all sync.WaitGroup
+	for i := range conns {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(200+i), uint64(time.Now().UnixNano())))
+			for asked.Add(1) <= requests && ctx.Err() == nil && w.burstOnce(rng, i%2 == 0) {
+			}
+		})
+	}
+	all.Wait()
+	for _, n := range w.nodes {
+		n.set(working)
+	}
+	select {
+	case <-w.gateway.Done():
+		return fmt.Errorf("nodes hang up: the gateway has ended after %d answers: %v",
+			w.tally.total(), w.gateway.Wait())
+	default:
+	}
+	tell("asked %d times for what a node is needed, while nodes hang up", requests)
+	return ctx.Err()
+}
+
+// burstOnce asks on a connection of its own, and tells whether the gateway lives. Who
+// stays gets an answer, which is judged as all others are.
+func (w *world) burstOnce(rng *rand.Rand, leaves bool) bool {
+	q := w.slowQuestion(rng)
+	client := load.ClientAddress(rng.IntN(crowdSize))
+	if leaves {
+		w.abandon(q, client, time.Duration(rng.IntN(21))*time.Millisecond)
+	} else if !w.askAlone(q, client) {
+		return false
+	}
+	select {
+	case <-w.gateway.Done():
+		return false
+	default:
+		return true
+	}
 }
 
 // recovered waits until integrators can be verified again.
@@ -246,10 +311,20 @@ func (w *world) verdict() error {
 	logged, dropped := w.tally.logged.Load(), w.tally.dropped.Load()
 	answered, abandoned := w.tally.quoting.Load(), w.tally.abandoned.Load()
 	if logged+dropped < answered || logged > answered+abandoned {
-		add("the gateway's log knows of %d requests for a quote and dropped %d lines, while %d were answered and %d given up", logged, dropped, answered, abandoned)
+		add("the gateway's log knows of %d requests for a quote and dropped %d lines, "+
+			"while %d were answered and %d given up", logged, dropped, answered, abandoned)
 	}
-	if w.tally.count("integrator", http.StatusOK) == 0 || w.tally.count("integrator", http.StatusServiceUnavailable) == 0 {
+	unavailable := func(kind string) int { return w.tally.count(kind, http.StatusServiceUnavailable) }
+	if w.tally.count("integrator", http.StatusOK) == 0 || unavailable("integrator") == 0 {
 		add("the nodes' outages were not felt")
+	}
+	for _, kind := range []string{"checks", "simulation", "status"} {
+		if w.tally.count(kind, http.StatusOK) == 0 {
+			add("nobody was answered about %s", kind)
+		}
+	}
+	if unavailable("status") == 0 || w.tally.unchecked.Load() == 0 || w.tally.checkedAccounts.Load() == 0 {
+		add("the nodes' outages were not felt in the status of swaps, or in what accounts have")
 	}
 	if truths := len(w.issuer.stated); truths == 0 || w.issuer.asked.Load() < 2 {
 		add("the fee service was asked %d times and told the truth about %d domains", w.issuer.asked.Load(), truths)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -65,7 +66,7 @@ func setUp(t *testing.T) (root, binary string) {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary)
+	w, err := newWorld(t.Context(), root, binary, false)
 	t.Cleanup(w.close)
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +79,11 @@ func TestSoak(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("redis-server"); err != nil && os.Getenv("CI") != "" {
 		t.Fatal("CI is set, and there is no redis-server: install the package redis-server")
+	}
+	if _, err := exec.LookPath("pg_config"); err != nil && os.Getenv("CI") != "" {
+		if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) == 0 {
+			t.Fatal("CI is set, and there is no PostgreSQL: install the package postgresql")
+		}
 	}
 	root, binary := setUp(t)
 	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), t.Output()); err != nil {

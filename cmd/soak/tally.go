@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ type tally struct {
 	refused   atomic.Int64 // for which not one byte came back, once the gateway was told to stop
 	logged    atomic.Int64 // that the gateway's access log knows of
 	dropped   atomic.Int64 // lines that are missing from the log, as it says itself
+
+	checkedAccounts atomic.Int64 // quotes that say what an account has
+	unchecked       atomic.Int64 // quotes that say why they do not
 
 	log sync.RWMutex // locked while nobody reads the log
 
@@ -63,7 +67,13 @@ func (t *tally) see(line []byte) {
 		if bytes.Contains(line, []byte(`/quote"`)) {
 			t.logged.Add(1)
 		}
-	case bytes.Contains(line, []byte("DATA RACE")), bytes.Contains(line, []byte("panic")), bytes.Contains(line, []byte("fatal error")):
+		if _, number, found := bytes.Cut(line, []byte(`"unlogged":`)); found {
+			n, _ := strconv.ParseInt(string(bytes.TrimRight(number, "}\r\n")), 10, 64) // the last field
+			t.dropped.Add(n)
+		}
+	case bytes.Contains(line, []byte("DATA RACE")),
+		bytes.Contains(line, []byte("panic")),
+		bytes.Contains(line, []byte("fatal error")):
 		t.fail("the gateway's log: %s", line)
 	}
 	if bytes.Contains(line, []byte(secret)) {
@@ -97,6 +107,8 @@ func (t *tally) String() string {
 		lines = append(lines, fmt.Sprintf("  %-40s %d", name, n))
 	}
 	slices.Sort(lines)
-	return fmt.Sprintf("%d answers, each of them checked:\n%s\n  given up by the client                   %d\n  slowest answer                           %s\n",
-		total, strings.Join(lines, "\n"), t.abandoned.Load(), t.slowest.Round(time.Millisecond))
+	lines = append(lines,
+		fmt.Sprintf("  %-40s %d", "given up by the client", t.abandoned.Load()),
+		fmt.Sprintf("  %-40s %s", "slowest answer", t.slowest.Round(time.Millisecond)))
+	return fmt.Sprintf("%d answers, each of them checked:\n%s\n", total, strings.Join(lines, "\n"))
 }

@@ -22,7 +22,8 @@ func (v vitals) String() string {
 	if v.goroutines >= 0 {
 		goroutines = fmt.Sprint(v.goroutines)
 	}
-	return fmt.Sprintf("goroutines %s, open files %d, live heap %.1f MiB, memory %.1f MiB", goroutines, v.files, mib(v.live), mib(v.rss))
+	return fmt.Sprintf("goroutines %s, open files %d, live heap %.1f MiB, memory %.1f MiB",
+		goroutines, v.files, mib(v.live), mib(v.rss))
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

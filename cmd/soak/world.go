@@ -14,23 +14,28 @@ import (
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // world is a gateway and everything it depends on, all of which can fail.
 type world struct {
-	judge   *referee.Referee
-	pairs   []referee.Pair
-	nodes   []*node
-	issuer  *issuer
-	redis   *redis // nil where there is no redis-server
-	liar    *liar  // between the gateway and redis
-	plan    *plan
-	planned bool // the gateway follows a plan
-	gateway *child.Server
-	log     *child.Log
-	tally   tally
+	judge  *referee.Referee
+	pairs  []referee.Pair
+	nodes  []*node
+	issuer *issuer
+	redis  *redis // nil where there is no redis-server
+	liar   *liar  // between the gateway and redis
+
+	postgres *postgres // nil where there is none, or none is wanted
+	plan     *plan
+	planned  bool // the gateway follows a plan
+	gateway  *child.Server
+	log      *child.Log
+	tally    tally
 
 	versions   []string // those served
+	listing    *client.Listing
+	signed     atomic.Int64 // quotes of v3 that the client could have checked
 	newClients atomic.Int64
 	stopping   atomic.Bool // the gateway was told to stop
 	dir        string
@@ -47,8 +52,9 @@ const (
 	firstOfMany = crowdSize + 1
 )
 
-// newWorld starts everything. The world is to be closed, after an error too.
-func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
+// newWorld starts everything. The world is to be closed, after an error too. Without
+// a database of its own the gateway counts in a file.
+func newWorld(ctx context.Context, root, binary string, database bool) (w *world, err error) {
 	w = &world{}
 	w.log = &child.Log{See: w.tally.see}
 	if w.judge, err = referee.New(root); err != nil {
@@ -58,8 +64,8 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 	if w.dir, err = os.MkdirTemp("", "soak-"); err != nil {
 		return w, err
 	}
-	for range 2 {
-		n, err := startNode()
+	for _, chain := range []uint64{369, 369, 1} {
+		n, err := startNode(chain)
 		if err != nil {
 			return w, err
 		}
@@ -74,14 +80,24 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 	if w.plan, err = newPlan(w.dir); err != nil {
 		return w, err
 	}
+	counts := filepath.Join(w.dir, "usage.db")
+	if database {
+		if w.postgres, err = startPostgres(ctx); err != nil {
+			return w, err
+		}
+	}
+	if w.postgres != nil {
+		counts = w.postgres.url()
+	}
 	env := append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
 		"RPC_URLS_369="+w.nodes[0].url+","+w.nodes[1].url,
+		"RPC_URLS_1="+w.nodes[2].url,
 		"INTEGRATOR_CACHE_TTL=500ms",
 		"ISSUER_FEE_URL="+w.issuer.url,
 		"LIFECYCLE_FILE="+w.plan.path,
-		"USAGE_DB="+filepath.Join(w.dir, "usage.db"),
+		"USAGE_DB="+counts,
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)
@@ -94,7 +110,20 @@ func newWorld(ctx context.Context, root, binary string) (w *world, err error) {
 	if w.gateway, err = (child.Gateway{Binary: binary, Env: env, Log: w.log}).Start(ctx); err != nil {
 		return w, err
 	}
+	if err := w.readListing(ctx); err != nil {
+		return w, err
+	}
 	return w, w.discover()
+}
+
+// readListing gets what the client holds quotes against.
+func (w *world) readListing(ctx context.Context) error {
+	c, err := client.New(w.gateway.URL())
+	if err != nil {
+		return err
+	}
+	w.listing, err = c.Pairs(ctx)
+	return err
 }
 
 func (w *world) close() {
@@ -106,6 +135,9 @@ func (w *world) close() {
 	}
 	if w.redis != nil {
 		w.redis.close()
+	}
+	if w.postgres != nil {
+		w.postgres.close()
 	}
 	if w.issuer != nil {
 		w.issuer.close()

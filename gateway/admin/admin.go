@@ -35,15 +35,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/setting"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
 type Options struct {
 	Token    string       // required of every request except probes; empty: of none
 	Versions []string     // that are served
+	Current  string       // the one of them that others are compared with
 	Metrics  http.Handler // for Prometheus
 	Usage    Reporter     // what /admin/usage shows
 
@@ -62,10 +65,10 @@ type Options struct {
 
 // Reporter reads who calls which version, and predicts what a plan would do.
 type Reporter interface {
-	Report(context.Context, usage.Query) (usage.Report, error)
-	WriteCSV(context.Context, usage.Query, io.Writer) error
-	Traffic(context.Context, usage.Query, string) ([]usage.Traffic, error)
-	Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error)
+	Report(context.Context, report.Query) (report.Report, error)
+	WriteCSV(context.Context, report.Query, io.Writer) error
+	Traffic(context.Context, report.Query, string) ([]report.Traffic, error)
+	Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error)
 }
 
 type handler struct {
@@ -78,7 +81,10 @@ type handler struct {
 const livez, readyz = "/livez", "/readyz"
 
 func Handler(o Options) http.Handler {
-	h := &handler{Options: o, mux: http.NewServeMux(), descriptions: map[string]string{}, token: sha256.Sum256([]byte(o.Token))}
+	h := &handler{
+		Options: o, mux: http.NewServeMux(), descriptions: map[string]string{},
+		token: sha256.Sum256([]byte(o.Token)),
+	}
 	h.get("/", "this list; for browsers, a page", h.root)
 	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
 	h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
@@ -87,7 +93,8 @@ func Handler(o Options) http.Handler {
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
 	h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
-	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, software, client, kind, known, window, sort, page, per", h.queried(h.usageJSON))
+	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, told, "+
+		"software, client, search, kind, known, window, sort, page, per", h.queried(h.usageJSON))
 	h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
 	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return o.Plan() }))
 	h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
@@ -113,7 +120,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status, log, answer := h.refusal(r); status != 0 && path != livez && path != readyz {
 		h.Log.Warn("admin: "+log, "remote", r.RemoteAddr)
 		if status == http.StatusUnauthorized {
-			w.Header().Add("WWW-Authenticate", `Basic realm="quotegate admin: any name, and the token as password", charset="UTF-8"`)
+			const realm = "quotegate admin: any name, and the token as password"
+			w.Header().Add("WWW-Authenticate", `Basic realm="`+realm+`", charset="UTF-8"`)
 			w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
 		}
 		fail(w, status, answer)
@@ -160,7 +168,8 @@ func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
 			"Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only"
 	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
 		return http.StatusUnauthorized, "a request without the token",
-			"Send the configured ADMIN_TOKEN as Authorization: Bearer …, or log in with any name and the token as password"
+			"Send the configured ADMIN_TOKEN as Authorization: Bearer …, " +
+				"or log in with any name and the token as password"
 	}
 	return 0, "", ""
 }
@@ -173,8 +182,11 @@ func foreign(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return new(http.CrossOriginProtection).Check(r) != nil
 	}
-	linked := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" || r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == ""
-	return fromElsewhere(r) && !(linked && slices.Contains(pagePaths, r.URL.Path))
+	h := r.Header
+	opened := h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
+	untold := h.Get("Sec-Fetch-Site") == "" && h.Get("Origin") == "" // by a browser that says nothing
+	mayOpen := (opened || untold) && slices.Contains(pagePaths, r.URL.Path)
+	return fromElsewhere(r) && !mayOpen
 }
 
 // fromElsewhere reports whether a page of another site may be behind a request. A
@@ -207,7 +219,8 @@ func given(r *http.Request) string {
 func reply(w http.ResponseWriter, status int, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		status, body = http.StatusInternalServerError, []byte(`{"error": "What should be here cannot be written as JSON"}`)
+		status = http.StatusInternalServerError
+		body = []byte(`{"error": "What should be here cannot be written as JSON"}`)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
@@ -277,22 +290,16 @@ type Config struct {
 	// that others can reach needs a token.
 	Addr string `env:"ADMIN_ADDR, default=127.0.0.1:9090"`
 	// Token, if set, is required of every request except probes.
-	Token string `env:"ADMIN_TOKEN" setting:"secret"`
+	// 16 characters are too many to guess.
+	Token string `env:"ADMIN_TOKEN" min:"16" chars:"printable" setting:"secret"`
 }
-
-// minToken makes a token too long to guess.
-const minToken = 16
 
 func (c Config) Enabled() bool { return c.Addr != "off" && c.Addr != "" }
 
 // Validate reports every problem, naming the variable. The token is never
 // repeated.
 func (c Config) Validate() error {
-	var problems []error
-	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
-	if c.Token != "" && (len(c.Token) < minToken || strings.ContainsFunc(c.Token, unprintable)) {
-		problems = append(problems, fmt.Errorf("ADMIN_TOKEN: must be at least %d characters, all of them printable ASCII and none a space, such as 32 hexadecimal digits", minToken))
-	}
+	problems := []error{setting.Check(c)}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
@@ -300,9 +307,11 @@ func (c Config) Validate() error {
 	switch {
 	case !c.Enabled():
 	case err != nil:
-		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q is not an address such as 127.0.0.1:9090; write off for no admin listener", c.Addr))
+		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q is not an address such as 127.0.0.1:9090; "+
+			"write off for no admin listener", c.Addr))
 	case c.Token == "" && !loopback(host):
-		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q can be reached by others, and ADMIN_TOKEN is not set: set it, or listen on 127.0.0.1", c.Addr))
+		problems = append(problems, fmt.Errorf("ADMIN_ADDR: %q can be reached by others, "+
+			"and ADMIN_TOKEN is not set: set it, or listen on 127.0.0.1", c.Addr))
 	}
 	return errors.Join(problems...)
 }
@@ -328,7 +337,8 @@ func (c Config) Listen(ctx context.Context) (net.Listener, error) {
 	addr, err := netip.ParseAddrPort(l.Addr().String())
 	if c.Token == "" && (err != nil || !addr.Addr().Unmap().IsLoopback()) {
 		l.Close()
-		return nil, fmt.Errorf("ADMIN_ADDR: %q stands for %s, which can be reached by others, and ADMIN_TOKEN is not set", c.Addr, l.Addr())
+		return nil, fmt.Errorf("ADMIN_ADDR: %q stands for %s, which can be reached by others, "+
+			"and ADMIN_TOKEN is not set", c.Addr, l.Addr())
 	}
 	return l, nil
 }

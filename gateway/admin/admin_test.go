@@ -15,33 +15,36 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
 )
 
 const token = "a-token-of-some-length"
 
 // reporter gives the same report to everyone.
 type reporter struct {
-	report usage.Report
+	report report.Report
 	err    error
 }
 
-func (r reporter) Report(context.Context, usage.Query) (usage.Report, error) { return r.report, r.err }
+func (r reporter) Report(context.Context, report.Query) (report.Report, error) {
+	return r.report, r.err
+}
 
-func (r reporter) WriteCSV(_ context.Context, _ usage.Query, out io.Writer) error {
+func (r reporter) WriteCSV(_ context.Context, _ report.Query, out io.Writer) error {
 	if r.err == nil {
 		_, _ = io.WriteString(out, "version,client\nv1,origin https://a.example\n")
 	}
 	return r.err
 }
 
-func (r reporter) Traffic(context.Context, usage.Query, string) ([]usage.Traffic, error) {
+func (r reporter) Traffic(context.Context, report.Query, string) ([]report.Traffic, error) {
 	return nil, r.err
 }
 
-func (r reporter) Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error) {
-	return usage.Simulation{}, r.err
+func (r reporter) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
+	return evidence.Simulation{}, r.err
 }
 
 // rig is an admin listener with something at every path.
@@ -66,7 +69,7 @@ func serve(t *testing.T, token string) *rig {
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
 		Versions: []string{"v3", "v1"},
-		Usage:    reporter{report: usage.Report{Clients: []usage.Client{{Client: "origin https://a.example", Sum: usage.Sum{Calls7: 7}}}}},
+		Usage:    reporter{report: report.Report{Clients: []report.Client{{Client: "origin https://a.example", Sum: report.Sum{Calls7: 7}}}}},
 		Plan: func() lifecycle.Snapshot { // which JSON cannot hold
 			return lifecycle.Snapshot{Plan: &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}}}}
 		},
@@ -76,8 +79,9 @@ func serve(t *testing.T, token string) *rig {
 			}
 			return nil
 		},
-		Level: &r.level,
-		Log:   slog.New(handler),
+		Health: func() []Table { return nil },
+		Level:  &r.level,
+		Log:    slog.New(handler),
 	}))
 	r.Config.WriteTimeout = time.Minute
 	r.Start()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/testdata/npm"
 )
 
 // window is a browser and the server that it looks at.
@@ -93,7 +95,7 @@ const inspect = `(() => {
 	if (document.scripts.length) problems.push('there is a script')
 	for (const e of document.querySelectorAll('svg'))
 		if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') === 'img' && e.getAttribute('aria-label'))) problems.push('a picture without text: ' + e.outerHTML.slice(0, 80))
-	for (const e of document.querySelectorAll('input, select, textarea')) if (!e.labels.length) problems.push('no label: ' + e.outerHTML.slice(0, 80))
+	for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea')) if (!e.labels.length) problems.push('no label: ' + e.outerHTML.slice(0, 80))
 	for (const e of document.querySelectorAll('a')) if (!e.textContent.trim()) problems.push('an empty link: ' + e.outerHTML.slice(0, 80))
 	for (const e of document.querySelectorAll('.scroll')) if (e.tabIndex !== 0 || !e.getAttribute('aria-label')) problems.push('a box that the keyboard cannot scroll')
 	const ids = [...document.querySelectorAll('[id]')].map((e) => e.id)
@@ -164,8 +166,8 @@ func TestPagesInBrowser(t *testing.T) {
 	}{
 		{"no data", "", today, nil, []string{"No client has called an old version within 90 days", "none: every version is active"}},
 		{"before it is deprecated", halfYear, at("2026-08-01T12:00:00Z"), one, []string{"The version is deprecated from 1 Sep 2026, 00:00 UTC on.", "1 client called an old version"}},
-		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: window 3 begins", "v1: safe to retire.1 client of at most 5 within 7 days24 calls of at most 100"}},
-		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "in 3 hours, 16 Feb 2027, 18:00 UTC: window 3 ends."}},
+		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: brownout begins", "v1: safe to retire.1 client of at most 5 within 7 days24 calls of at most 100"}},
+		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "in 3 hours, 16 Feb 2027, 18:00 UTC: brownout ends."}},
 		{"held", gateless, at("2027-03-03T12:00:00Z"), one, []string{"still served, because the gate holds", "v1: not safe to retire.1 client of at most 0 within 7 days too many"}},
 		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "The gate let the sunset pass on 3 Mar 2027, 12:00 UTC. That is final."}},
 		{"a town", halfYear, today, town(), []string{"31 clients called an old version", "v1: not safe to retire.12 clients of at most 5 within 7 days too many"}},
@@ -190,9 +192,57 @@ func TestPagesInBrowser(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/", "/clients?version=v1", "/client?client=client+Harbour+Wallet", prediction, "/health"} {
+	for _, path := range everyPage {
 		w.inspect(t, "a town", path, light, dark, phone, paper)
 	}
+}
+
+// axeRun lists what axe finds, its best practices included: landmarks that have the
+// same name, headings, regions.
+const axeRun = `axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) =>
+	id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) => html.slice(0, 150) + ' ' + failureSummary.slice(0, 150)).join(' | ')))`
+
+// axe finds nothing on any page, wide and light or narrow and dark.
+func TestAxe(t *testing.T) {
+	long(t)
+	axe, err := os.ReadFile(filepath.Join(npm.Packages(t), "axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := begin(t, today, halfYear, "")
+	l.live(t, town())
+	l.tables = append(l.tables, registries(5)...)
+	w := openWindow(t, l.Config.Handler)
+	for _, path := range append(slices.Clone(everyPage), "/clients?search=nobody", "/what-if?version=v1&from=x&minutes=0&percent=0") {
+		for _, look := range []look{light, {"dark phone", "", "dark", 375, 700}} {
+			w.as(t, look)
+			w.open(t, path)
+			evaluate[bool](t, w, string(axe)+"; true")
+			found, err := chromedp.Run(w.Context(), chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, violation := range found {
+				t.Errorf("%s, %s: %s", path, look.name, violation)
+			}
+		}
+	}
+}
+
+// everyPage is each page of a town.
+var everyPage = []string{
+	"/", "/clients", "/clients?version=v1", "/clients?search=app-1&moved=no", "/client?client=client+Quayside",
+	"/client?client=client+Harbour+Wallet", "/what-if", prediction, "/health",
+}
+
+// registries is a table of some chains without an endpoint, and one that works.
+func registries(unset int) []Table {
+	table := Table{Title: "Integrator registries", Head: []string{"Chain", "State"}}
+	for i := range unset {
+		table.Rows = append(table.Rows, Row{Cells: []any{i + 1, "unconfigured"}, Unset: true})
+	}
+	table.Rows = append(table.Rows, Row{Cells: []any{369, "working"}})
+	return []Table{table}
 }
 
 // Everything can be reached by keyboard and by links, and printed without them.
@@ -228,8 +278,15 @@ func TestWalkInBrowser(t *testing.T) {
 	do("/", chromedp.KeyEvent("\t"))
 	do("/#main", chromedp.KeyEvent("\r"))
 	follow("Clients", "/clients")
-	follow("7 days", "/clients?sort=calls7")
+	follow("7 days", "/clients?old=yes&sort=calls7")
 	follow("v1", "/clients?sort=calls7&version=v1")
+	evaluate[bool](t, w, "document.querySelector('[name=search]').focus(), true")
+	if _, err := chromedp.RunResponse(w.Context(), chromedp.KeyEvent("harbour\r")); err != nil {
+		t.Fatal(err)
+	}
+	if got := where(); got != "/clients?sort=calls7&version=v1&search=harbour" {
+		t.Errorf("the search leads to %s", got)
+	}
 	follow("Harbour Wallet", "/client?client=client+Harbour+Wallet")
 	if letter := evaluate[string](t, w, "document.querySelector('textarea').value"); !strings.Contains(letter, "Always send recipient") || !strings.HasPrefix(letter, "Subject: ") {
 		t.Errorf("got the letter %q", letter)

@@ -13,17 +13,18 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
 func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("client")
 	if name == "" {
-		h.problem(w, http.StatusBadRequest, "Which client?", "The address of this page ends in ?client= and the client's name.")
+		h.problem(w, http.StatusBadRequest, "Which client?",
+			"The address of this page ends in ?client= and the client's name.")
 		return
 	}
-	facts := h.facts(r, usage.Query{Client: name})
+	facts := h.facts(r, report.Query{Client: name})
 	switch {
 	case facts.Missing != "":
 		h.unavailable(w, facts.Missing)
@@ -37,15 +38,16 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 // clientPage is one client on all versions that it called.
 type clientPage struct {
 	frame
-	First   *usage.Client
-	Clients []usage.Client // by version, the one that ends first first
+	First   *report.Client
+	Clients []report.Client // by version, the one that ends first first
 }
 
 // newClientPage shows one client. The report must have its clients and no others, and
 // at least one.
 func newClientPage(f *Facts) clientPage {
 	first := &f.Report.Clients[0]
-	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), func(a, b usage.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	sooner := func(a, b report.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
+	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
 	return clientPage{frame{Title: short(first.Name()), Facts: f}, first, all}
 }
 
@@ -60,7 +62,8 @@ func mailTo(contact, letter string) template.URL {
 	}
 	subject, body, _ := strings.Cut(strings.TrimPrefix(letter, subjectPrefix), "\n")
 	escape := func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
-	return template.URL("mailto:" + escape(address.Address) + "?subject=" + escape(subject) + "&body=" + escape(strings.TrimLeft(body, "\n")))
+	body = strings.TrimLeft(body, "\n")
+	return template.URL("mailto:" + escape(address.Address) + "?subject=" + escape(subject) + "&body=" + escape(body))
 }
 
 var (
@@ -68,23 +71,26 @@ var (
 	letterText string
 
 	letterTemplate = text.Must(text.New("").Funcs(text.FuncMap{
-		"calls": words.Count[uint64], "number": words.Number[uint64], "date": words.Date, "moment": words.Moment, "length": words.Length,
+		"calls": words.Count[uint64], "number": words.Number[uint64],
+		"date": words.Date, "moment": words.Moment, "length": words.Length,
 		"next": func(i int) int { return i + 1 },
 	}).Parse(letterText))
 )
 
 // Letter is a text to a client, with its own numbers, the windows that refuse it and
 // the steps that concern it.
-func (f *Facts) Letter(c *usage.Client) (string, error) {
-	s, to := f.dates(c.Version), f.Current()
+func (f *Facts) Letter(c *report.Client) (string, error) {
+	s, to := f.dates(c.Version), f.Current
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
 	if moves == nil {
-		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new shape.", to, c.Version)}
+		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new format.", to, c.Version)}
 	}
-	windows := slices.DeleteFunc(slices.Clone(s.Brownouts), func(b lifecycle.Brownout) bool { return !b.To.After(f.Now) || !s.Hits(b, c.Subject()) })
+	windows := slices.DeleteFunc(slices.Clone(s.Brownouts), func(b lifecycle.Brownout) bool {
+		return !b.To.After(f.Now) || !s.Hits(b, c.Subject())
+	})
 	var b strings.Builder
 	err := letterTemplate.Execute(&b, struct {
-		*usage.Client
+		*report.Client
 		To, Docs string
 		Sunset   time.Time
 		Ahead    bool // the sunset is to come

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,7 +10,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
@@ -17,6 +19,9 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		h.problem(w, http.StatusBadRequest, "This cannot be shown", err.Error())
 		return
+	}
+	if query.Version == "" && query.Old == "" {
+		query.Old = "yes" // those who have to move are what the page is about
 	}
 	facts := h.facts(r, query)
 	traffic, err := h.readTraffic(r.Context(), query)
@@ -31,8 +36,8 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 }
 
 // query reads which clients a request asks for. A window is one of the plan in force.
-func (h *handler) query(r *http.Request) (usage.Query, error) {
-	query, err := usage.ParseQuery(r.URL.Query(), h.Versions)
+func (h *handler) query(r *http.Request) (report.Query, error) {
+	query, err := report.ParseQuery(r.URL.Query(), h.Versions)
 	if err == nil && query.Window != "" {
 		err = query.Choose(h.Plan().Plan)
 	}
@@ -40,7 +45,7 @@ func (h *handler) query(r *http.Request) (usage.Query, error) {
 }
 
 // queried answers 400 to a wrong query, and 503 while the counts cannot be read.
-func (h *handler) queried(answer func(context.Context, http.ResponseWriter, usage.Query) error) http.HandlerFunc {
+func (h *handler) queried(answer func(context.Context, http.ResponseWriter, report.Query) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := h.query(r)
 		if err != nil {
@@ -51,7 +56,7 @@ func (h *handler) queried(answer func(context.Context, http.ResponseWriter, usag
 	}
 }
 
-func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query usage.Query) error {
+func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query report.Query) error {
 	report, err := h.Usage.Report(ctx, query)
 	if err == nil {
 		reply(w, http.StatusOK, report)
@@ -60,7 +65,7 @@ func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query us
 }
 
 // usageCSV sends all clients, as they are read.
-func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query usage.Query) error {
+func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query report.Query) error {
 	out := &attachment{ResponseWriter: w}
 	err := h.Usage.WriteCSV(ctx, query, out)
 	if err != nil && out.begun {
@@ -80,18 +85,22 @@ func (a *attachment) Write(p []byte) (int, error) {
 	if !a.begun {
 		a.begun = true
 		a.Header().Set("Content-Type", "text/csv; charset=utf-8; header=present")
-		a.Header().Set("Content-Disposition", `attachment; filename="usage-`+time.Now().UTC().Format(time.DateOnly)+`.csv"`)
+		name := "usage-" + time.Now().UTC().Format(time.DateOnly) + ".csv"
+		a.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	}
 	return a.ResponseWriter.Write(p)
 }
 
-// InNext says whether the open or next window of a client's version refuses it.
-func (f *Facts) InNext(c *usage.Client) string {
+// InNext says whether the open or next window of a client's version refuses it. One
+// that has moved does not call the version any more, and is not counted either.
+func (f *Facts) InNext(c *report.Client) string {
 	s := f.Schedule(c.Version)
 	b, ok := s.NextBrownout(f.Now)
 	switch {
 	case !ok:
 		return "no window"
+	case c.HasMoved():
+		return "no, moved"
 	case s.Exempts(c.Subject()):
 		return "no, exempt"
 	case s.Hits(b, c.Subject()):
@@ -107,18 +116,21 @@ type column struct {
 }
 
 // columns are the heads of the table of clients. Without a query they do not sort.
-func (f *Facts) columns(q *usage.Query) []column {
+func (f *Facts) columns(q *report.Query) []column {
 	all := []column{
 		{Text: "Client", sort: "name"},
-		{Text: "On " + f.Current(), About: "What the current version would answer to this client's calls"},
+		{Text: "On " + f.Current, About: "What the current version would answer to this client's calls"},
 		{Text: "Next window?", sort: "position", About: "Whether the open or next window refuses it"},
 		{Text: "Last seen", sort: "last"},
 		{Text: "7 days", sort: "calls7", About: "Calls of the last 7 days", Number: true},
 		{Text: "30 days", sort: "calls30", About: "Calls of the last 30 days", Number: true},
 		{Text: "90 days", sort: "calls", About: "Calls of the last 90 days", Number: true},
-		{Text: "Moved", About: "When the current version last served it, if after its last call here"},
+		{Text: "Moved", About: "When the current version last served it, if after its last call here; " +
+			"or that you say so; or under which name it probably has"},
+		{Text: "Told", About: "When it was told to move, by CLIENTS_FILE"},
 		{Text: "Version"}, {Text: "Software"},
-		{Text: "Last 410", About: "When it was last refused"}, {Text: "Rehearsed", About: "When it last rehearsed a later stage"},
+		{Text: "Last 410", About: "When it was last refused"},
+		{Text: "Rehearsed", About: "When it last rehearsed a later stage"},
 	}
 	for i := range all {
 		if c := &all[i]; c.sort != "" && q != nil {
@@ -130,7 +142,7 @@ func (f *Facts) columns(q *usage.Query) []column {
 
 // clientsPath is the address of the clients of a query with another value of one of
 // its parameters. It leads to the first page, unless that is the parameter.
-func clientsPath(q usage.Query, name, value string) string {
+func clientsPath(q report.Query, name, value string) string {
 	values := q.Values()
 	values.Del("page")
 	values.Set(name, value)
@@ -151,48 +163,97 @@ type choice struct {
 	Chosen     bool
 }
 
-func (f *Facts) filters(q usage.Query) (all []filter) {
-	var versions []string
-	for _, v := range f.Plan.Versions {
-		versions = append(versions, v.Version, v.Version)
-	}
+// option is a value of a parameter, and the text of its link.
+type option struct{ value, text string }
+
+func (f *Facts) filters(q report.Query) []filter {
+	all := []filter{f.versionFilter(q)}
 	for _, by := range []struct {
 		name, parameter string
-		options         []string // values, each with its text
+		options         []option
 	}{
-		{"Version", "version", versions},
-		{"Finding", "finding", []string{string(event.Refused), "refused", string(event.DifferentMoney), "different money", string(event.SameMoney), "new shape only"}},
-		{"Moved", "moved", []string{"no", "not yet", "yes", "yes"}},
-		{"Known", "known", []string{"yes", "yes", "no", "no"}},
+		{"On " + f.Current, "finding", []option{
+			{string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
+			{string(event.SameMoney), "same amounts"}, {"none", "not compared"},
+		}},
+		{"Moved", "moved", []option{{"no", "not yet"}, {"yes", "yes"}, {"probably", "probably"}}},
+		{"Told", "told", []option{{"yes", "yes"}, {"no", "no"}}},
+		{"Known", "known", []option{{"yes", "yes"}, {"no", "no"}}},
 	} {
 		row := filter{Name: by.name}
-		for option := range slices.Chunk(append([]string{"", "all"}, by.options...), 2) {
-			row.Choices = append(row.Choices, choice{option[1], clientsPath(q, by.parameter, option[0]), q.Values().Get(by.parameter) == option[0]})
+		for _, o := range append([]option{{"", "all"}}, by.options...) {
+			chosen := q.Values().Get(by.parameter) == o.value
+			row.Choices = append(row.Choices, choice{o.text, clientsPath(q, by.parameter, o.value), chosen})
 		}
 		all = append(all, row)
 	}
 	return all
 }
 
+// versionFilter chooses the old versions, one version, or all of them.
+func (f *Facts) versionFilter(q report.Query) filter {
+	row := filter{Name: "Version"}
+	add := func(text, version, old string) {
+		chosen := q.Version == version && q.Old == old
+		other := q
+		other.Version = version
+		other.Old = old
+		other.Window = "" // which is one of a version
+		row.Choices = append(row.Choices, choice{text, clientsPath(other, "page", ""), chosen})
+	}
+	add("old ones", "", "yes")
+	for _, v := range f.Plan.Versions {
+		add(v.Version, v.Version, "")
+	}
+	add("all", "", "all")
+	return row
+}
+
 type clientsPage struct {
 	frame
-	Query         usage.Query
+	Query         report.Query
 	Filters       []filter
 	Columns       []column
-	Heat, Clients []usage.Client // the same
+	Heat, Clients []report.Client // the same
 	CSV, JSON     string
 	Traffic       []traffic
+}
+
+// Whom says how many clients of which versions the page lists.
+func (p clientsPage) Whom() string {
+	clients := words.Count(p.Report.Distinct, "client", "clients")
+	switch {
+	case p.Query.Version != "":
+		return clients + " of " + p.Query.Version
+	case p.Query.Old == "yes":
+		return clients + " of old versions"
+	}
+	return clients
+}
+
+// parameter is one of a query.
+type parameter struct{ Name, Value string }
+
+// Kept are the parameters that a search leaves as they are.
+func (p clientsPage) Kept() (all []parameter) {
+	values := p.Query.Values()
+	values.Del("search")
+	values.Del("page")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, parameter{name, values.Get(name)})
+	}
+	return all
 }
 
 // traffic adds up clients by a trait that they share.
 type traffic struct {
 	Title string
-	Rows  []usage.Traffic
+	Rows  []report.Traffic
 	Path  func(name string) string // where the clients of a row are listed
 }
 
 // readTraffic adds up the clients of a query by software, and integrators one by one.
-func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, error) {
+func (h *handler) readTraffic(ctx context.Context, q report.Query) ([]traffic, error) {
 	q.Page, q.Per, q.Sort = 0, 0, ""
 	software, err := h.Usage.Traffic(ctx, q, "software")
 	if err != nil {
@@ -208,17 +269,18 @@ func (h *handler) readTraffic(ctx context.Context, q usage.Query) ([]traffic, er
 }
 
 // newClientsPage shows the page of clients that a query has given.
-func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
+func newClientsPage(f *Facts, q report.Query, traffic []traffic) clientsPage {
 	clients, values := f.Report.Clients, q.Values()
 	values.Del("page")
 	values.Del("per")
 	p := clientsPage{
-		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q, Filters: f.filters(q), Columns: f.columns(&q), Heat: clients, Clients: clients,
+		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q,
+		Filters: f.filters(q), Columns: f.columns(&q), Heat: clients, Clients: clients,
 		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
 	}
 	for _, in := range [][3]string{
-		{"software", "Software", "any software"}, {"kind", "Kind", "any kind"}, {"window", "Refused by the window of", "any client"},
-		{"old", "Of old versions only", "all versions"}, {"sort", "Order by", "known clients first"},
+		{"software", "Software", "any software"}, {"kind", "Kind", "any kind"},
+		{"window", "Refused by the window of", "any client"}, {"sort", "Order by", "known clients first"},
 	} {
 		if value := values.Get(in[0]); value != "" {
 			p.Filters = append(p.Filters, filter{in[1], value, []choice{{in[2], clientsPath(q, in[0], ""), false}}})
@@ -227,4 +289,4 @@ func newClientsPage(f *Facts, q usage.Query, traffic []traffic) clientsPage {
 	return p
 }
 
-func softwarePath(name string) string { return clientsPath(usage.Query{}, "software", name) }
+func softwarePath(name string) string { return clientsPath(report.Query{}, "software", name) }

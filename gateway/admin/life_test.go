@@ -12,13 +12,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -29,6 +33,7 @@ import (
 type life struct {
 	*httptest.Server
 	recorder *usage.Recorder
+	reports  *report.Reader
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
 	tables   []Table
@@ -58,15 +63,29 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time
-	known := func(name string) (caller.Client, bool) {
-		return caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}, true
+	known := func(recorded string) (caller.Client, bool) {
+		name, known := strings.CutPrefix(recorded, "client ")
+		if !known {
+			return caller.Client{}, false
+		}
+		client := caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}
+		if name == "Marked" {
+			client.Moved = &caller.Mark{On: 20_828, Why: "they wrote so"} // 10 January 2027
+		}
+		return client, true
 	}
-	var err error
 	database := filepath.Join(t.TempDir(), "usage.db")
-	l.recorder, err = usage.New(t.Context(), usage.Config{DB: database}, usage.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known})
+	db, err := store.Open(store.Config{DB: database})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.recorder, err = usage.New(t.Context(), db, usage.Options{
+		Options: evidence.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.reports = report.New(l.recorder.Reader)
 	t.Cleanup(func() { l.recorder.Close(context.Background()) })
 	file := ""
 	if plan != "" {
@@ -81,11 +100,11 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}
 	l.setTime(now) // the plan was in force long before
 	wasUp(t, database, now.AddDate(0, 0, -90), now)
-	if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil { // writes, so that the clock is believed
+	if _, err := l.reports.Report(t.Context(), report.Query{}); err != nil { // writes, so that the clock is believed
 		t.Fatal(err)
 	}
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Metrics: http.NotFoundHandler(), Usage: renamed{l.recorder}, Plan: l.plan, Log: quiet,
+		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: renamed{l.reports}, Plan: l.plan, Log: quiet,
 		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
@@ -118,11 +137,11 @@ func (l *life) plan() lifecycle.Snapshot {
 	return s
 }
 
-// renamed is a recorder whose instance has the same name on every machine.
-type renamed struct{ *usage.Recorder }
+// renamed is a reader whose instance has the same name on every machine.
+type renamed struct{ *report.Reader }
 
-func (r renamed) Report(ctx context.Context, q usage.Query) (usage.Report, error) {
-	report, err := r.Recorder.Report(ctx, q)
+func (r renamed) Report(ctx context.Context, q report.Query) (report.Report, error) {
+	report, err := r.Reader.Report(ctx, q)
 	for i := range report.Instances {
 		report.Instances[i].Name = fmt.Sprintf("instance gateway-%d", i+1)
 	}
@@ -176,7 +195,7 @@ func (l *life) live(t testing.TB, clients []client) {
 		}
 		if d%15 == 14 {
 			l.setTime(slices.MinFunc([]time.Time{midnight.Add(day), end}, time.Time.Compare))
-			if _, err := l.recorder.Report(t.Context(), usage.Query{}); err != nil {
+			if _, err := l.reports.Report(t.Context(), report.Query{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,13 +3,16 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -21,8 +24,8 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.facts(r, usage.Query{Old: "yes", Per: overviewHeat})
-	facts.CountNext(func(q usage.Query) (usage.Report, error) { return h.Usage.Report(r.Context(), q) })
+	facts := h.facts(r, report.Query{Old: "yes", Per: overviewHeat})
+	facts.CountNext(func(q report.Query) (report.Report, error) { return h.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
@@ -41,16 +44,17 @@ const (
 
 // CountNext counts the clients that have not moved and that the next window of their
 // version refuses.
-func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
+func (f *Facts) CountNext(read func(report.Query) (report.Report, error)) {
 	f.next = map[string]tallied{}
 	for _, v := range f.Plan.Versions {
 		b, coming := f.Schedule(v.Version).NextBrownout(f.Now)
-		q := usage.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
+		q := report.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
 		if !coming || q.Choose(f.Plan.Plan) != nil {
 			continue
 		}
 		if found, err := read(q); err == nil {
-			f.next[v.Version] = tallied{found.Matching, "in the next window, " + words.Moment(b.From), clientsPath(q, "per", "")}
+			what := "of them are in the next window, " + words.Moment(b.From)
+			f.next[v.Version] = tallied{found.Matching, what, clientsPath(q, "per", "")}
 		}
 	}
 }
@@ -58,8 +62,8 @@ func (f *Facts) CountNext(read func(usage.Query) (usage.Report, error)) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
-	Heat    []usage.Client // the first of all
-	Clients []usage.Client // the first of them
+	Heat    []report.Client // the first of all
+	Clients []report.Client // the first of them
 	Columns []column
 }
 
@@ -75,7 +79,7 @@ func newOverview(f *Facts, heat, clients int) overview {
 
 // Differ reports whether an instance follows another plan.
 func (o overview) Differ() bool {
-	return slices.ContainsFunc(o.Report.Instances, func(i usage.Instance) bool { return i.Plan != o.Plan.Hash })
+	return slices.ContainsFunc(o.Report.Instances, func(i evidence.Instance) bool { return i.Plan != o.Plan.Hash })
 }
 
 // File is the overview as a file of its own, with more clients.
@@ -98,17 +102,9 @@ type tallied struct {
 	What, Path string
 }
 
-// Current is the version that others are compared with.
-func (f *Facts) Current() string {
-	if len(f.Plan.Versions) == 0 {
-		return ""
-	}
-	return f.Plan.Versions[0].Version
-}
-
 // Old reports whether the clients of a version have to move.
 func (f *Facts) Old(version string) bool {
-	return version != f.Current() || f.Schedule(version) != nil
+	return version != f.Current || f.Schedule(version) != nil
 }
 
 // Schedule is nil for a version that is not in the plan.
@@ -125,8 +121,8 @@ func (f *Facts) dates(version string) *lifecycle.Schedule {
 }
 
 // UsageOf is empty for a version that is not in the report.
-func (f *Facts) UsageOf(version string) (v usage.Version) {
-	if i := slices.IndexFunc(f.Report.Versions, func(v usage.Version) bool { return v.Version == version }); i >= 0 {
+func (f *Facts) UsageOf(version string) (v report.Version) {
+	if i := slices.IndexFunc(f.Report.Versions, func(v report.Version) bool { return v.Version == version }); i >= 0 {
 		return f.Report.Versions[i]
 	}
 	return v
@@ -140,14 +136,17 @@ func (f *Facts) Window(version string) lifecycle.Brownout {
 
 // Versions are those that end first: they are what the page is about.
 func (f *Facts) Versions() []lifecycle.Status {
-	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), f.sooner)
 }
+
+// sooner orders versions by their end.
+func (f *Facts) sooner(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }
 
 // end is when a version goes. One without a sunset goes later than all others, then
 // come those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
 	switch s := f.Schedule(version); {
-	case version == f.Current():
+	case version == f.Current:
 		return time.Unix(1<<41, 0)
 	case s == nil:
 		return time.Unix(1<<40, 0)
@@ -158,8 +157,26 @@ func (f *Facts) end(version string) time.Time {
 	}
 }
 
-// Tally groups the clients of an old version. Moved, refused, different, new shape and
-// not compared add up to all of them.
+// Figures are the two that matter most about an old version: how many clients still
+// call it, and how many of them its next window refuses.
+func (f *Facts) Figures(version string) []tallied {
+	g := f.UsageOf(version).Groups
+	if !f.Old(version) || g.Clients == 0 {
+		return nil
+	}
+	still := tallied{g.Still(), "clients still call " + version, "/clients?version=" + version + "&moved=no"}
+	if still.N == 1 {
+		still.What = "client still calls " + version
+	}
+	figures := []tallied{still}
+	if next, coming := f.next[version]; coming {
+		figures = append(figures, next)
+	}
+	return figures
+}
+
+// Tally groups the clients of an old version. Moved, refused, different, the same,
+// not compared and unknown add up to all of them.
 func (f *Facts) Tally(version string) []tallied {
 	g := f.UsageOf(version).Groups
 	if !f.Old(version) || g.Clients == 0 {
@@ -167,45 +184,152 @@ func (f *Facts) Tally(version string) []tallied {
 	}
 	path := "/clients?version=" + version
 	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
+	current := f.Current
 	groups := []tallied{
 		{g.Clients, "called within 90 days", path},
-		{g.Moved, "moved to " + f.Current(), path + "&moved=yes"},
-		{g.Refused, "that " + f.Current() + " would refuse", finding(event.Refused)},
-		{g.Different, "with different money", finding(event.DifferentMoney)},
-		{g.Same, "with only a new shape", finding(event.SameMoney)},
-		{g.Uncompared, "not compared", finding("none")},
+		{g.Moved, "of them moved to " + current, path + "&moved=yes"},
+		{g.Refused, "would be refused by " + current, finding(event.Refused)},
+		{g.Different, "would get a different amount from " + current, finding(event.DifferentMoney)},
+		{g.Same, "would get the same amounts, in a new format", finding(event.SameMoney)},
+		{g.Uncompared, "not compared yet", finding("none")},
 	}
-	if g.Addresses > 0 {
-		groups = append(groups, tallied{g.Addresses, "are names of software at a network: one that moves has several", path + "&kind=agent"})
+	for _, more := range []tallied{
+		{g.Unknown, "with a finding that only another release knows", path + "&moved=no"},
+		{g.ProbablyMoved, "have probably moved, under another name", path + "&moved=probably"},
+		{g.Marked, "moved because you say so", path + "&moved=yes"},
+		{g.Addresses, "are names of software at a network: one that moves has several", path + "&kind=agent"},
+	} {
+		if more.N > 0 {
+			groups = append(groups, more)
+		}
 	}
-	if next, coming := f.next[version]; coming {
-		groups = append(groups, next)
+	if g.Probably < g.Clients {
+		groups = append(groups, tallied{g.Probably, "clients are probably behind these names", path})
 	}
 	return groups
 }
 
-// Steps lists what happens to a version, in order.
-func (f *Facts) Steps(version string) (all []lifecycle.Change) {
-	s := f.Schedule(version)
-	if s == nil {
+// answer is what the counts say to a question about a retirement.
+type answer struct {
+	Question, Text string
+	Path           string // where it can be seen in full; empty: nowhere else
+	Wrong          bool
+}
+
+// Answers say whether a version may be retired, in every stage of its retirement.
+func (f *Facts) Answers(v lifecycle.Status) (all []answer) {
+	s, g, path := f.Schedule(v.Version), f.UsageOf(v.Version).Groups, "/clients?version="+v.Version
+	if s == nil || v.Stage == lifecycle.Retired {
 		return nil
 	}
-	add := func(at time.Time, what string) {
-		all = append(all, lifecycle.Change{At: at, Version: version, What: what})
+	if v.Gate != nil && v.Gate.Released.IsZero() {
+		all = append(all, f.earliest(v), whoCounts(v.Gate, path), f.instances(v.Gate))
 	}
-	add(s.Deprecated, "deprecated")
-	for i, b := range s.Brownouts {
-		add(b.From, fmt.Sprintf("window %d begins: %s of clients get 410 for %s", i+1, words.Percent(b.Share), words.Length(b.To.Sub(b.From))))
-		add(b.To, fmt.Sprintf("window %d ends", i+1))
+	if calls := g.Proven + g.Claimed; calls > 0 {
+		text := words.Proportion(g.Proven, calls) + " of the answers to these clients went to calls with a key. " +
+			"All others are from whom they claim to be from."
+		all = append(all, answer{"How much is proven?", text, path + "&known=yes", false})
 	}
-	if !s.Sunset.IsZero() {
-		what := "sunset: every client gets 410 from here on"
-		if s.Gate != nil {
-			what += ", once the gate lets it"
-		}
-		add(s.Sunset, what)
+	if known := g.Told + g.Untold; known > 0 {
+		text := fmt.Sprintf("%d of %s not moved %s told, by CLIENTS_FILE.", g.Told,
+			words.Count(known, "known client that has", "known clients that have"), agree(g.Told, "was", "were"))
+		all = append(all, answer{"Who has been told?", text, path + "&moved=no&told=no&known=yes", g.Untold > 0})
 	}
 	return all
+}
+
+// agree is the word that goes with a number.
+func agree(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// earliest says when the gate could let the sunset pass.
+func (f *Facts) earliest(v lifecycle.Status) answer {
+	g, sunset := v.Gate, f.dates(v.Version).Sunset
+	at := answer{Question: "When at the earliest?", Path: "/clients?version=" + v.Version + "&sort=last"}
+	switch {
+	case g.Exceeds(g.Evidence) && g.Earliest.IsZero():
+		at.Text = "Not known: strangers make too large a share of all calls."
+		at.Wrong = true
+	case g.Earliest.After(sunset):
+		at.Text = "On " + f.moment(g.Earliest) + ", if nobody else calls. That is after the sunset."
+		at.Wrong = true
+	case sunset.After(f.Now):
+		at.Text = "On its sunset, " + f.moment(sunset) + ", if nobody else calls."
+	default:
+		at.Text = "Now, as far as clients and calls go."
+	}
+	if g.Missing != "" {
+		at.Text += " What is missing from the counts may delay it: " + g.Missing + "."
+		at.Wrong = true
+	}
+	return at
+}
+
+// moment is a time and how far it is away.
+func (f *Facts) moment(t time.Time) string { return words.Moment(t) + " (" + words.Ago(t, f.Now) + ")" }
+
+// whoCounts tells proven clients and claimed ones apart.
+func whoCounts(g *lifecycle.GateReading, path string) answer {
+	registered := words.Count(g.Registered, "integrator", "integrators")
+	if g.Unasked < g.Registered {
+		registered = words.Count(g.Registered, "registered integrator", "registered integrators")
+	}
+	text := fmt.Sprintf("Within %s: %s, %s and %s. "+
+		"Strangers made %s on their busiest day, %s of the calls to all versions.",
+		words.Count(g.Days, "day", "days"), words.Count(g.Known, "known client", "known clients"), registered,
+		words.Count(g.StrangerNames, "stranger", "strangers"),
+		words.Count(g.StrangerCalls, "call", "calls"), words.Percent(math.Round(g.StrangerShare*1000)/1000))
+	if g.Probably < g.Names {
+		text += fmt.Sprintf(" The %s are probably %s.",
+			words.Count(g.Names, "name", "names"), words.Count(g.Probably, "client", "clients"))
+	}
+	if g.Marked > 0 {
+		text += fmt.Sprintf(" %s not count, because you marked %s as moved.",
+			words.Count(g.Marked, "name does", "names do"), agree(g.Marked, "it", "them"))
+	}
+	if g.Errors > 0 {
+		text += fmt.Sprintf(" %s not count, because of errors only.", words.Count(g.Errors, "name does", "names do"))
+	}
+	if g.CountsStrangers() {
+		text += " The gate counts all of them."
+	} else {
+		text += " The gate counts those that are known or registered, and bounds the strangers."
+	}
+	return answer{"Whom does the gate count?", text, path, false}
+}
+
+// instances says which instances write, and how many should.
+func (f *Facts) instances(g *lifecycle.GateReading) answer {
+	writing, silent := 0, []string{}
+	for _, i := range f.Report.Instances {
+		if i.Silent {
+			silent = append(silent, i.Name)
+		} else {
+			writing++
+		}
+	}
+	a := answer{Question: "Does every instance count?", Path: "/health"}
+	a.Wrong = writing < g.Instances || len(silent) > 0
+	a.Text = words.Count(writing, "instance writes its counts", "instances write their counts")
+	if g.Instances > 0 {
+		a.Text += ", and " + words.Number(g.Instances) + " should"
+	} else {
+		a.Text += "; the gate does not say how many should"
+	}
+	if len(silent) > 0 {
+		a.Text += "; silent: " + strings.Join(silent, ", ")
+	}
+	a.Text += "."
+	return a
+}
+
+// Steps lists what happens to a version, in order.
+func (f *Facts) Steps(version string) []lifecycle.Change {
+	return f.Schedule(version).Changes(version)
 }
 
 // newBar draws a number and its limit, the larger of them at four fifths.

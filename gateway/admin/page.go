@@ -2,9 +2,8 @@ package admin
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"cmp"
 	"embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -15,15 +14,18 @@ import (
 	"unicode"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Facts are what pages are made from.
 type Facts struct {
 	Plan    lifecycle.Snapshot
-	Report  usage.Report
+	Current string // the version that others are compared with
+	Report  report.Report
 	Missing string              // why there is no report; empty if there is one
+	Health  *condition          // of this process; nil in a file
 	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 
@@ -37,12 +39,15 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int], "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
-		"share": words.Percent, "length": words.Length, "short": short, "clean": clean, "clientPath": clientPath,
-		"clientsPath": clientsPath, "softwarePath": softwarePath, "plural": words.Count[int], "mailTo": mailTo, "callsBackward": slices.Backward[[]usage.DayCount],
-		"daysBackward": slices.Backward[[]usage.VersionDay], "calls": words.Count[uint64], "date": words.Date, "ago": words.Ago, "bar": newBar,
-		"versionsBackward": slices.Backward[[]lifecycle.Status], "lines": lines, "formOf": formOf,
-		"shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
+		"number": words.Number[uint64], "count": words.Number[int],
+		"plural": words.Count[int], "calls": words.Count[uint64],
+		"share": words.Percent, "length": words.Length, "ago": words.Ago,
+		"date": words.Date, "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
+		"short": short, "clean": clean, "lines": lines,
+		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath, "mailTo": mailTo,
+		"callsBackward": slices.Backward[[]report.DayCount], "daysBackward": slices.Backward[[]report.VersionDay],
+		"versionsBackward": slices.Backward[[]lifecycle.Status], "formOf": formOf,
+		"bar": newBar, "shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 	}).ParseFS(files, "*.html"))
 )
@@ -52,8 +57,8 @@ var pagePolicy = policy() + "; frame-ancestors 'none'"
 
 // policy is the part of it that may stand in the page itself.
 func policy() string {
-	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; form-action 'self'; base-uri 'none'"
+	return "default-src 'none'; style-src " + web.PolicyHash(style) +
+		"; img-src data:; form-action 'self'; base-uri 'none'"
 }
 
 type frame struct {
@@ -75,16 +80,23 @@ func render(name string, data any) ([]byte, error) {
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 
-func (h *handler) facts(r *http.Request, q usage.Query) *Facts {
-	facts := &Facts{Plan: h.Plan(), Moves: h.Moves}
-	var err error
-	if facts.Report, err = h.Usage.Report(r.Context(), q); err != nil {
-		facts.Report, facts.Missing = usage.Report{}, err.Error()
+func (h *handler) facts(r *http.Request, q report.Query) *Facts {
+	facts := h.newFacts()
+	facts.Plan = h.Plan()
+	facts.Moves = h.Moves
+	report, err := h.Usage.Report(r.Context(), q)
+	if err != nil {
+		facts.Missing = err.Error()
+		return facts
 	}
-	if facts.Now = facts.Report.At; facts.Now.IsZero() {
-		facts.Now = time.Now()
-	}
+	facts.Report = report
+	facts.Now = cmp.Or(report.At, facts.Now)
 	return facts
+}
+
+// newFacts are those of a page without counts.
+func (h *handler) newFacts() *Facts {
+	return &Facts{Now: time.Now(), Current: h.Current, Health: conditionOf(h.Health())}
 }
 
 func (h *handler) unavailable(w http.ResponseWriter, why string) {
@@ -95,7 +107,7 @@ func (h *handler) problem(w http.ResponseWriter, status int, title, text string)
 	h.send(w, status, "problem.html", struct {
 		frame
 		Text string
-	}{frame{Title: title, Facts: &Facts{Now: time.Now()}}, text})
+	}{frame{Title: title, Facts: h.newFacts()}, text})
 }
 
 // send sends a whole page, or an error if it cannot be rendered.

@@ -1,13 +1,16 @@
 package admin
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -24,7 +27,7 @@ func facts(t testing.TB) *Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Facts{Now: now, Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
+	return &Facts{Now: now, Current: "v3", Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
 }
 
 func TestWords(t *testing.T) {
@@ -45,12 +48,42 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// The overview, the plan for programs and `gateway plan` tell the same steps. A gate
+// whose release is confirmed holds nothing back, so none of them says "unless".
+func TestStepsOfAConfirmedGate(t *testing.T) {
+	const plan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-02-01T00:00:00Z",
+		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "gate": {"maxClients": 5%s}}}}`
+	const sunset = "sunset: every client gets 410 from here on"
+	for confirmed, want := range map[string]string{
+		"":                   sunset + ", unless there were more than 5 clients within 7 days, or more than 0 calls on one of them",
+		`, "released": true`: sunset,
+	} {
+		parsed, err := lifecycle.Parse(fmt.Appendf(nil, plan, confirmed), []string{"v3", "v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := facts(t)
+		f.Plan.Plan = parsed
+		steps := f.Steps("v1")
+		if got := steps[len(steps)-1].What; got != want {
+			t.Errorf("%q: got %q, want %q", confirmed, got, want)
+		}
+		if told := parsed.Outlook(now)[1].Changes; !slices.Equal(told, steps) {
+			t.Errorf("%q: the page has %v, and the plan %v", confirmed, steps, told)
+		}
+		page := string(must(render("overview.html", newOverview(f, 1, 1))))
+		if !strings.Contains(page, want+" <span") {
+			t.Errorf("%q: the overview lacks %q", confirmed, want)
+		}
+	}
+}
+
 // A heat map has one stroke for each run of days, and a chart one point for each day.
 func TestPictures(t *testing.T) {
 	f := facts(t)
-	today := usage.Day(now.Truncate(day).Unix())
-	at := func(back int) usage.Day { return today - usage.Day(back)*86400 }
-	c := &usage.Client{Version: "v1", Client: "origin https://a.example", Days: []usage.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
+	today := report.Day(now.Truncate(day).Unix())
+	at := func(back int) report.Day { return today - report.Day(back)*86400 }
+	c := &report.Client{Version: "v1", Client: "origin https://a.example", Days: []report.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
 	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
@@ -89,10 +122,10 @@ func TestPictures(t *testing.T) {
 // steps that concern it.
 func TestLetter(t *testing.T) {
 	f := facts(t)
-	c := &usage.Client{
-		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: usage.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
-		Days:     []usage.DayCount{{Day: usage.Day(now.Truncate(day).Unix()), Calls: 9}},
-		Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
+	c := &report.Client{
+		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: report.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
+		Days:     []report.DayCount{{Day: report.Day(now.Truncate(day).Unix()), Calls: 9}},
+		Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
 	}
 	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
 	letter := must(f.Letter(c))
@@ -111,7 +144,7 @@ func TestLetter(t *testing.T) {
 	}
 	exempt, spared := *c, *c
 	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
-	for _, c := range []*usage.Client{&exempt, &spared} {
+	for _, c := range []*report.Client{&exempt, &spared} {
 		if letter := must(f.Letter(c)); strings.Contains(letter, "switched off for a while") || f.InNext(c) != "no, exempt" {
 			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
 		}
@@ -194,10 +227,10 @@ func TestEmpty(t *testing.T) {
 		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 1, 1)) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
 		"clients": func() ([]byte, error) {
-			return render("clients.html", newClientsPage(&Facts{Now: now}, usage.Query{}, nil))
+			return render("clients.html", newClientsPage(&Facts{Now: now}, report.Query{}, nil))
 		},
 		"what if": func() ([]byte, error) {
-			page, err := newWhatIf(&Facts{Now: now}, whatIfForm{}, func(*lifecycle.Plan) (usage.Simulation, error) { return usage.Simulation{}, nil })
+			page, err := newWhatIf(&Facts{Now: now}, whatIfForm{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
 			if err != nil {
 				return nil, err
 			}
@@ -230,7 +263,7 @@ func TestMailTo(t *testing.T) {
 func TestPlannedWindowInTheForm(t *testing.T) {
 	f := facts(t)
 	b := f.Schedule("v1").Brownouts[1]
-	form := formOf(usage.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
+	form := formOf(evidence.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
 	window, err := form.Window()
 	if err != nil || window != b {
 		t.Fatalf("got %+v, %v, want %+v", window, err, b)

@@ -6,18 +6,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"html/template"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -127,15 +135,15 @@ func TestPagesWithToken(t *testing.T) {
 // broken is a database that does not answer.
 type broken struct{ reporter }
 
-func (broken) Simulate(context.Context, *lifecycle.Plan) (usage.Simulation, error) {
-	return usage.Simulation{}, errors.New("the database is <b>away</b>")
+func (broken) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
+	return evidence.Simulation{}, errors.New("the database is <b>away</b>")
 }
 
 // Without the counts, the plan is still shown.
 func TestPagesWithoutDatabase(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	server := httptest.NewServer(Handler(Options{
-		Versions: served, Metrics: http.NotFoundHandler(), Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
+		Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: broken{reporter{err: errors.New("the database is <b>away</b>")}}, Plan: l.keeper.Snapshot,
 		Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
 	}))
 	defer server.Close()
@@ -159,16 +167,16 @@ var hostile = []string{
 // Whatever clients send, or an operator has written down, is shown as text.
 func TestHostileText(t *testing.T) {
 	l := begin(t, today, halfYear, "")
-	report := usage.Report{At: today, Notes: hostile, Instances: []usage.Instance{{Name: hostile[0], Plan: hostile[1]}}, Pages: 1, Page: 1}
+	read := report.Report{At: today, Notes: hostile, Instances: []evidence.Instance{{Name: hostile[0], Plan: hostile[1]}}, Pages: 1, Page: 1}
 	for _, text := range hostile {
-		report.Clients = append(report.Clients, usage.Client{
-			Version: "v1", Client: "origin " + text, Known: true, Contact: usage.Contact{Contact: text, Notes: text}, Software: text, LastSeen: today,
-			Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.Code(text), Param: text}},
+		read.Clients = append(read.Clients, report.Client{
+			Version: "v1", Client: "origin " + text, Known: true, Contact: report.Contact{Contact: text, Notes: text}, Software: text, LastSeen: today,
+			Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.Code(text), Param: text}},
 		})
 	}
-	report.Matching = len(report.Clients)
+	read.Matching = len(read.Clients)
 	server := httptest.NewServer(Handler(Options{
-		Versions: served, Metrics: http.NotFoundHandler(), Usage: reporter{report: report}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
+		Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: reporter{report: read}, Plan: l.keeper.Snapshot, Log: slog.New(slog.DiscardHandler),
 		Health: func() []Table {
 			row := Row{Wrong: true}
 			for _, text := range hostile {
@@ -207,7 +215,7 @@ func TestClientLinks(t *testing.T) {
 	_, body, _ := get(t, l.URL+"/clients?per=10&version=v1")
 	for _, want := range []string{
 		`href="/clients?per=10&amp;sort=calls7&amp;version=v1"`, `href="/clients?finding=refused&amp;per=10&amp;version=v1"`, `href="/clients?known=yes&amp;per=10&amp;version=v1"`,
-		`href="/clients?page=2&amp;per=10&amp;version=v1" rel="next"`, `href="/admin/usage.csv?version=v1"`, "Page 1 of 3", "30 entries",
+		`href="/clients?page=2&amp;per=10&amp;version=v1" rel="next"`, `href="/admin/usage.csv?version=v1"`, "Page 1 of 3", "30 clients of v1 called within 90 days",
 		`<td class="d" title="its place in the order is 0.052">no, exempt</td>`,
 	} {
 		if !strings.Contains(body, want) {
@@ -218,41 +226,174 @@ func TestClientLinks(t *testing.T) {
 		t.Errorf("the first page has a page before it, or not 10 rows in the table and the heat map")
 	}
 	_, body, _ = get(t, l.URL+"/clients?finding=refused&sort=calls7")
-	if strings.Contains(body, "new shape only</td>") || !strings.Contains(body, `aria-sort="descending"`) || !strings.Contains(body, "refused: omits recipient") {
+	if strings.Contains(body, "same amounts, new format</td>") || !strings.Contains(body, `aria-sort="descending"`) || !strings.Contains(body, "refused: omits recipient") {
 		t.Error("the filter or the order is not applied")
 	}
 	_, body, _ = get(t, l.URL+"/client?client=client+Quayside")
-	for _, want := range []string{"<bdi>Quayside</bdi>", "ops@Q.example", "Told on 3 January.", "On v1", "On v3", "would get different money from v3, because v1 ignores integratorId", "Leave integratorId out", "yes, last served by the current version on 10 Feb 2027"} {
+	for _, want := range []string{"<bdi>Quayside</bdi>", "ops@Q.example", "Told on 3 January.", "On v1", "On v3", "would get a different amount from v3, because v1 ignores integratorId", "Leave integratorId out", "yes, last served by the current version on 10 Feb 2027"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the client's page lacks %q", want)
 		}
 	}
 	_, body, _ = get(t, l.URL+"/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50")
-	for _, want := range []string{"would refuse ", "{&#34;from&#34;: &#34;2027-02-18T14:00:00Z&#34;, &#34;to&#34;: &#34;2027-02-18T15:00:00Z&#34;, &#34;share&#34;: 0.5}", "client Quayside", "sunset"} {
+	for _, want := range []string{"would refuse ", "{&#34;from&#34;: &#34;2027-02-18T14:00:00Z&#34;, &#34;to&#34;: &#34;2027-02-18T15:00:00Z&#34;, &#34;share&#34;: 0.5}", "origin https://app-3.example", "sunset"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the prediction lacks %q", want)
 		}
+	}
+	if strings.Contains(body, "client Quayside") {
+		t.Error("the prediction names a client that has moved")
 	}
 	if n := len(l.keeper.Snapshot().Plan.Versions["v1"].Brownouts); n != 3 {
 		t.Errorf("the plan in force has %d windows after the prediction", n)
 	}
 }
 
+// The list is of old versions unless another is asked for, and a part of a name finds
+// clients in it.
+func TestClientsListed(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	l.live(t, append(town(), client{"client 50 % o_f", "https://half.example", "curl", "v1", 0, 3, omits}))
+	rows := func(query string) (n int, body string) {
+		_, body, _ = get(t, l.URL+"/clients?per=1000"+query)
+		table, _, _ := strings.Cut(body, "The same clients, day by day")
+		return strings.Count(table, `<th scope="row" class="who">`), body
+	}
+	old, body := rows("")
+	if old != 32 || !strings.Contains(body, "32 clients of old versions called") || strings.Contains(body, "<td>v3</td>") {
+		t.Errorf("got %d rows without a version, want the 32 of old ones:\n%.3000s", old, body[strings.Index(body, "<main"):])
+	}
+	v1, _ := rows("&version=v1")
+	legacy, _ := rows("&version=v3legacy")
+	v3, _ := rows("&version=v3")
+	if all, body := rows("&old=all"); v1+legacy != old || v3 == 0 || all != old+v3 || !strings.Contains(body, "one that calls two versions has two rows") {
+		t.Errorf("got %d of v1, %d of v3legacy, %d of v3, and %d in all", v1, legacy, v3, all)
+	}
+	for search, want := range map[string]int{
+		"harbour": 1, "HARBOUR W": 1, "app-1": 7, "okhttp": 5, "nobody": 0, "client ": 5, // v1 and v3legacy
+		"%": 1, "50 % o_f": 1, "5_ % o_f": 0, `\`: 0, "'": 0, "okhttp #5bdf": 5,
+	} {
+		n, body := rows("&search=" + url.QueryEscape(search))
+		if n != want || !strings.Contains(body, `name="search" value="`+template.HTMLEscapeString(search)+`"`) {
+			t.Errorf("%q: got %d rows, want %d", search, n, want)
+		}
+	}
+	if n, body := rows("&search=app-1&moved=no"); n == 0 || !strings.Contains(body, `<input type="hidden" name="moved" value="no">`) ||
+		!strings.Contains(body, `<a href="/clients?moved=no&amp;old=yes&amp;per=1000">Show all names</a>`) {
+		t.Errorf("got %d rows of a search within a filter, or the search forgets the filter", n)
+	}
+	for _, search := range []string{strings.Repeat("a", 101), "a\x00b", "a\xffb"} {
+		if status, body, _ := get(t, l.URL+"/clients?search="+url.QueryEscape(search)); status != 400 || !strings.Contains(body, "at most 100 bytes of printable text") {
+			t.Errorf("%.10q: got %d %s", search, status, body)
+		}
+	}
+}
+
+// How many clients the next window refuses is one number: on the overview, in the list
+// of clients and its table, row by row, in the prediction, and in the file.
+func TestOneFigureForTheNextWindow(t *testing.T) {
+	half := strings.Replace(halfYear, `"to": "2027-02-16T18:00:00Z", "share": 1`, `"to": "2027-02-16T18:00:00Z", "share": 0.5`, 1)
+	l := begin(t, today, half, "")
+	for i, c := range []struct {
+		name string
+		code fault.Code
+	}{{"client Marked", ""}, {"origin https://quiet.example", ""}, {"origin https://errs.example", fault.InvalidAmount}} {
+		e := &event.Event{
+			Time: today.AddDate(0, 0, -60), Version: "v1", Client: c.name, Quotes: true, Pair: &chain.Pair{}, Code: c.code,
+			Caller: caller.Caller{Agent: "curl", Addr: netip.AddrFrom4([4]byte{10, 9, byte(i), 1})},
+		}
+		if c.code != "" {
+			e.Pair = nil
+		}
+		l.recorder.Observe(e)
+	}
+	l.live(t, town())
+	_, overview, _ := get(t, l.URL+"/")
+	found := regexp.MustCompile(`<b>(\d+)</b> <a href="([^"]*)">of them are in the next window, 16 Feb 2027, 14:00 UTC</a>`).FindStringSubmatch(overview)
+	if found == nil {
+		t.Fatalf("the overview has no figure of the next window:\n%s", overview)
+	}
+	figure := found[1]
+	list := html.UnescapeString(found[2])
+	if n, err := strconv.Atoi(figure); err != nil || n < 3 || n > 9 {
+		t.Errorf("got %s, want some of the 11 that have not moved", figure)
+	}
+	const window = "version=v1&from=2027-02-16T14:00&minutes=240&percent=50"
+	for path, want := range map[string]string{
+		list: figure + " clients of v1 called within 90 days",
+		strings.Replace(list, "/clients", "/admin/usage", 1): `"matching": ` + figure + ",",
+		"/what-if?" + window: "<b>" + figure + "</b>would be refused",
+		"/what-if":           `14:00 UTC</a></th><td>v1</td><td>window</td><td>4h</td><td class="n">50 %</td><td class="n">` + figure + "</td>",
+	} {
+		if _, body, _ := get(t, l.URL+path); !strings.Contains(body, want) {
+			t.Errorf("%s lacks %q", path, want)
+		}
+	}
+	_, body, _ := get(t, l.URL+"/clients?per=1000&version=v1")
+	if n := strconv.Itoa(strings.Count(body, `">yes</td>`)); n != figure {
+		t.Errorf("the list says yes of %s clients, want %s", n, figure)
+	}
+	_, table, _ := get(t, l.URL+strings.Replace(list, "/clients", "/admin/usage.csv", 1))
+	if n := strconv.Itoa(strings.Count(table, "\n") - 1); n != figure {
+		t.Errorf("the table has %s clients, want %s", n, figure)
+	}
+	_, body, _ = get(t, l.URL+"/clients?per=1000&version=v1&moved=no")
+	still := strconv.Itoa(strings.Count(body, `<td>v1</td>`))
+	if want := "<b>" + still + `</b> <a href="/clients?version=v1&amp;moved=no">clients still call v1</a>`; !strings.Contains(overview, want) {
+		t.Errorf("the overview lacks %s", want)
+	}
+	_, body, _ = get(t, l.URL+"/what-if")
+	if want := `<td>sunset</td><td>for good</td><td class="n">100 %</td><td class="n">` + still + "</td>"; !strings.Contains(body, want) {
+		t.Errorf("the sunset is not for the %s that still call", still)
+	}
+	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
+	read := func(q report.Query) (report.Report, error) { return l.reports.Report(t.Context(), q) }
+	facts.Report = must(read(report.Query{Old: "yes", Per: FileClients}))
+	facts.CountNext(read)
+	if file := string(must(File(facts))); !strings.Contains(file, "<b>"+figure+"</b> of them are in the next window") {
+		t.Errorf("the file lacks the figure %s", figure)
+	}
+}
+
+// Where there is nothing to draw, there is no picture.
+func TestNoEmptyPlots(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	l.live(t, []client{{"client Harbour Wallet", "https://harbour.example", "mozilla", "v3", 0, 3, event.Finding{}}})
+	_, body, _ := get(t, l.URL+"/")
+	if n := strings.Count(body, `class="plot"`); n != 1 { // calls of v3, none of whose clients calls an old version
+		t.Errorf("got %d plots, want 1", n)
+	}
+	for _, want := range []string{"v1: no calls within 90 days.", "v3legacy: no calls within 90 days."} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the overview lacks %q", want)
+		}
+	}
+	if strings.Contains(body, `<svg class="bar"`) || !strings.Contains(body, "0 clients of at most 5") {
+		t.Error("a bar without any length is drawn, or its text is missing")
+	}
+	f := facts(t)
+	f.Report.Clients = []report.Client{{Version: "v3", Client: "client Harbour Wallet"}} // it called long ago
+	body = string(must(render("client.html", newClientPage(f))))
+	if !strings.Contains(body, "On v3") || strings.Contains(body, `class="plot"`) || strings.Contains(body, "Calls of each day") {
+		t.Errorf("a client without calls has a plot, or no page:\n%s", body[strings.Index(body, "<main"):])
+	}
+}
+
 // unnamed has a client that names no software, and one that does.
 type unnamed struct{ reporter }
 
-func (unnamed) Traffic(_ context.Context, _ usage.Query, by string) ([]usage.Traffic, error) {
+func (unnamed) Traffic(_ context.Context, _ report.Query, by string) ([]report.Traffic, error) {
 	if by != "software" {
 		return nil, nil
 	}
-	return []usage.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
+	return []report.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
 }
 
 // There is no list of the clients without software, and so no link to it.
 func TestSoftwareLinks(t *testing.T) {
 	l := begin(t, today, halfYear, "")
-	report := usage.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []usage.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
-	server := httptest.NewServer(Handler(Options{Versions: served, Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: report}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	read := report.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []report.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
+	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: read}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	_, body, _ := get(t, server.URL+"/clients?version=v1")
 	for _, want := range []string{`<th scope="row">no software named</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
@@ -267,7 +408,7 @@ const maxPage = 500_000
 
 func TestPagesOfACrowd(t *testing.T) {
 	plan := begin(t, today, halfYear, "").keeper
-	server := httptest.NewServer(Handler(Options{Versions: served, Metrics: http.NotFoundHandler(), Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
+	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/", "/clients"} {
 		status, body, _ := get(t, server.URL+path)
@@ -290,41 +431,41 @@ func TestPagesOfACrowd(t *testing.T) {
 type multitude struct{ reporter }
 
 func newMultitude() multitude {
-	report := usage.Report{At: today, Versions: []usage.Version{{Version: "v3"}, {Version: "v1"}}, Matching: 10_000, Distinct: 10_000, Page: 1, Pages: 100}
-	for i := range report.Versions {
+	read := report.Report{At: today, Versions: []report.Version{{Version: "v3"}, {Version: "v1"}}, Matching: 10_000, Distinct: 10_000, Page: 1, Pages: 100}
+	for i := range read.Versions {
 		for d := range 90 {
-			report.Versions[i].Days = append(report.Versions[i].Days, usage.VersionDay{Day: usage.Day(today.Truncate(24*time.Hour).AddDate(0, 0, d-89).Unix()), Served: uint64(d * 1000), Clients: uint64(d)})
+			read.Versions[i].Days = append(read.Versions[i].Days, report.VersionDay{Day: report.Day(today.Truncate(24*time.Hour).AddDate(0, 0, d-89).Unix()), Served: uint64(d * 1000), Clients: uint64(d)})
 		}
 	}
 	for i := range 10_000 {
-		c := usage.Client{
-			Version: "v1", Client: fmt.Sprintf("origin https://wallet-%d.example", i), Software: "mozilla", LastSeen: today, Sum: usage.Sum{Calls90: uint64(i)}, Last410: today, Rehearsed: today,
-			Findings: []usage.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
+		c := report.Client{
+			Version: "v1", Client: fmt.Sprintf("origin https://wallet-%d.example", i), Software: "mozilla", LastSeen: today, Sum: report.Sum{Calls90: uint64(i)}, Last410: today, Rehearsed: today,
+			Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
 		}
 		if c.Known = i < 200; c.Known {
 			c.Client, c.Contact.Contact = fmt.Sprintf("client Partner %d", i), "ops@partner.example"
 		}
 		for d := i % 3; d < 90; d += 3 {
-			c.Days = append(c.Days, usage.DayCount{Day: report.Versions[0].Days[d].Day, Calls: uint64(i%2000 + 1)})
+			c.Days = append(c.Days, report.DayCount{Day: read.Versions[0].Days[d].Day, Calls: uint64(i%2000 + 1)})
 		}
-		report.Clients = append(report.Clients, c)
+		read.Clients = append(read.Clients, c)
 	}
-	return multitude{reporter{report: report}}
+	return multitude{reporter{report: read}}
 }
 
 // Report gives the first page.
-func (m multitude) Report(_ context.Context, q usage.Query) (usage.Report, error) {
-	report := m.report
-	report.Clients = report.Clients[:min(max(q.Per, 100), len(report.Clients))]
-	return report, nil
+func (m multitude) Report(_ context.Context, q report.Query) (report.Report, error) {
+	read := m.report
+	read.Clients = read.Clients[:min(max(q.Per, 100), len(read.Clients))]
+	return read, nil
 }
 
 // What rendering alone takes.
 func BenchmarkRender(b *testing.B) {
-	report := newMultitude().report
+	read := newMultitude().report
 	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
 	for b.Loop() {
-		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: report, Now: today}, overviewHeat, overviewClients)); err != nil {
+		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: read, Now: today}, overviewHeat, overviewClients)); err != nil {
 			b.Fatal(err)
 		}
 	}

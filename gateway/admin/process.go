@@ -9,7 +9,6 @@ import (
 	runtime "runtime/pprof"
 	"strconv"
 	"strings"
-	"time"
 )
 
 type status struct {
@@ -30,7 +29,9 @@ type level struct {
 }
 
 // levels that an operator can set.
-var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
 
 func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, level{strings.ToLower(h.Level.Level().String())})
@@ -89,37 +90,4 @@ func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
 		}
 		next(w, r)
 	}
-}
-
-func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
-	h.send(w, http.StatusOK, "health.html", healthPage{frame{Title: "Health", Here: "/health", Facts: &Facts{Now: time.Now()}}, h.Health()})
-}
-
-// Table is a part of the page about a service's health.
-type Table struct {
-	Title string
-	About string // one sentence under the title
-	Head  []string
-	Rows  []Row
-}
-
-// Row is a row of a Table. One that is wrong is marked.
-type Row struct {
-	Cells []any
-	Wrong bool
-}
-
-func (t Table) Wrong() (n int) {
-	for _, r := range t.Rows {
-		if r.Wrong {
-			n++
-		}
-	}
-	return n
-}
-
-// healthPage is tables about the process that answers.
-type healthPage struct {
-	frame
-	Tables []Table
 }

@@ -13,19 +13,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 // whatIf simulates the plan in force, with one more window if the form has one.
 func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
-	facts, values := &Facts{Plan: h.Plan(), Now: time.Now()}, r.URL.Query()
+	facts := h.newFacts()
+	facts.Plan = h.Plan()
+	values := r.URL.Query()
 	form := whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
-	if form != (whatIfForm{}) && !slices.ContainsFunc(facts.Plan.Versions, func(s lifecycle.Status) bool { return s.Version == form.Version }) {
+	served := func(s lifecycle.Status) bool { return s.Version == form.Version }
+	if form != (whatIfForm{}) && !slices.ContainsFunc(facts.Plan.Versions, served) {
 		h.problem(w, http.StatusBadRequest, "This cannot be shown", "There is no such version.")
 		return
 	}
-	page, err := newWhatIf(facts, form, func(plan *lifecycle.Plan) (usage.Simulation, error) { return h.Usage.Simulate(r.Context(), plan) })
+	simulate := func(plan *lifecycle.Plan) (evidence.Simulation, error) { return h.Usage.Simulate(r.Context(), plan) }
+	page, err := newWhatIf(facts, form, simulate)
 	if err != nil {
 		h.unavailable(w, err.Error())
 		return
@@ -47,13 +51,20 @@ const formTime = "2006-01-02T15:04"
 
 const maxMinutes = 14 * 24 * 60
 
-func formOf(h usage.Hit) whatIfForm {
-	return whatIfForm{h.Version, h.From.Format(formTime), strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)), strconv.FormatFloat(h.Share*100, 'f', -1, 64)}
+func formOf(h evidence.Hit) whatIfForm {
+	return whatIfForm{
+		Version: h.Version,
+		From:    h.From.Format(formTime),
+		Minutes: strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)),
+		Percent: strconv.FormatFloat(h.Share*100, 'f', -1, 64),
+	}
 }
 
 // Path is that of this page with the form filled in.
 func (f whatIfForm) Path() string {
-	return "/what-if?" + url.Values{"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent}}.Encode()
+	return "/what-if?" + url.Values{
+		"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent},
+	}.Encode()
 }
 
 // Window is the window that the form describes. The error says what to correct.
@@ -72,7 +83,8 @@ func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
 		faults = append(faults, errors.New("share: give a percentage above 0 and up to 100"))
 	}
 	b.To = b.From.Add(time.Duration(minutes) * time.Minute)
-	b.Share, _ = strconv.ParseFloat(strconv.FormatFloat(share/100, 'f', 3, 64), 64) // as many decimals as a plan may have
+	rounded := strconv.FormatFloat(share/100, 'f', 3, 64) // as many decimals as a plan may have
+	b.Share, _ = strconv.ParseFloat(rounded, 64)
 	if len(faults) == 0 && b.Share == 0 {
 		faults = append(faults, errors.New("share: give at least 0.1 %"))
 	}
@@ -126,11 +138,11 @@ type whatIfPage struct {
 	Faults  error // of the form
 	Wrong   error // why the plan with the window would not be valid
 	Past    bool  // the window has begun
-	Hit     *usage.Hit
-	Names   []usage.HitClient
+	Hit     *evidence.Hit
+	Names   []evidence.HitClient
 	JSON    string
-	InPlan  bool        // the plan has the window already
-	Planned []usage.Hit // what the plan does anyway
+	InPlan  bool           // the plan has the window already
+	Planned []evidence.Hit // what the plan does anyway
 	Notes   []string
 }
 
@@ -138,7 +150,9 @@ const maxNamed = 200
 
 // newWhatIf shows the form and, if it is filled in, a simulation of the plan in force
 // with that window. Without one, the simulation is that of the plan in force.
-func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.Simulation, error)) (p whatIfPage, err error) {
+func newWhatIf(
+	f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (evidence.Simulation, error),
+) (p whatIfPage, err error) {
 	plan := f.Plan.Plan
 	window, faults := form.Window()
 	if faults == nil {
@@ -161,7 +175,8 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 		p.Form = f.defaultForm()
 	}
 	for i, h := range simulation.Windows {
-		if faults == nil && h.Version == form.Version && same(window, lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}) {
+		is := lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}
+		if faults == nil && h.Version == form.Version && same(window, is) {
 			p.Hit = &simulation.Windows[i]
 			if !p.InPlan {
 				continue
@@ -170,7 +185,9 @@ func newWhatIf(f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (usage.
 		p.Planned = append(p.Planned, h)
 	}
 	p.Planned = slices.AppendSeq(p.Planned, maps.Values(simulation.Sunset))
-	slices.SortFunc(p.Planned, func(a, b usage.Hit) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version)) })
+	slices.SortFunc(p.Planned, func(a, b evidence.Hit) int {
+		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version))
+	})
 	if p.Hit == nil {
 		return p, nil
 	}
@@ -186,7 +203,7 @@ func lines(err error) []string { return strings.Split(err.Error(), "\n") }
 func (f *Facts) defaultForm() whatIfForm {
 	form := whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
 	if len(f.Plan.Versions) > 0 {
-		form.Version = slices.MinFunc(f.Plan.Versions, func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }).Version
+		form.Version = slices.MinFunc(f.Plan.Versions, f.sooner).Version
 	}
 	return form
 }

@@ -78,18 +78,25 @@ func (c Caller) Identity() Identity {
 	case c.Origin != "":
 		return Identity{Origin, c.Origin}
 	}
-	bits := 48 // a client is likely to stay in one network
-	if c.Addr.Is4() {
-		bits = 24
-	}
 	var buf [maxProduct + 64]byte
 	text := append(append(buf[:0], cmp.Or(c.Agent, "-")...), ' ')
-	if network, err := c.Addr.Prefix(bits); err == nil && network.IsValid() {
+	if network := c.Network(); network.IsValid() { // a client is likely to stay in one
 		text = network.AppendTo(text)
 	} else {
 		text = append(text, '-')
 	}
 	return Identity{Agent, string(text)}
+}
+
+// Network is the IPv4 /24 or IPv6 /48 that the caller is in; the zero Prefix if it has no
+// address.
+func (c Caller) Network() netip.Prefix {
+	bits := 48
+	if c.Addr.Is4() {
+		bits = 24
+	}
+	network, _ := c.Addr.Prefix(bits) // fails only for lengths that no address has
+	return network
 }
 
 // String names the identity on one line.
@@ -200,7 +207,8 @@ func parseProxy(s string) (netip.Prefix, error) {
 	if err != nil {
 		addr, err := netip.ParseAddr(s)
 		if err != nil || addr.Zone() != "" {
-			return netip.Prefix{}, fmt.Errorf("%q is not an IP address or a CIDR; want something like 10.0.0.5 or 2001:db8::/32", s)
+			return netip.Prefix{}, fmt.Errorf(
+				"%q is not an IP address or a CIDR; want something like 10.0.0.5 or 2001:db8::/32", s)
 		}
 		p = netip.PrefixFrom(addr, addr.BitLen())
 	}
@@ -208,7 +216,8 @@ func parseProxy(s string) (netip.Prefix, error) {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if p.Bits() == 0 {
-		return netip.Prefix{}, fmt.Errorf("%q trusts the whole internet, so any client could claim any address; name only your proxies", s)
+		return netip.Prefix{}, fmt.Errorf(
+			"%q trusts the whole internet, so any client could claim any address; name only your proxies", s)
 	}
 	return p.Masked(), nil
 }

@@ -36,6 +36,56 @@ type Client struct {
 	Match     []Pattern `json:"match"`               // any of these is the client
 	Keys      int       `json:"keys"`                // how many it has
 	PerMinute int       `json:"perMinute,omitempty"` // the limit of each of its keys; 0: the configured one
+	Notified  Date      `json:"notified,omitzero"`   // when it was told to move; zero: it was not
+	Moved     *Mark     `json:"moved,omitempty"`     // what the operator knows better than the counts; nil: nothing
+}
+
+// Mark says that a client has moved, though its calls do not show it. It holds for as
+// long as the client does not call after that day.
+type Mark struct {
+	On  Date   `json:"on"`
+	Why string `json:"why"`
+}
+
+// Date is a day in UTC, counted from 1970; 0 is none. Operators write it as 2027-01-05.
+type Date int32
+
+// UnmarshalText reads a day. Its error does not repeat the text, which may be a key.
+func (d *Date) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.DateOnly, string(text))
+	if err != nil || at.Unix() <= 0 {
+		return errors.New("not a day; write it like 2027-01-05")
+	}
+	*d = Date(at.Unix() / daySeconds)
+	return nil
+}
+
+const daySeconds = 24 * 60 * 60
+
+// Time is the begin of the day, and the zero time for none.
+func (d Date) Time() time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(d)*daySeconds, 0).UTC()
+}
+
+func (d Date) String() string { return d.Time().Format(time.DateOnly) }
+
+func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Sentence says when and why. It is empty without a mark.
+func (m *Mark) Sentence() string {
+	if m == nil {
+		return ""
+	}
+	return m.On.String() + ": " + m.Why
+}
+
+// Holds reports whether the client has not called since the day of the mark was over.
+// No mark does not hold.
+func (m *Mark) Holds(lastCall time.Time) bool {
+	return m != nil && lastCall.Before((m.On + 1).Time())
 }
 
 const (
@@ -60,7 +110,9 @@ type Clients struct {
 // faults.
 func NewClients(file string, log *slog.Logger) (*Clients, error) {
 	c := &Clients{}
-	c.watch = &jsonfile.Watch[*clientSet]{Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log, Now: time.Now}
+	c.watch = &jsonfile.Watch[*clientSet]{
+		Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log, Now: time.Now,
+	}
 	set := newClientSet()
 	if file != "" {
 		var err error
@@ -87,7 +139,8 @@ func (c *Clients) use(set *clientSet) error {
 	absent := func(_, there *entry) bool { return there == nil }
 	changed := func(e, was *entry) bool { return was != nil && !reflect.DeepEqual(e, was) }
 	c.watch.Log.Info("known clients changed", "file", c.watch.Path, "clients", len(set.entries),
-		"added", set.compare(before, absent), "removed", before.compare(set, absent), "changed", set.compare(before, changed))
+		"added", set.compare(before, absent), "removed", before.compare(set, absent),
+		"changed", set.compare(before, changed))
 	return nil
 }
 
@@ -160,6 +213,32 @@ func (c *Clients) Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
+// FindRecorded finds the client that a recorded name stands for: its own name, or one
+// that a call had before the operator wrote down how to recognise the client. Networks
+// are not recorded, so a match by network finds nothing.
+func (c *Clients) FindRecorded(name string) (Client, bool) {
+	s := c.set()
+	kind, text, _ := strings.Cut(name, " ")
+	var known *entry
+	switch Kind(kind) {
+	case Known:
+		known = s.names[text]
+	case Integrator:
+		if id, err := integrator.ParseID(text); err == nil {
+			known = s.patterns[Pattern{kind: Integrator, integrator: id}]
+		}
+	case Origin:
+		known = s.patterns[Pattern{kind: Origin, text: text}]
+	case Agent:
+		product, _, _ := strings.Cut(text, " ")
+		known = s.patterns[Pattern{kind: Agent, text: product}]
+	}
+	if known == nil {
+		return Client{}, false
+	}
+	return known.Client, true
+}
+
 func (c *Clients) All() []Client {
 	set := c.set()
 	all := make([]Client, len(set.entries))
@@ -208,6 +287,8 @@ type clientFile struct {
 	Match     []Pattern `json:"match"`
 	Keys      []keyHash `json:"keys"`
 	PerMinute *int      `json:"perMinute"`
+	Notified  Date      `json:"notified"`
+	Moved     *Mark     `json:"moved"`
 }
 
 // parseClients reads a clients file. The error lists the faults, one per line. It
@@ -247,13 +328,25 @@ func (p clientParser) check(at string, err error, other *entry) (ok bool) {
 }
 
 func (p clientParser) client(at string, raw clientFile) {
-	e := &entry{Client: Client{Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: raw.Match, Keys: len(raw.Keys)}, hashes: raw.Keys}
+	e := &entry{hashes: raw.Keys, Client: Client{
+		Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: raw.Match,
+		Keys: len(raw.Keys), Notified: raw.Notified, Moved: raw.Moved,
+	}}
 	if e.Match == nil {
 		e.Match = []Pattern{}
 	}
 	p.check(at+".name", CheckName(raw.Name), p.set.names[raw.Name])
 	p.check(at+".contact", checkText(raw.Contact, maxContact), nil)
 	p.check(at+".notes", checkText(raw.Notes, maxNotes), nil)
+	if m := raw.Moved; m != nil {
+		if m.On == 0 {
+			p.Add(at+".moved.on", "missing; write the day like 2027-01-05")
+		}
+		if m.Why == "" {
+			p.Add(at+".moved.why", "missing; say in a few words how you know")
+		}
+		p.check(at+".moved.why", checkText(m.Why, maxContact), nil)
+	}
 	if n := raw.PerMinute; n != nil {
 		if e.PerMinute = *n; *n < 1 || *n > MaxPerMinute {
 			p.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
@@ -296,14 +389,17 @@ func CheckName(name string) error {
 		return fmt.Errorf("a name must not begin with %s, as a key does", keyPrefix)
 	case len(name) > maxName, strings.Trim(name, " ") != name,
 		strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fmt.Errorf("%s is not a name of 1 to %d printable ASCII characters without a space at either end", quoted(name), maxName)
+		return fmt.Errorf(
+			"%s is not a name of 1 to %d printable ASCII characters without a space at either end",
+			quoted(name), maxName)
 	}
 	return nil
 }
 
 // checkText says what is wrong with a text that people read.
 func checkText(text string, most int) error {
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, unprintable) {
 		return fmt.Errorf("must be one line of at most %d printable characters", most)
 	}
 	return nil
@@ -344,7 +440,9 @@ func (h *keyHash) id() KeyID {
 // UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
 func (h *keyHash) UnmarshalText(text []byte) error {
 	if isKey(string(text)) {
-		return errors.New("this is a key, which must not be in a file: make a new one with `gateway key new` and write its sha256: line here")
+		return errors.New(
+			"this is a key, which must not be in a file: make a new one with `gateway key new` and write its " +
+				"sha256: line here")
 	}
 	digits, ok := bytes.CutPrefix(text, []byte(hashPrefix))
 	if ok && hex.DecodedLen(len(digits)) == len(h) {
@@ -353,7 +451,8 @@ func (h *keyHash) UnmarshalText(text []byte) error {
 		}
 	}
 	*h = keyHash{}
-	return errors.New("not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
+	return errors.New(
+		"not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
 }
 
 // isKey reports whether a text looks like a key, which is then shown to nobody.
@@ -372,19 +471,23 @@ type Pattern struct {
 // ParsePattern reads a pattern. The error says how to write one.
 func ParsePattern(text string) (Pattern, error) {
 	if isKey(text) {
-		return Pattern{}, errors.New("this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
+		return Pattern{}, errors.New(
+			"this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
 	}
 	kind, rest, marked := strings.Cut(text, ":")
 	p := Pattern{kind: Kind(kind)}
 	switch {
 	case marked && p.kind == Origin:
 		if p.text = canonicalOrigin(rest); p.text == "" {
-			return Pattern{}, fmt.Errorf("%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
+			return Pattern{}, fmt.Errorf(
+				"%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
 		}
 		return p, nil
 	case marked && p.kind == Agent:
 		if p.text = strings.ToLower(rest); p.text == "" || product(p.text) != p.text {
-			return Pattern{}, fmt.Errorf("%s is not a kind of software: write the beginning of its User-Agent up to the version, like agent:okhttp, at most %d characters", quoted(text), maxProduct)
+			return Pattern{}, fmt.Errorf(
+				"%s is not a kind of software: write the beginning of its User-Agent up to the version, like "+
+					"agent:okhttp, at most %d characters", quoted(text), maxProduct)
 		}
 		return p, nil
 	case marked && p.kind == Known:
@@ -396,7 +499,9 @@ func ParsePattern(text string) (Pattern, error) {
 	case strings.HasPrefix(text, "0x"):
 		id, err := integrator.ParseID(text)
 		if err != nil {
-			return Pattern{}, fmt.Errorf("%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case or with a valid checksum) or its 32-byte form", quoted(text))
+			return Pattern{}, fmt.Errorf(
+				"%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case "+
+					"or with a valid checksum) or its 32-byte form", quoted(text))
 		}
 		return Pattern{kind: Integrator, integrator: id}, nil
 	}
@@ -406,11 +511,16 @@ func ParsePattern(text string) (Pattern, error) {
 	case notAddr == nil && addr.Zone() == "":
 		return Pattern{}, fmt.Errorf("%s is an address, not a network: write %s/%d", quoted(text), addr, addr.BitLen())
 	case err != nil:
-		return Pattern{}, fmt.Errorf("%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin (origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)", quoted(text))
+		return Pattern{}, fmt.Errorf(
+			"%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin "+
+				"(origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)",
+			quoted(text))
 	case network.Addr().Is4In6():
-		return Pattern{}, fmt.Errorf("%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
+		return Pattern{}, fmt.Errorf(
+			"%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
 	case network != network.Masked():
-		return Pattern{}, fmt.Errorf("%s has bits beyond its prefix: write %s if that network is meant", quoted(text), network.Masked())
+		return Pattern{}, fmt.Errorf(
+			"%s has bits beyond its prefix: write %s if that network is meant", quoted(text), network.Masked())
 	}
 	return Pattern{network: network}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -403,5 +404,59 @@ func TestLargeClientsFilesTakeLittleMemory(t *testing.T) {
 			t.Errorf("%s: got %.200v and allocated %d MB", title, err, allocated)
 		}
 		runtime.KeepAlive(read)
+	}
+}
+
+// What the operator wrote down about a client is found under every name that a call of
+// it can have been recorded by.
+func TestRecordedNamesAreFound(t *testing.T) {
+	clients := read(t, `{"clients": [
+		{"name": "Harbour", "match": ["`+checksum+`", "origin:https://harbour.example", "agent:harbour"], "notified": "2026-12-01",
+		 "moved": {"on": "2027-01-05", "why": "they wrote so"}},
+		{"name": "Quiet", "match": ["203.0.113.0/24"]}
+	]}`)
+	for recorded, want := range map[string]string{
+		"client Harbour": "Harbour", "integrator " + partner.String(): "Harbour", "origin https://harbour.example": "Harbour", "agent harbour #5f1c": "Harbour",
+		"client Quiet": "Quiet", "client Gone": "", "agent harbour-2 #5f1c": "", "network #5f1c": "", "": "", "integrator 0x": "",
+	} {
+		got, known := clients.FindRecorded(recorded)
+		if got.Name != want || known != (want != "") {
+			t.Errorf("%q: got %q, %v, want %q", recorded, got.Name, known, want)
+		}
+	}
+	harbour, _ := clients.Find("Harbour")
+	if harbour.Notified.String() != "2026-12-01" || harbour.Moved.Why != "they wrote so" {
+		t.Errorf("got %+v, want what the file has", harbour)
+	}
+	for at, want := range map[string]bool{"2027-01-05T23:59:59Z": true, "2027-01-06T00:00:00Z": false, "2026-12-24T00:00:00Z": true} {
+		last, _ := time.Parse(time.RFC3339, at)
+		if got := harbour.Moved.Holds(last); got != want {
+			t.Errorf("last call %s: the mark holds: %v, want %v", at, got, want)
+		}
+	}
+	if quiet, _ := clients.Find("Quiet"); quiet.Notified != 0 || quiet.Moved.Holds(time.Time{}) {
+		t.Errorf("got %+v, want no marks", quiet)
+	}
+}
+
+func TestBadMarksAreReported(t *testing.T) {
+	key, _ := caller.NewKey()
+	_, err := caller.NewClients(write(t, "", `{"clients": [
+		{"name": "A", "notified": "1 December 2026"}, {"name": "B", "moved": {"on": "`+key+`", "why": "told us"}}, {"name": "C", "moved": {}},
+		{"name": "D", "moved": {"on": "2027-01-05", "why": "two\nlines"}}
+	]}`), quiet)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, want := range []string{
+		"clients[0].notified: not a day; write it like 2027-01-05", "clients[1].moved.on: not a day", "clients[2].moved.on: missing", "clients[2].moved.why: missing",
+		"clients[3].moved.why: must be one line",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %q in it", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), key) {
+		t.Error("the error repeats a key")
 	}
 }

@@ -71,7 +71,9 @@ func New(o Options) (*Keeper, error) {
 // Inspect describes a plan as a Keeper would, without putting it in force: no gate
 // lets a sunset pass because of it. Without a file every version is active.
 func Inspect(file string, versions []string, counts Counts, now time.Time) (Snapshot, error) {
-	k, plan, err := newKeeper(Options{File: file, Versions: versions, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)}, counts)
+	k, plan, err := newKeeper(Options{
+		File: file, Versions: versions, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+	}, counts)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
@@ -86,10 +88,17 @@ func newKeeper(o Options, counts Counts) (k *Keeper, first planInForce, err erro
 		o.Now = time.Now
 	}
 	k = &Keeper{options: o, stages: map[string]Stage{}, said: map[string]time.Time{}}
-	k.gates = gates{counts, o.Log, gateLimit, map[gateKey]*reading{}, map[decision]time.Time{}, map[decision]time.Time{}}
-	k.watch = jsonfile.Watch[planInForce]{Path: o.File, Size: jsonfile.MaxSize, What: "lifecycle plan", Parse: k.parse, Use: k.use, Log: o.Log, Now: o.Now}
+	k.gates = gates{
+		counts: counts, log: o.Log, limit: gateLimit,
+		readings: map[gateKey]*reading{}, released: map[decision]time.Time{}, void: map[decision]time.Time{},
+	}
+	k.watch = jsonfile.Watch[planInForce]{
+		Path: o.File, Size: jsonfile.MaxSize, What: "lifecycle plan",
+		Parse: k.parse, Use: k.use, Log: o.Log, Now: o.Now,
+	}
 	if o.File == "" {
-		return k, planInForce{plan: &Plan{Versions: map[string]*Schedule{}, served: o.Versions}, loadedAt: o.Now().UTC()}, nil
+		none := &Plan{Versions: map[string]*Schedule{}, served: o.Versions}
+		return k, planInForce{plan: none, loadedAt: o.Now().UTC()}, nil
 	}
 	first, err = k.watch.Start()
 	return k, first, err
@@ -153,10 +162,12 @@ func (k *Keeper) abrupt(before *planInForce, after *Plan) error {
 		switch {
 		case will == was || s != nil && s.Immediate:
 		case will == Retired:
-			faults.Add(at, `this would retire the version at once: its sunset, %s, has passed; correct the date, or add "immediate": true if it is meant`, words.Stamp(s.Sunset))
+			faults.Add(at, "this would retire the version at once: its sunset, %s, has passed; "+ifMeant,
+				words.Stamp(s.Sunset))
 		case will == BrowningOut:
 			window, _ := s.NextBrownout(now)
-			faults.Add(at, `this would refuse clients at once: the window from %s to %s is under way; correct the date, or add "immediate": true if it is meant`, words.Stamp(window.From), words.Stamp(window.To))
+			faults.Add(at, "this would refuse clients at once: the window from %s to %s is under way; "+ifMeant,
+				words.Stamp(window.From), words.Stamp(window.To))
 		}
 	}
 	return faults.Err()
@@ -202,14 +213,17 @@ func (k *Keeper) logUnknown(p *Plan) {
 	var unknown []string
 	for _, s := range p.Versions {
 		for _, e := range s.Exempt {
-			if name := e.Client(); name != "" && !slices.Contains(unknown, name) && (k.options.Known == nil || !k.options.Known(name)) {
+			name := e.Client()
+			known := name == "" || k.options.Known != nil && k.options.Known(name)
+			if !known && !slices.Contains(unknown, name) {
 				unknown = append(unknown, name)
 			}
 		}
 	}
 	slices.Sort(unknown)
 	if len(unknown) > 0 && !slices.Equal(unknown, k.unknown) {
-		k.options.Log.Warn("the plan exempts clients that CLIENTS_FILE does not have", "file", k.options.File, "clients", unknown)
+		k.options.Log.Warn("the plan exempts clients that CLIENTS_FILE does not have",
+			"file", k.options.File, "clients", unknown)
 	}
 	k.unknown = unknown
 }
@@ -231,7 +245,14 @@ func (k *Keeper) logStage(v *version, now time.Time) {
 		k.options.Log.Error("the sunset of a version does not take effect: its gate holds", "version", v.name,
 			"sunset", v.schedule.Sunset, "why", cmp.Or(v.gate.Why, "its counts are being read"))
 	}
-	if warning := v.warning(now); warning != "" && k.due(v.name+" "+strconv.FormatBool(stage == Retired), remindEvery, now) {
+	if v.gate != nil && v.gate.Unknown && k.due(v.name+" is unknown", holdsEvery, now) {
+		k.options.Log.Error("the gate of a version cannot be read", "version", v.name, "why", v.gate.Why)
+	}
+	if risk := v.risk(); risk != "" && k.due(v.name+" risks", remindEvery, now) {
+		k.options.Log.Warn("lifecycle plan: "+risk, "version", v.name)
+	}
+	about := v.name + " " + strconv.FormatBool(stage == Retired)
+	if warning := v.warning(now); warning != "" && k.due(about, remindEvery, now) {
 		k.options.Log.Warn("lifecycle plan: "+warning, "version", v.name)
 	}
 }
@@ -247,11 +268,16 @@ func (k *Keeper) due(what string, every time.Duration, now time.Time) bool {
 
 // Counts is what a gate looks at. Instances that share it agree.
 type Counts interface {
-	// Evidence adds up the use of a version within the last days.
-	Evidence(version string, days int) Evidence
+	// Evidence adds up the use of a version within the last days of a gate, by what
+	// the gate counts.
+	Evidence(version string, gate Gate) Evidence
 	// Released returns when the gate of a version let a sunset pass, and the zero
 	// time if it has not.
 	Released(version string, sunset time.Time) (time.Time, error)
+	// Unheard says which instances the counts of the last days leave out: those that
+	// have not stopped and have not written since the sunset and, if the gate says how
+	// many there are, the hours in which fewer wrote. It is empty if none are.
+	Unheard(days, instances int, sunset time.Time) (string, error)
 }
 
 // Usage knows how much a version is used, and remembers what was decided by it.
@@ -267,22 +293,46 @@ type Usage interface {
 // Evidence is the use of a version within some days: of calls that were served and
 // of calls that a brownout refused. Without the latter, a long brownout would look
 // like a version that nobody needs.
+//
+// Every name is either one that somebody vouches for, as Strangers says, or a
+// stranger's.
 type Evidence struct {
-	Clients int    `json:"clients"` // distinct, in all these days
-	Calls   int    `json:"calls"`   // on the busiest day
+	Clients int    `json:"clients"` // distinct, in all these days, as far as they count
+	Calls   int    `json:"calls"`   // theirs, on the busiest day
 	Missing string `json:"-"`       // why more clients or calls are possible; empty if the numbers are complete
 
-	Waiting      []string `json:"waiting,omitempty"`      // clients of the last 90 days that have not moved and did not call within these days, at most 10
-	WaitingCount int      `json:"waitingCount,omitempty"` // how many there are
+	Names         int     `json:"names"`         // that called, whether they count or not
+	Probably      int     `json:"probably"`      // how many clients they are if software that roams is one
+	Known         int     `json:"known"`         // of the names, known to the operator, with a key or without
+	Registered    int     `json:"registered"`    // of the names, integrators that a registry has
+	StrangerNames int     `json:"strangerNames"` // of the names, all others
+	StrangerCalls int     `json:"strangerCalls"` // on their busiest day
+	StrangerShare float64 `json:"strangerShare"` // of the calls to all versions within these days
+	Marked        int     `json:"marked"`        // names that do not count: the operator says that they have moved
+	Errors        int     `json:"errors"`        // names that do not count: they only got errors, and then a brownout's
+	Unasked       int     `json:"unasked"`       // of Registered: no registry could be asked
+
+	Read     time.Time `json:"-"`                 // when, if it was not just now
+	Earliest time.Time `json:"earliest,omitzero"` // when these numbers let the sunset pass if nobody calls any more
+
+	// Clients of the last 90 days that have not moved and did not call within these
+	// days, at most 10, and how many there are.
+	Waiting      []string `json:"waiting,omitempty"`
+	WaitingCount int      `json:"waitingCount,omitempty"`
 }
 
 // GateReading compares a gate with the evidence.
 type GateReading struct {
 	Gate
 	Evidence
-	Holds    bool      `json:"holds"`             // a sunset would not take effect now
-	Why      string    `json:"why,omitempty"`     // why it holds
-	Released time.Time `json:"released,omitzero"` // when it let the sunset pass, which is final; the sunset, if only the plan says so
+	Holds   bool   `json:"holds"`             // a sunset would not take effect now
+	Unknown bool   `json:"unknown,omitempty"` // it cannot be read whether it has let the sunset pass
+	Why     string `json:"why,omitempty"`     // why it holds
+	// Released is when it let the sunset pass, which is final; the sunset, if only the
+	// plan says so.
+	Released time.Time `json:"released,omitzero"`
+
+	heard time.Time // since when it is known that every instance has written after the sunset
 }
 
 const (
@@ -331,20 +381,24 @@ func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReadin
 			continue
 		}
 		key := gateKey{decision{name, s.Sunset}, *s.Gate}
-		if _, known := g.released[key.decision]; known || key.gate.Confirmed && s.ended(now) { // the counts cannot change it
+		_, released := g.released[key.decision]
+		if released || key.gate.Confirmed && s.ended(now) { // the counts cannot change it
 			found[name] = g.remember(key, GateReading{Gate: key.gate}, now)
 			continue
 		}
 		r := g.readings[key]
 		if r == nil {
-			r = &reading{last: GateReading{Gate: key.gate, Holds: true, Why: "the counts have not been read yet"}}
+			unread := GateReading{Gate: key.gate, Holds: true, Unknown: true, Why: "the counts have not been read yet"}
+			r = &reading{last: unread}
 			g.readings[key] = r
 		}
 		if r.running == nil {
-			running, void := make(chan GateReading, 1), g.void[key.decision]
-			go guard.Do(g.log, "reading a gate", func() {
+			running := make(chan GateReading, 1)
+			void := g.void[key.decision]
+			heard := r.last.heard
+			guard.Go(g.log, "reading a gate", func() {
 				defer close(running)
-				running <- readGate(key, g.counts, usage, void, now)
+				running <- readGate(key, g.counts, usage, void, heard, now)
 			})
 			r.running = running
 		}
@@ -353,7 +407,8 @@ func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReadin
 	for key, r := range wanted {
 		select {
 		case got, ok := <-r.running:
-			if r.running = nil; ok {
+			r.running = nil
+			if ok {
 				r.last = got
 			}
 		case <-ctx.Done():
@@ -382,17 +437,22 @@ func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading
 	switch {
 	case !at.IsZero() && (!ended || at.After(now.Add(clockSkew))):
 		if g.void[key.decision].IsZero() {
-			g.log.Error("a release of a gate lies in the future, and does not count: a clock was wrong", "version", key.version, "released", at, "now", now.UTC())
+			g.log.Error("a release of a gate lies in the future, and does not count: a clock was wrong",
+				"version", key.version, "released", at, "now", now.UTC())
 		}
-		g.void[key.decision], r.Released = at, time.Time{}
+		g.void[key.decision] = at
+		r.Released = time.Time{}
 		delete(g.released, key.decision)
 	case !at.IsZero():
-		g.released[key.decision], r.Released = at, at
+		g.released[key.decision] = at
+		r.Released = at
 	case ended && key.gate.Confirmed:
 		r.Released = key.sunset
 	}
 	if !r.Released.IsZero() {
-		r.Holds, r.Why = false, ""
+		r.Holds = false
+		r.Unknown = false
+		r.Why = ""
 	}
 	return &r
 }
@@ -400,26 +460,38 @@ func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading
 // readGate reads a gate, and lets the sunset pass if it has come and nothing speaks
 // against it. A release that cannot be recorded would not be final, so the gate
 // holds.
-func readGate(key gateKey, counts Counts, usage Usage, void, now time.Time) (r GateReading) {
+func readGate(key gateKey, counts Counts, usage Usage, void, heard, now time.Time) (r GateReading) {
 	r.Gate = key.gate
 	hold := func(why string, args ...any) { r.Holds, r.Why = true, fmt.Sprintf(why, args...) }
 	released, err := counts.Released(key.version, key.sunset)
 	if err != nil {
 		hold("it cannot be read whether the gate has let the sunset pass: %v", err)
+		r.Unknown = true
 		return r
 	}
 	if !released.IsZero() && !released.Equal(void) {
 		r.Released = released
 		return r
 	}
-	r.Evidence = counts.Evidence(key.version, key.gate.Days)
-	days := words.Count(r.Days, "day", "days")
+	unheard := readUnheard(key, counts) // first: the evidence is to include what they have written
+	if unheard != "" || now.Before(key.sunset) {
+		heard = time.Time{}
+	} else if heard.IsZero() {
+		heard = now
+	}
+	r.heard = heard
+	r.Evidence = counts.Evidence(key.version, key.gate)
+	if r.Missing == "" {
+		r.Missing = unheard
+	}
 	switch {
-	case r.Clients > r.MaxClients || r.Calls > r.MaxCallsPerDay:
-		hold("%s called within %s, with %s on the busiest day; the gate lets the sunset pass at %d clients and %d calls or fewer",
-			words.Count(r.Clients, "client", "clients"), days, words.Count(r.Calls, "call", "calls"), r.MaxClients, r.MaxCallsPerDay)
+	case r.Exceeds(r.Evidence):
+		hold("%s", r.exceeded())
 	case r.Missing != "":
-		hold("the evidence of %s is incomplete: %s", days, r.Missing)
+		hold("the evidence of %s is incomplete: %s", words.Count(r.Days, "day", "days"), r.Missing)
+	case !r.Read.IsZero() && r.Read.Before(heard):
+		hold("the counts were last read at %s, before all instances had written since the sunset, "+
+			"and are read again within a minute", words.Stamp(r.Read))
 	case usage != nil && !now.Before(key.sunset):
 		if err := usage.Release(key.version, key.sunset); err != nil {
 			hold("the release of the gate cannot be recorded: %v", err)
@@ -429,6 +501,50 @@ func readGate(key gateKey, counts Counts, usage Usage, void, now time.Time) (r G
 	}
 	return r
 }
+
+// Exceeds reports whether the use of a version is more than the gate lets pass.
+func (g *Gate) Exceeds(e Evidence) bool {
+	if e.Clients > g.MaxClients || e.Calls > g.MaxCallsPerDay {
+		return true
+	}
+	if g.CountsStrangers() {
+		return false
+	}
+	return e.StrangerCalls > g.Strangers.MaxCallsPerDay || e.StrangerShare > g.Strangers.MaxShare
+}
+
+// exceeded says how much the version is used, and what the gate lets pass.
+func (r *GateReading) exceeded() string {
+	days, calls := words.Count(r.Days, "day", "days"), words.Count(r.Calls, "call", "calls")
+	if r.CountsStrangers() {
+		return fmt.Sprintf("%s called within %s, with %s on the busiest day; "+
+			"the gate lets the sunset pass at %d clients and %d calls or fewer",
+			words.Count(r.Clients, "client", "clients"), days, calls, r.MaxClients, r.MaxCallsPerDay)
+	}
+	unasked := ""
+	if r.Unasked > 0 {
+		unasked = " (no registry could be asked about " +
+			words.Count(r.Unasked, "integrator, which counts", "integrators, which count") + ")"
+	}
+	return fmt.Sprintf("%s%s called within %s, with %s on the busiest day, "+
+		"and strangers made %s on theirs, %s of all calls; "+
+		"the gate lets the sunset pass at %d clients and %d calls, and %s of strangers and %s, or fewer",
+		words.Count(r.Clients, "known or registered client", "known or registered clients"), unasked, days, calls,
+		words.Count(r.StrangerCalls, "call", "calls"), words.Percent(r.StrangerShare),
+		r.MaxClients, r.MaxCallsPerDay,
+		words.Count(r.Strangers.MaxCallsPerDay, "call", "calls"), words.Percent(r.Strangers.MaxShare))
+}
+
+// readUnheard says which instances the evidence of a gate leaves out.
+func readUnheard(key gateKey, counts Counts) string {
+	unheard, err := counts.Unheard(key.gate.Days, key.gate.Instances, key.sunset)
+	if err != nil {
+		return fmt.Sprintf("it cannot be read which instances have written: %v", err)
+	}
+	return unheard
+}
+
+const ifMeant = `correct the date, or add "immediate": true if it is meant`
 
 const confirmedEarly = "the sunset has not come, so that there is nothing to confirm; take this out"
 
@@ -441,13 +557,15 @@ func (v *version) warning(now time.Time) string {
 	case r.Confirmed && !v.schedule.ended(now):
 		return `"released" in the gate: ` + confirmedEarly
 	case !r.Released.IsZero() && !r.Confirmed:
-		return `the gate has let the sunset pass: write "released": true into it, so that a restart without the database does not bring the version back`
+		return `the gate has let the sunset pass: write "released": true into it, ` +
+			"so that a restart without the database does not bring the version back"
 	case r.Released.IsZero() && !r.Holds && r.WaitingCount > 0:
 		names := strings.Join(r.Waiting, ", ")
 		if more := r.WaitingCount - len(r.Waiting); more > 0 {
 			names += fmt.Sprintf(" and %s more", words.Number(more))
 		}
-		return fmt.Sprintf("the gate would let the sunset pass, but %s of the last 90 days did not call within its %s and did not move: %s; a gate with more days waits for them",
+		return fmt.Sprintf("the gate would let the sunset pass, but %s of the last 90 days did not call "+
+			"within its %s and did not move: %s; a gate with more days waits for them",
 			words.Count(r.WaitingCount, "client", "clients"), words.Count(r.Days, "day", "days"), names)
 	}
 	return ""

@@ -58,11 +58,34 @@ type Brownout struct {
 // Gate delays a sunset while a version had more clients within the last days, or
 // more calls on one of them, than this.
 type Gate struct {
-	MaxClients     int  `json:"maxClients"`
-	MaxCallsPerDay int  `json:"maxCallsPerDay"`
-	Days           int  `json:"days"`               // 1 to 90
-	Confirmed      bool `json:"released,omitempty"` // the operator has written down that it let this sunset pass
+	MaxClients     int       `json:"maxClients"`
+	MaxCallsPerDay int       `json:"maxCallsPerDay"`
+	Days           int       `json:"days"`                // 1 to 90
+	Instances      int       `json:"instances,omitempty"` // that write their counts, always; 0: not said
+	Roaming        Roaming   `json:"roaming,omitempty"`   // how names of one software count; empty: each
+	Strangers      Strangers `json:"strangers,omitzero"`  // zero: every client counts
+	Confirmed      bool      `json:"released,omitempty"`  // the operator has written down that it let this sunset pass
 }
+
+// Roaming says how a gate counts software that is at one network after the other and
+// never at two at once, and so has a name for each.
+type Roaming string
+
+const (
+	RoamingEach Roaming = "each" // every name is a client
+	RoamingOnce Roaming = "once" // such software is one client
+)
+
+// Strangers bounds the clients that nobody vouches for: those that the operator does
+// not know, that have no key, and that no registry has as an integrator. With it, only
+// the others count as clients of the gate, and only their calls.
+type Strangers struct {
+	MaxCallsPerDay int     `json:"maxCallsPerDay"`
+	MaxShare       float64 `json:"maxShare"` // of the calls to all versions within the days
+}
+
+// CountsStrangers reports whether the gate counts every client alike.
+func (g *Gate) CountsStrangers() bool { return g.Strangers == Strangers{} }
 
 type Stage string
 
@@ -157,6 +180,7 @@ func (s *Schedule) Exempts(who Subject) bool {
 const (
 	defaultGateDays = 7
 	maxGateDays     = 90
+	maxInstances    = 1000
 )
 
 func Read(path string, versions []string) (*Plan, error) {
@@ -201,7 +225,8 @@ func (p parser) check(at, name string, s *Schedule) {
 	if !s.Sunset.IsZero() {
 		p.time(at+".sunset", &s.Sunset)
 		if s.Sunset.Before(s.Deprecated) {
-			p.Add(at+".sunset", "%s is before the version is deprecated, %s", words.Stamp(s.Sunset), words.Stamp(s.Deprecated))
+			p.Add(at+".sunset", "%s is before the version is deprecated, %s",
+				words.Stamp(s.Sunset), words.Stamp(s.Deprecated))
 		}
 	} else if !p.Has(at + ".sunset") {
 		if len(s.Brownouts) > 0 {
@@ -236,6 +261,27 @@ func (p parser) check(at, name string, s *Schedule) {
 		if g.Days < 1 || g.Days > maxGateDays {
 			p.Add(at+".gate.days", "%d is not a number of days from 1 to %d", g.Days, maxGateDays)
 		}
+		if g.Instances < 0 || g.Instances > maxInstances {
+			p.Add(at+".gate.instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
+		}
+		if g.Roaming != "" && g.Roaming != RoamingEach && g.Roaming != RoamingOnce {
+			p.Add(at+".gate.roaming", "%.40q is neither %s nor %s", g.Roaming, RoamingEach, RoamingOnce)
+		}
+		p.strangers(at+".gate.strangers", g.Strangers)
+	}
+}
+
+// strangers checks the bounds of a gate, of which both are needed: one of 0 would let
+// any stranger hold the sunset for ever.
+func (p parser) strangers(at string, s Strangers) {
+	if s == (Strangers{}) {
+		return
+	}
+	if s.MaxCallsPerDay < 1 {
+		p.Add(at+".maxCallsPerDay", "%d is not a whole number of 1 or more", s.MaxCallsPerDay)
+	}
+	if !(s.MaxShare > 0 && s.MaxShare <= 1) {
+		p.Add(at+".maxShare", "%v is not a number above 0 and at most 1", s.MaxShare)
 	}
 }
 
@@ -281,7 +327,8 @@ func (p parser) brownout(at string, s *Schedule, b *Brownout) {
 func (p parser) overlaps(at string, brownouts []Brownout) {
 	right := func(b Brownout) bool { return !b.From.IsZero() && b.From.Before(b.To) }
 	for i, b := range brownouts {
-		other := slices.IndexFunc(brownouts[:i], func(a Brownout) bool { return right(a) && a.From.Before(b.To) && b.From.Before(a.To) })
+		overlaps := func(a Brownout) bool { return right(a) && a.From.Before(b.To) && b.From.Before(a.To) }
+		other := slices.IndexFunc(brownouts[:i], overlaps)
 		if right(b) && other >= 0 {
 			p.Add(fmt.Sprintf("%s.brownouts[%d]", at, i), "overlaps brownouts[%d]", other)
 		}
@@ -309,7 +356,8 @@ func (p parser) successors(plan *Plan) {
 		switch {
 		case after == nil:
 		case !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)):
-			p.Add(at, "%s has its own sunset, %s, which is not after that of %s", p.versionOf(s.Successor), words.Stamp(after.Sunset), name)
+			p.Add(at, "%s has its own sunset, %s, which is not after that of %s",
+				p.versionOf(s.Successor), words.Stamp(after.Sunset), name)
 		case last == s:
 			p.Add(at, "leads back to %s in the end", name)
 		}
@@ -339,10 +387,12 @@ const maxLink = 1024
 // its migration page. A faulty path becomes empty.
 func (p parser) checkLinks(at, name string, s *Schedule) {
 	u, err := url.Parse(s.Docs)
-	if s.Docs == "" {
+	address := err == nil && u.Hostname() != "" && u.User == nil && plainURL.MatchString(s.Docs)
+	switch {
+	case s.Docs == "":
 		p.Add(at+".docs", "missing")
-	} else if err != nil || u.Hostname() == "" || u.User != nil || len(s.Docs) > maxLink || !plainURL.MatchString(s.Docs) {
-		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate-v1", s.Docs)
+	case !address || len(s.Docs) > maxLink:
+		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate", s.Docs)
 	}
 	at += ".successor"
 	switch text := s.Successor; {

@@ -13,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/jsonfile"
+	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -77,7 +78,8 @@ func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault
 	values := r.Header[canonicalRehearse]
 	stage := Stage(strings.ToLower(strings.TrimSpace(values[0])))
 	if len(values) > 1 || (stage != Retired && stage != BrowningOut) {
-		return fault.New(fault.InvalidParameter, "The header %s must be given once, as %s or %s", rehearseHeader, Retired, BrowningOut)
+		return fault.New(fault.InvalidParameter, "The header %s must be given once, as %s or %s",
+			rehearseHeader, Retired, BrowningOut)
 	}
 	h.Set(rehearseHeader, string(stage))
 	if stage == Retired {
@@ -177,6 +179,7 @@ func (v *version) refusal(code fault.Code, what string) *fault.Error {
 
 // Document is the public description of every version.
 type Document struct {
+	Release  string  `json:"release"`        // of the service
 	Plan     string  `json:"plan,omitempty"` // the hash of the plan in force
 	Versions []Entry `json:"versions"`
 }
@@ -203,10 +206,13 @@ type GateState struct {
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
 	inForce := k.inForce.Load()
-	doc := Document{Plan: inForce.hash, Versions: []Entry{}}
+	doc := Document{Release: web.Release, Plan: inForce.hash, Versions: []Entry{}}
 	for _, v := range inForce.versions {
 		s := cmp.Or(v.schedule, &Schedule{Brownouts: []Brownout{}})
-		e := Entry{v.name, v.stage(now), s.Deprecated, s.Sunset, s.Brownouts, s.Successor, "/" + v.name + "/openapi.yaml", s.Docs, nil}
+		e := Entry{
+			Name: v.name, State: v.stage(now), Deprecated: s.Deprecated, Sunset: s.Sunset, Brownouts: s.Brownouts,
+			Successor: s.Successor, Contract: web.ContractPath(v.name), Migration: s.Docs,
+		}
 		if v.gate != nil {
 			e.Gate = &GateState{v.gate.Holds}
 		}
@@ -233,6 +239,7 @@ type Status struct {
 	Stage   Stage        `json:"stage"`
 	Gate    *GateReading `json:"gate,omitempty"`
 	Warning string       `json:"warning,omitempty"` // what to do about the gate
+	Risk    string       `json:"risk,omitempty"`    // what the gate cannot know, as the plan is written
 }
 
 // Change is a moment at which a version changes its stage.
@@ -248,10 +255,15 @@ const nextChanges = 10
 func (k *Keeper) Snapshot() Snapshot {
 	now := k.options.Now()
 	c := k.inForce.Load()
-	s := Snapshot{File: k.options.File, Hash: c.hash, LoadedAt: c.loadedAt, Plan: c.plan, Next: []Change{}, Refused: k.watch.Refused()}
+	s := Snapshot{
+		File: k.options.File, Hash: c.hash, LoadedAt: c.loadedAt, Plan: c.plan,
+		Next: []Change{}, Refused: k.watch.Refused(),
+	}
 	for _, v := range c.versions {
-		s.Versions = append(s.Versions, Status{Version: v.name, Stage: v.stage(now), Gate: v.gate, Warning: v.warning(now)})
-		s.Next = append(s.Next, v.changes()...)
+		s.Versions = append(s.Versions, Status{
+			Version: v.name, Stage: v.stage(now), Gate: v.gate, Warning: v.warning(now), Risk: v.risk(),
+		})
+		s.Next = append(s.Next, v.schedule.Changes(v.name)...)
 	}
 	s.Next = slices.DeleteFunc(s.Next, func(c Change) bool { return !c.At.After(now) })
 	slices.SortStableFunc(s.Next, func(a, b Change) int { return a.At.Compare(b.At) })
@@ -259,31 +271,85 @@ func (k *Keeper) Snapshot() Snapshot {
 	return s
 }
 
-// changes lists all changes of a version, past ones too, in order.
-func (v *version) changes() []Change {
-	s := v.schedule
+// risk is that of a gate which has not let its sunset pass.
+func (v *version) risk() string {
+	if v.gate == nil || !v.gate.Released.IsZero() {
+		return ""
+	}
+	return v.gate.risk()
+}
+
+// Problems says of which versions this instance does not know whether they are
+// retired: their sunset has come, and their gate cannot be read. It serves them, while
+// other instances may refuse them.
+func (k *Keeper) Problems() (sentences []string) {
+	now := k.options.Now()
+	for _, v := range k.inForce.Load().versions {
+		if v.gate != nil && v.gate.Unknown && v.stage(now) == Held {
+			sentences = append(sentences, fmt.Sprintf("Version %s: its sunset has come, and this instance cannot read "+
+				"whether its gate has let it pass; it serves the version, which other instances may refuse", v.name))
+		}
+	}
+	return sentences
+}
+
+// Changes lists all changes of a version, past ones too, in order. A version without
+// a schedule has none.
+func (s *Schedule) Changes(version string) (all []Change) {
 	if s == nil {
 		return nil
 	}
-	changes := []Change{{s.Deprecated, v.name, "deprecated"}}
+	add := func(at time.Time, what string) { all = append(all, Change{at, version, what}) }
+	add(s.Deprecated, "deprecated")
 	for _, b := range s.Brownouts {
-		changes = append(changes,
-			Change{b.From, v.name, "brownout begins: " + words.Percent(b.Share) + " of clients get 410 for " + words.Length(b.To.Sub(b.From))},
-			Change{b.To, v.name, "brownout ends"})
+		length := words.Length(b.To.Sub(b.From))
+		add(b.From, "brownout begins: "+words.Percent(b.Share)+" of clients get 410 for "+length)
+		add(b.To, "brownout ends")
 	}
-	if !s.Sunset.IsZero() {
-		what := "sunset: every client gets 410 from here on"
-		if s.Gated() {
-			what += ", unless there were " + s.Gate.Limits()
-		}
-		changes = append(changes, Change{s.Sunset, v.name, what})
+	if s.Sunset.IsZero() {
+		return all
 	}
-	return changes
+	what := "sunset: every client gets 410 from here on"
+	if s.Gated() {
+		what += ", unless there were " + s.Gate.Limits()
+	}
+	add(s.Sunset, what)
+	return all
 }
 
 // Limits says in words what makes the gate hold.
 func (g *Gate) Limits() string {
-	return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them", g.MaxClients, words.Count(g.Days, "day", "days"), g.MaxCallsPerDay)
+	limits := g.useLimits()
+	if g.Instances > 0 {
+		limits += fmt.Sprintf(", or fewer than %s that counted", words.Count(g.Instances, "instance", "instances"))
+	}
+	return limits
+}
+
+func (g *Gate) useLimits() string {
+	days := words.Count(g.Days, "day", "days")
+	if !g.CountsStrangers() {
+		return fmt.Sprintf("more than %d known or registered clients within %s, "+
+			"or more than %d of their calls on one of them, or more than %d calls of strangers on one of them, "+
+			"or more than %s of all calls from strangers",
+			g.MaxClients, days, g.MaxCallsPerDay, g.Strangers.MaxCallsPerDay, words.Percent(g.Strangers.MaxShare))
+	}
+	roaming := ""
+	if g.Roaming == RoamingOnce {
+		roaming = " (software that roams counts once)"
+	}
+	return fmt.Sprintf("more than %d clients%s within %s, or more than %d calls on one of them",
+		g.MaxClients, roaming, days, g.MaxCallsPerDay)
+}
+
+// risk is what a gate cannot know, as its plan is written. It is empty if nothing is
+// open.
+func (g *Gate) risk() string {
+	if g == nil || g.Instances > 0 || g.Confirmed {
+		return ""
+	}
+	return `the gate does not say how many instances there are: one that cannot write its counts is not missed, ` +
+		`and the sunset may pass while its clients still call; write their number into the gate, as "instances"`
 }
 
 // Outlook is what a plan means for one version at a time. It goes by the plan alone,
@@ -301,7 +367,10 @@ type Outlook struct {
 
 func (p *Plan) Outlook(at time.Time) (all []Outlook) {
 	for _, v := range versionsOf(p, nil) {
-		o := Outlook{Version: v.name, Stage: v.stage(at), Plan: v.schedule, Changes: append([]Change{}, v.changes()...), Warnings: []string{}, Headers: http.Header{}}
+		o := Outlook{
+			Version: v.name, Stage: v.stage(at), Plan: v.schedule, Warnings: []string{}, Headers: http.Header{},
+			Changes: append([]Change{}, v.schedule.Changes(v.name)...), // never null in JSON
+		}
 		o.Window, _ = v.schedule.NextBrownout(at)
 		if v.schedule != nil {
 			o.Warnings = append(o.Warnings, v.schedule.warnings(at)...)
@@ -337,7 +406,8 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		warn(`"released" in the gate: ` + confirmedEarly)
 	}
 	if notice := s.Sunset.Sub(s.Deprecated); notice < shortNotice {
-		warn("clients have %s between the announcement and the sunset; give them at least %s", words.Span(notice), words.Span(shortNotice))
+		warn("clients have %s between the announcement and the sunset; give them at least %s",
+			words.Span(notice), words.Span(shortNotice))
 	}
 	most := 0.0
 	for _, b := range s.Brownouts {
@@ -347,7 +417,11 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	case most == 0:
 		warn("no brownout comes before the sunset: clients that read no headers get no warning")
 	case most < 1:
-		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410", words.Percent(most))
+		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410",
+			words.Percent(most))
+	}
+	if risk := s.Gate.risk(); risk != "" {
+		warn("%s", risk)
 	}
 	if s.Gate != nil {
 		from := s.Sunset.Add(-time.Duration(s.Gate.Days) * day)
@@ -356,7 +430,9 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 			covered += max(0, min(b.To.Sub(b.From), b.To.Sub(from)))
 		}
 		if covered*2 > s.Sunset.Sub(from) {
-			warn("brownouts take up %s of the %s that the gate looks at: a client that gives up during them looks like one that has moved", words.Span(covered), words.Span(s.Sunset.Sub(from)))
+			warn("brownouts take up %s of the %s that the gate looks at: "+
+				"a client that gives up during them looks like one that has moved",
+				words.Span(covered), words.Span(s.Sunset.Sub(from)))
 		}
 	}
 	return warnings

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -280,7 +279,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"plan":"abb36cd5c11a","versions":[` +
+	want := `{"release":"1.0.0","plan":"abb36cd5c11a","versions":[` +
 		`{"name":"v3","state":"active","brownouts":[],"contract":"/v3/openapi.yaml","gate":null},` +
 		`{"name":"v3legacy","state":"active","brownouts":[],"contract":"/v3legacy/openapi.yaml","gate":null},` +
 		`{"name":"v1","state":"deprecated","deprecated":"2026-09-01T00:00:00Z","sunset":"2027-03-01T00:00:00Z",` +
@@ -313,11 +312,11 @@ func BenchmarkAdmit(b *testing.B) {
 // TestGuideShowsWhatClientsRead reads the operators' guide, which shows a plan and
 // the refusals that clients get under it.
 func TestGuideShowsWhatClientsRead(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "retire.md"))
+	text, err := os.ReadFile("../../docs/retire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```json\n")
+	_, rest, _ := strings.Cut(string(text), "```json file=plan.json\n")
 	plan, _, _ := strings.Cut(rest, "```")
 	w := newWorld(t, "2026-10-01T00:00:00Z", plan)
 	for _, stage := range []string{"brownout", "retired"} {

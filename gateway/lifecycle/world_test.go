@@ -45,13 +45,16 @@ type world struct {
 type usage struct {
 	clients, calls, asked atomic.Int64
 	missing               atomic.Pointer[string]
-	broken                atomic.Pointer[error] // what reading and recording releases fails with
-	refuses               atomic.Pointer[error] // what recording a release fails with
+	unheard               atomic.Pointer[string] // a format for days, instances and sunset
+	broken                atomic.Pointer[error]  // what reading and recording releases fails with
+	refuses               atomic.Pointer[error]  // what recording a release fails with
 	waiting               atomic.Pointer[[]string]
 	slow                  atomic.Pointer[chan struct{}] // closed when a slow database answers
 	releases              sync.Map
 	plan                  atomic.Pointer[string]
 	planned               atomic.Pointer[[]string]
+	strangers             atomic.Int64
+	read                  atomic.Pointer[time.Time]
 }
 
 // incomplete evidence, for a reason.
@@ -61,12 +64,15 @@ func incomplete(why string) *usage {
 	return u
 }
 
-func (u *usage) Evidence(version string, days int) lifecycle.Evidence {
+func (u *usage) Evidence(version string, _ lifecycle.Gate) lifecycle.Evidence {
 	u.asked.Add(1)
 	if version != "v1" {
 		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}
 	}
-	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load())}
+	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load()), StrangerCalls: int(u.strangers.Load())}
+	if at := u.read.Load(); at != nil {
+		e.Read = *at
+	}
 	if names := u.waiting.Load(); names != nil {
 		e.Waiting, e.WaitingCount = (*names)[:min(10, len(*names))], len(*names)
 	}
@@ -81,6 +87,13 @@ func (u *usage) fails() error {
 		return *err
 	}
 	return nil
+}
+
+func (u *usage) Unheard(days, instances int, sunset time.Time) (string, error) {
+	if why := u.unheard.Load(); why != nil {
+		return fmt.Sprintf(*why, days, instances, stamp(sunset)), nil
+	}
+	return "", u.fails()
 }
 
 func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {

@@ -120,7 +120,7 @@ func TestARefusalSaysWhenTheNextPasses(t *testing.T) {
 			if e != nil {
 				t.Fatalf("refused early: %v", e)
 			}
-			e = l.Admit(http.Header{}, Address(netip.MustParseAddr("203.0.113.1")), false)
+			e = l.Admit(http.Header{}, Address(netip.MustParseAddr("203.0.113.1")))
 		}
 		if e == nil {
 			t.Fatal("got no refusal")
@@ -241,7 +241,12 @@ func TestConcurrentRequestsOverLoopback(t *testing.T) {
 func admit(t *testing.T, l *Limiter, who Client, polled bool) (http.Header, *fault.Error) {
 	t.Helper()
 	h := http.Header{}
-	return h, l.Admit(h, who, polled)
+	if !polled {
+		return h, l.Admit(h, who)
+	}
+	p, refused := l.AdmitPolled(t.Context(), h, who, "")
+	p.End()
+	return h, refused
 }
 
 // wantAdmitted checks which of n requests pass, and what the last one was told.

@@ -23,7 +23,7 @@ func (s *slowRedis) run(batch []*ask) {
 func startSlowBatcher(t *testing.T) (*slowRedis, *batcher) {
 	t.Helper()
 	s := &slowRedis{started: make(chan int, 1000), release: make(chan struct{})}
-	b := startBatcher(s.run)
+	b := startBatcher(s.run, nil)
 	t.Cleanup(b.close)
 	return s, b
 }

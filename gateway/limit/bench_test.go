@@ -34,7 +34,7 @@ func BenchmarkAdmit(b *testing.B) {
 				i := next.Add(1) * uint64(clients) / 7
 				for pb.Next() {
 					clear(h)
-					l.Admit(h, Address(from[i%uint64(clients)]), false)
+					l.Admit(h, Address(from[i%uint64(clients)]))
 					i++
 				}
 			})
@@ -47,12 +47,12 @@ func BenchmarkFlood(b *testing.B) {
 	m := newMemory(30)
 	c := clientKey(0)
 	for ; c < 500_000; c++ {
-		m.take(asked(c, 30), 0)
+		m.take(asked(c, 30), at(0))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
 		c++
-		m.take(asked(c, 30), 0)
+		m.take(asked(c, 30), at(0))
 	}
 }
 

@@ -39,7 +39,7 @@ func TestValidateAccepts(t *testing.T) {
 		"cluster":         {PerMinute: 30, RedisURL: "redis://a:6379?addr=b:6379&addr=[::1]:6380"},
 		"cluster in all":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@a.example/?addr=b:6379&pool_size=5"},
 		"a prefix":        {RedisPrefix: "staging/quotegate:"},
-		"longest prefix":  {RedisPrefix: strings.Repeat("~", maxPrefix)},
+		"longest prefix":  {RedisPrefix: strings.Repeat("~", 64)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := cfg.Validate(); err != nil {
@@ -55,7 +55,7 @@ func TestValidateReportsEveryProblem(t *testing.T) {
 		t.Fatal("got no problem, want three")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	want := []string{"RATE_LIMIT: -1", "REDIS_URL:", `REDIS_PREFIX: "my gateway"`}
+	want := []string{"RATE_LIMIT: -1", `REDIS_PREFIX: "my gateway"`, "REDIS_URL:"}
 	if len(lines) != len(want) {
 		t.Fatalf("got %d problems, want %d:\n%v", len(lines), len(want), err)
 	}
@@ -88,7 +88,7 @@ func TestValidateRefuses(t *testing.T) {
 		"cluster port":             {RedisURL: "redis://a:6379?addr=b:70000"},
 		"cluster with a database":  {RedisURL: "redis://a/1?addr=b:6379"},
 		"cluster with db":          {RedisURL: "redis://a?addr=b:6379&db=1"},
-		"a prefix too long":        {RedisPrefix: strings.Repeat("x", maxPrefix+1)},
+		"a prefix too long":        {RedisPrefix: strings.Repeat("x", 64+1)},
 		"a prefix with a space":    {RedisPrefix: "a b"},
 		"a prefix with a newline":  {RedisPrefix: "a\n"},
 		"a prefix beyond ASCII":    {RedisPrefix: "prüfung:"},
@@ -179,7 +179,7 @@ func TestEveryTargetCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := target.connect(wary)
+		client := target.connect(wary, quiet)
 		if cluster, ok := client.(*redis.ClusterClient); ok && (cluster.Options().ReadOnly || cluster.Options().MaxRedirects > 0) {
 			t.Errorf("got %+v", cluster.Options())
 		}

@@ -82,12 +82,15 @@ func start(t testing.TB, cfg Config, log *slog.Logger, c *clock, p timeouts) *Li
 // guarded answers 200 to requests that l admits, and refuses others as the gateway does.
 func guarded(l *Limiter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if e := l.Admit(w.Header(), Address(peer(r)), false); e != nil {
+		if e := l.Admit(w.Header(), Address(peer(r))); e != nil {
 			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
 			http.Error(w, e.Error(), http.StatusTooManyRequests)
 		}
 	})
 }
+
+// at is a clock that stands at a tick.
+func at(tick int64) func() int64 { return func() int64 { return tick } }
 
 // asked is an ordinary request of a client.
 func asked(c clientKey, limit int) question { return question{client: c, limit: limit} }
@@ -436,7 +439,7 @@ func (s *scripted) usual(command []string) string {
 	case "evalsha", "eval":
 		n, _ := strconv.Atoi(command[2])
 		window := command[3+n]
-		return "*" + strconv.Itoa(3*n) + "\r\n" + strings.Repeat(":1\r\n:0\r\n:"+window+"\r\n", n)
+		return "*" + strconv.Itoa(4*n) + "\r\n" + strings.Repeat(":1\r\n:0\r\n:"+window+"\r\n:1\r\n", n)
 	}
 	return "+OK\r\n"
 }

@@ -2,10 +2,20 @@
 //
 // The limit is exact over a rolling minute: in no 60 seconds are more than the
 // configured number of requests accepted from one client, and a client that
-// stays within it is never refused. Refused requests do not count. All routes
-// that share a Limiter share one budget per client, but for the polled ones: those
-// are asked again until something has happened, and have a budget of their own beside
-// it, half as large (1 beside 1). So neither uses up the other.
+// stays within it is never refused. Refused requests do not count. A request is
+// accepted between the time when it was sent and the time when its answer came, so who
+// looks from outside measures from the sending of the first to the answer to the
+// last. All routes that share a Limiter share one budget per client, but for two kinds,
+// which have one of their own beside it, so that none uses up the other:
+//
+//   - Polled requests ask again about a subject until something has happened. Their
+//     budget is half as large (1 beside 1). Who asks again when the last answer said so
+//     is never refused, and it costs nothing: the answer gives a ticket for that time.
+//     A subject that is ours costs nothing from the start. Who follows many that nobody
+//     knows is told later times, so that beside the budget no more come on a ticket
+//     within a minute than the budget has. Each instance spaces its own.
+//   - Listings have ten times the limit. That one is coarse: httprate estimates the
+//     rolling minute, and each instance counts by itself.
 //
 // A client is an IPv4 address or an IPv6 /64, or the holder of an API key, which
 // has its budgets wherever it calls from, with a limit of its own. A request
@@ -23,7 +33,7 @@
 // client was seen again within the minute, the new one passes uncounted. So a flood
 // of addresses displaces only itself and never the count of an established client.
 // API keys with a limit above the configured one take more: five bytes for each
-// request above it.
+// request above it. Listings and tickets take 5 MB at most beside it.
 //
 // # Several instances
 //
@@ -62,8 +72,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-chi/httprate"
-
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -73,12 +81,12 @@ const window = time.Minute
 type Limiter struct {
 	perMinute int
 	log       *slog.Logger
-	now       func() time.Time
-	start     time.Time
+	clock     func() int64 // in ticks since the start
 
 	memory   *memory       // nil when limiting is off
 	redis    *redisCounter // nil without Redis
-	counters sync.Pool     // of *budgetCounter
+	listings *listings     // nil when limiting is off
+	polls    *polls        // nil when limiting is off
 	numbers  [][]string    // as header values, up to the highest limit there is
 
 	allowed, refused, uncounted atomic.Uint64
@@ -91,25 +99,24 @@ type Limiter struct {
 // answer, New logs that and returns no error. The clock must be monotonic, as
 // time.Now is.
 func New(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time) (*Limiter, error) {
-	return newLimiter(ctx, cfg, log, now, timeouts{request: 50 * time.Millisecond, start: time.Second, probe: 250 * time.Millisecond, probes: 3})
+	return newLimiter(ctx, cfg, log, now, timeouts{
+		request: 50 * time.Millisecond, start: time.Second, probe: 250 * time.Millisecond, probes: 3,
+	})
 }
 
 func newLimiter(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time, t timeouts) (*Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{perMinute: cfg.PerMinute, log: log, now: now, start: now()}
+	start := now()
+	l := &Limiter{perMinute: cfg.PerMinute, log: log, clock: func() int64 { return int64(now().Sub(start) / tick) }}
 	l.lastFullWarning.Store(-windowTicks)
 	if cfg.PerMinute == 0 {
 		return l, nil
 	}
 	l.memory = newMemory(cfg.PerMinute)
-	l.counters.New = func() any {
-		c := &budgetCounter{limiter: l}
-		c.rate = httprate.NewRateLimiter(l.perMinute, window, httprate.WithLimitCounter(c),
-			httprate.WithResponseHeaders(httprate.ResponseHeaders{})) // none: it formats them anew for every request
-		return c
-	}
+	l.listings = newListings(cfg.PerMinute)
+	l.polls = newPolls()
 	for n := range MaxPerMinute + 1 {
 		l.numbers = append(l.numbers, []string{strconv.Itoa(n)})
 	}
@@ -127,29 +134,38 @@ func (l *Limiter) Close() error {
 	return l.redis.close()
 }
 
-// decide counts one request, or refuses it. It asks the memory first. What this
-// instance accepted is part of what all instances accepted, so a refusal by the
-// memory is final. A request that the memory accepted is already counted if Redis
-// fails.
+// decide counts one request, or refuses it.
 func (l *Limiter) decide(q question) decision {
-	now := int64(l.now().Sub(l.start) / tick)
-	v := l.memory.take(q, now)
+	d := l.take(q)
+	l.record(d)
+	return d
+}
+
+// take asks the memory first. What this instance accepted is part of what all instances
+// accepted, so a refusal by the memory is final. A request that the memory accepted is
+// already counted if Redis fails.
+func (l *Limiter) take(q question) decision {
+	d := l.memory.take(q, l.clock)
 	if l.redis != nil {
-		v = l.askRedis(q, v)
+		d = l.askRedis(q, d)
 	}
+	return d
+}
+
+// record counts a decision for Stats.
+func (l *Limiter) record(d decision) {
 	switch {
-	case !v.allowed:
+	case !d.allowed:
 		l.refused.Add(1)
-	case v.uncounted:
+	case d.uncounted:
 		l.uncounted.Add(1)
 		// At most once a minute.
-		if last := l.lastFullWarning.Load(); now-last >= windowTicks && l.lastFullWarning.CompareAndSwap(last, now) {
+		if last := l.lastFullWarning.Load(); d.at-last >= windowTicks && l.lastFullWarning.CompareAndSwap(last, d.at) {
 			l.log.Warn("rate limit: too many clients to count, newcomers pass uncounted", "ceiling", l.memory.ceiling())
 		}
 	default:
 		l.allowed.Add(1)
 	}
-	return v
 }
 
 func (l *Limiter) askRedis(q question, own decision) decision {
@@ -163,13 +179,15 @@ func (l *Limiter) askRedis(q question, own decision) decision {
 	case !ok:
 		return own
 	case !all.allowed:
-		if !own.uncounted {
+		if own.memory {
 			l.memory.giveBack(q, own.at)
 		}
 		return all
 	case own.used > all.used: // Redis has lost its data
+		own.stamp = all.stamp
 		return own
 	default:
+		all.at, all.memory = own.at, own.memory
 		return all
 	}
 }
@@ -220,78 +238,53 @@ const (
 // Redis, rounded up.
 const longestWait = 61
 
-// Admit counts a request against a budget of the client: the one for polled requests,
-// or the one for all others. It sets RateLimit-Limit, RateLimit-Remaining and
-// RateLimit-Reset, the seconds until the oldest counted request leaves the minute.
-// If the request is refused, it returns the reason and the time after which the next
-// request passes.
-func (l *Limiter) Admit(h http.Header, from Client, polled bool) *fault.Error {
-	if l.memory == nil {
+// Admit counts a request against the budget of the client. It sets RateLimit-Limit,
+// RateLimit-Remaining and RateLimit-Reset, the seconds until the oldest counted request
+// leaves the minute. If the request is refused, it returns the reason and the time
+// after which the next request passes.
+func (l *Limiter) Admit(h http.Header, from Client) *fault.Error {
+	if !l.counts(from) {
 		return nil
+	}
+	q := question{client: from.key, limit: l.limitOf(from)}
+	d := l.decide(q)
+	l.tell(h, q, d)
+	if d.allowed {
+		return nil
+	}
+	return q.fault(d.seconds())
+}
+
+// counts reports whether the requests of a client are limited.
+func (l *Limiter) counts(from Client) bool {
+	if l.memory == nil {
+		return false
 	}
 	if !from.valid {
 		l.uncounted.Add(1)
 		l.warnedNoAddress.Do(func() {
 			l.log.Warn("rate limit: a peer without an IP address cannot be counted, its requests pass")
 		})
-		return nil
 	}
-	q := question{from.key, cmp.Or(from.perMinute, l.perMinute), polled}
-	if polled {
-		q.limit = max(q.limit/2, 1)
-	}
-	c := l.counters.Get().(*budgetCounter)
-	d := c.decide(q)
-	l.counters.Put(c)
+	return from.valid
+}
+
+func (l *Limiter) limitOf(from Client) int { return cmp.Or(from.perMinute, l.perMinute) }
+
+// tell sets the headers of a decision.
+func (l *Limiter) tell(h http.Header, q question, d decision) {
 	if d.allowed {
 		d.used++
 	}
-	wait := min(int((d.wait+time.Second-1)/time.Second), longestWait)
 	h[headerLimit] = l.numbers[q.limit]
 	h[headerRemaining] = l.numbers[max(q.limit-d.used, 0)]
-	h[headerReset] = l.numbers[wait]
-	if d.allowed {
-		return nil
-	}
-	return q.fault(wait)
+	h[headerReset] = l.numbers[d.seconds()]
 }
 
-// budgetCounter is an httprate limiter together with its LimitCounter. It serves one
-// request at a time: httprate locks its counter, and no request should wait for
-// Redis to answer another; and it does not tell its counter which client it asks
-// about.
-//
-// httprate estimates a rolling window from two fixed ones, with one limit for all.
-// Get decides and counts in one step, and returns as the current window what makes
-// httprate decide the same. Increment then has nothing to do.
-type budgetCounter struct {
-	limiter  *Limiter
-	rate     *httprate.RateLimiter
-	question question
-	decision decision
+// seconds is the wait, rounded up.
+func (d decision) seconds() int {
+	return min(int((d.wait+time.Second-1)/time.Second), longestWait)
 }
-
-// decide asks httprate. It needs no real request: httprate reads only what its own
-// middleware puts there.
-func (c *budgetCounter) decide(q question) decision {
-	c.question = q
-	c.decision.allowed = !c.rate.OnLimit(nil, &noRequest, "")
-	return c.decision
-}
-
-var noRequest http.Request
-
-func (c *budgetCounter) Get(string, time.Time, time.Time) (current, previous int, err error) {
-	c.decision = c.limiter.decide(c.question)
-	if !c.decision.allowed {
-		return c.limiter.perMinute, 0, nil
-	}
-	return min(c.decision.used, c.limiter.perMinute-1), 0, nil
-}
-
-func (c *budgetCounter) Config(int, time.Duration)                {}
-func (c *budgetCounter) Increment(string, time.Time) error        { return nil }
-func (c *budgetCounter) IncrementBy(string, time.Time, int) error { return nil }
 
 // question is a request to be counted.
 type question struct {
@@ -322,15 +315,21 @@ func (q question) String() string {
 }
 
 func (q question) fault(wait int) *fault.Error {
-	path, whose := "", "from one address"
+	what := ""
 	if q.polled {
-		path = "for this path "
+		what = "for this path "
 	}
-	if q.client.isAPIKey() {
+	return refusal(q.client, q.limit, what, wait)
+}
+
+// refusal says which limit was reached, and when the next request passes.
+func refusal(client clientKey, limit int, what string, wait int) *fault.Error {
+	whose := "from one address"
+	if client.isAPIKey() {
 		whose = "with this key"
 	}
 	e := fault.New(fault.RateLimited, "The limit is %s a minute %s%s; the next one passes in %s",
-		words.Count(q.limit, "request", "requests"), path, whose, words.Count(wait, "second", "seconds"))
+		words.Count(limit, "request", "requests"), what, whose, words.Count(wait, "second", "seconds"))
 	e.RetryAfter = time.Duration(wait) * time.Second
 	return e
 }

@@ -32,7 +32,9 @@ type decision struct {
 	uncounted bool          // allowed because there was no room to count it
 	used      int           // of the limit, this request excluded
 	wait      time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
-	at        int64         // tick at which memory counted it
+	at        int64         // tick at which memory counted it, or let it pass
+	memory    bool          // memory has counted it
+	stamp     int64         // microseconds at which Redis counted it; 0 if it has not
 }
 
 // memory counts in this process. A hash that no client can predict spreads the
@@ -108,19 +110,20 @@ type block struct {
 	next  uint32 // the block of later times
 }
 
-// take counts a request at tick now, or refuses it.
-func (m *memory) take(q question, now int64) decision {
+// take counts a request, or refuses it. It reads the clock, in ticks, only when it has
+// the lock: a request that waited for the lock is counted when it is accepted, and not
+// earlier.
+func (m *memory) take(q question, clock func() int64) decision {
 	s := m.shard(q)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := clock()
 	i, ok := s.find(q.budget(), now)
 	if !ok {
-		return decision{allowed: true, uncounted: true, wait: window}
+		return decision{allowed: true, uncounted: true, wait: window, at: now}
 	}
 	e := &s.entries[i]
-	// The clock was read before the lock was taken. Another request of this
-	// client may have been counted in between, with a later time.
-	now = max(now, e.last)
+	now = max(now, e.last) // in case that a clock goes back
 	for e.used > 0 && s.age(e, 0, now) >= windowTicks {
 		s.forgetOldest(e)
 	}
@@ -130,7 +133,7 @@ func (m *memory) take(q question, now int64) decision {
 	}
 	s.add(e, now)
 	s.accepted(i)
-	return decision{allowed: true, used: used, wait: s.wait(e, 0, now), at: now}
+	return decision{allowed: true, used: used, wait: s.wait(e, 0, now), at: now, memory: true}
 }
 
 // giveBack undoes the take of a request that was counted at tick at.

@@ -44,7 +44,7 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 					now += rng.Int64N(windowTicks / 20)
 				}
 				c := clientKey(rng.IntN(5))
-				v := m.take(asked(c, perMinute), now)
+				v := m.take(asked(c, perMinute), at(now))
 				allowed, used, wait := want.take(c, now, perMinute)
 				if v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick || v.uncounted {
 					t.Fatalf("seed %d, step %d: got %+v, want allowed %v, used %d, wait %v", seed, step, v, allowed, used, time.Duration(wait)*tick)
@@ -89,14 +89,14 @@ func TestIndexFindsWhatIsThere(t *testing.T) {
 
 func TestGiveBackRestoresTheBudget(t *testing.T) {
 	m := newMemory(3)
-	first := m.take(asked(1, 3), 100)
-	second := m.take(asked(1, 3), 200)
-	m.take(asked(1, 3), 300)
+	first := m.take(asked(1, 3), at(100))
+	second := m.take(asked(1, 3), at(200))
+	m.take(asked(1, 3), at(300))
 	m.giveBack(asked(1, 3), second.at)
-	if v := m.take(asked(1, 3), 400); !v.allowed || v.used != 2 {
+	if v := m.take(asked(1, 3), at(400)); !v.allowed || v.used != 2 {
 		t.Errorf("got %+v, want the third of three allowed", v)
 	}
-	if v := m.take(asked(1, 3), 400); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
+	if v := m.take(asked(1, 3), at(400)); v.allowed || v.wait != time.Duration(100+windowTicks-400)*tick {
 		t.Errorf("got %+v, want a refusal until the first leaves", v)
 	}
 	m.giveBack(asked(2, 3), 100) // an unknown client
@@ -112,11 +112,11 @@ func TestGiveBackRestoresTheBudget(t *testing.T) {
 // The clock is read before the lock is had, so a later request may come first.
 func TestMemoryTakesALateClock(t *testing.T) {
 	m := newMemory(2)
-	m.take(asked(1, 2), 1000)
-	if v := m.take(asked(1, 2), 500); !v.allowed || v.at != 1000 {
+	m.take(asked(1, 2), at(1000))
+	if v := m.take(asked(1, 2), at(500)); !v.allowed || v.at != 1000 {
 		t.Errorf("got %+v, want it counted at 1000", v)
 	}
-	if v := m.take(asked(1, 2), 700); v.allowed || v.wait != window {
+	if v := m.take(asked(1, 2), at(700)); v.allowed || v.wait != window {
 		t.Errorf("got %+v, want a refusal for a minute", v)
 	}
 }
@@ -126,12 +126,12 @@ func TestAMillionAddresses(t *testing.T) {
 	const established, newcomer, flood = clientKey(1), clientKey(2), 1_000_000
 	m := newMemory(30)
 	for i := range int64(30) {
-		m.take(asked(established, 30), i)
+		m.take(asked(established, 30), at(i))
 	}
 	now := int64(1000)
 	for i := range clientKey(flood) {
 		now++
-		if v := m.take(asked(1000+i, 30), now); !v.allowed || v.uncounted {
+		if v := m.take(asked(1000+i, 30), at(now)); !v.allowed || v.uncounted {
 			t.Fatalf("address %d of the flood: got %+v, want it counted", i, v)
 		}
 		if got := m.budgets; i%100_000 == 0 && got() > m.ceiling() {
@@ -139,12 +139,12 @@ func TestAMillionAddresses(t *testing.T) {
 		}
 		// Somebody new comes by during the flood, and is counted as ever.
 		if i >= flood/2 && i < flood/2+31 {
-			if v := m.take(asked(newcomer, 30), now); v.allowed != (i < flood/2+30) {
+			if v := m.take(asked(newcomer, 30), at(now)); v.allowed != (i < flood/2+30) {
 				t.Fatalf("newcomer's request %d: got %+v", i-flood/2+1, v)
 			}
 		}
 	}
-	if v := m.take(asked(established, 30), now); v.allowed {
+	if v := m.take(asked(established, 30), at(now)); v.allowed {
 		t.Errorf("got %+v, want the established client's count kept", v)
 	}
 	if got := m.budgets(); got != m.ceiling() {
@@ -153,9 +153,9 @@ func TestAMillionAddresses(t *testing.T) {
 	// A minute later all of it makes room.
 	now += windowTicks
 	for i := range clientKey(2 * flood / 5) {
-		m.take(asked(2*flood+i, 30), now)
+		m.take(asked(2*flood+i, 30), at(now))
 	}
-	if v := m.take(asked(established, 30), now); !v.allowed || v.used != 0 {
+	if v := m.take(asked(established, 30), at(now)); !v.allowed || v.used != 0 {
 		t.Errorf("got %+v, want a fresh budget", v)
 	}
 }
@@ -166,8 +166,8 @@ func fill(m *memory) {
 		m.shards[i].room = 2
 	}
 	for c := clientKey(1 << 40); m.budgets() < m.ceiling(); c++ {
-		m.take(asked(c, 30), 0)
-		m.take(asked(c, 30), 0)
+		m.take(asked(c, 30), at(0))
+		m.take(asked(c, 30), at(0))
 	}
 }
 
@@ -210,7 +210,7 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 				for range 1000 {
 					c++
 					for range tt.requests {
-						m.take(asked(c, tt.perMinute), 0)
+						m.take(asked(c, tt.perMinute), at(0))
 					}
 				}
 			}
@@ -241,14 +241,14 @@ func TestALimitAboveTheConfiguredOne(t *testing.T) {
 	big := func(c clientKey) question { return question{client: c, limit: MaxPerMinute} }
 	for step := range 5_000 {
 		now += windowTicks / 1200
-		v := m.take(big(1), now)
+		v := m.take(big(1), at(now))
 		if allowed, used, wait := want.take(1, now, MaxPerMinute); v.allowed != allowed || v.used != used || v.wait != time.Duration(wait)*tick {
 			t.Fatalf("step %d: got %+v, want allowed %v, used %d, wait %v", step, v, allowed, used, time.Duration(wait)*tick)
 		}
 	}
 	// With a lower limit than before, the wait is for enough requests to leave.
 	held := want[1]
-	if v, wait := m.take(asked(1, 30), now), held[len(held)-30]+windowTicks-now; v.allowed || v.used != len(held) || v.wait != time.Duration(wait)*tick {
+	if v, wait := m.take(asked(1, 30), at(now)), held[len(held)-30]+windowTicks-now; v.allowed || v.used != len(held) || v.wait != time.Duration(wait)*tick {
 		t.Errorf("got %+v, want a refusal for %v", v, time.Duration(wait)*tick)
 	}
 }

@@ -173,20 +173,20 @@ var wary = timeouts{request: 50 * time.Millisecond, start: 100 * time.Millisecon
 
 // badAnswers are answers to the script that decide nothing.
 var badAnswers = map[string]string{
-	"negative wait":            "*3\r\n:1\r\n:0\r\n:-60000000\r\n",
-	"longest wait":             "*3\r\n:0\r\n:30\r\n:9223372036854775807\r\n",
-	"negative count":           "*3\r\n:1\r\n:-1\r\n:1000\r\n",
-	"highest count":            "*3\r\n:0\r\n:9223372036854775807\r\n:1000\r\n",
-	"allowed beyond the limit": "*3\r\n:1\r\n:30\r\n:1000\r\n",
-	"refused below the limit":  "*3\r\n:0\r\n:3\r\n:1000\r\n",
+	"negative wait":            "*4\r\n:1\r\n:0\r\n:-60000000\r\n:0\r\n",
+	"longest wait":             "*4\r\n:0\r\n:30\r\n:9223372036854775807\r\n:0\r\n",
+	"negative count":           "*4\r\n:1\r\n:-1\r\n:1000\r\n:0\r\n",
+	"highest count":            "*4\r\n:0\r\n:9223372036854775807\r\n:1000\r\n:0\r\n",
+	"allowed beyond the limit": "*4\r\n:1\r\n:30\r\n:1000\r\n:0\r\n",
+	"refused below the limit":  "*4\r\n:0\r\n:3\r\n:1000\r\n:0\r\n",
 	"two numbers":              "*2\r\n:1\r\n:0\r\n",
 	"no numbers":               "*0\r\n",
 	"null":                     "$-1\r\n",
 	"a status":                 "+OK\r\n",
 	"a wrong type":             "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
 	"no script, ever":          "-NOSCRIPT No matching script. Please use EVAL.\r\n",
-	"half a reply":             "*3\r\n:1\r\n:0\r\n:10" + thenHangUp,
-	"half a reply and silence": "*3\r\n:1\r\n:0\r\n:10",
+	"half a reply":             "*4\r\n:1\r\n:0\r\n:10" + thenHangUp,
+	"half a reply and silence": "*4\r\n:1\r\n:0\r\n:10",
 	"a hang-up":                thenHangUp,
 	"too large for memory":     "*9223372036854775807\r\n", // go-redis panics
 }
@@ -337,7 +337,7 @@ func TestThePanicOfTheLibraryIsAnOutage(t *testing.T) {
 	l := newSharedLimiter(t, "redis://"+s.addr, logTo(&j), newClock(), calm)
 	l.redis.redis.AddHook(panicking{})
 	wantTheRules(t, guarded(l))
-	if !l.isOn(Fallback)() || j.Count("panicked: a bug") != 1 {
+	if !l.isOn(Fallback)() || j.Count("the Redis client panicked") != 1 || j.Count("panic: a bug") == 0 {
 		t.Errorf("got %+v and a log of %s, want the fallback and its reason", l.Stats(), j.String())
 	}
 }

@@ -1,7 +1,8 @@
 -- Counts a request in the log of each budget, or refuses it.
 -- KEYS: the logs, lists of the microseconds at which requests were accepted.
 -- ARGV: the window in microseconds, the highest limit there is, and the limit of each log.
--- Returns for each: 1 if accepted, the requests counted before, the microseconds to wait.
+-- Returns for each: 1 if accepted, the requests counted before, the microseconds to wait,
+-- and the time at which it was counted, or 0.
 local window, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -43,14 +44,16 @@ local function take(log, limit)
   end
 
   -- There are more than the limit after the limit was lowered.
-  if used >= limit then return 0, used, wait(entry(used - limit)) end
+  if used >= limit then return 0, used, wait(entry(used - limit)), 0 end
   redis.call('RPUSH', log, stamp)
-  redis.call('PEXPIRE', log, math.ceil(window / 1000))
-  return 1, used, wait(oldest)
+  -- At a time of day, and not after a duration: some versions of Redis count that from
+  -- the start of the script, which may be earlier than the time that was read above.
+  redis.call('PEXPIREAT', log, string.format('%.0f', math.ceil((now + window) / 1000)))
+  return 1, used, wait(oldest), now
 end
 
 local results = {}
 for i, log in ipairs(KEYS) do
-  results[3 * i - 2], results[3 * i - 1], results[3 * i] = take(log, tonumber(ARGV[i + 2]))
+  results[4 * i - 3], results[4 * i - 2], results[4 * i - 1], results[4 * i] = take(log, tonumber(ARGV[i + 2]))
 end
 return results

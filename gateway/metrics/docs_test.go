@@ -3,12 +3,14 @@ package metrics
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/pages"
 )
 
 const docs = "../../docs/operate/"
@@ -169,6 +171,38 @@ func checkMatchers(t *testing.T, document, name string, metric family, matchers 
 				t.Errorf("%s asks for %s=%q of %s, which never has that value", document, label, value, name)
 			}
 		}
+	}
+}
+
+// TestPagesNameWhatThereIs keeps every page from naming a metric or an alert that does not exist.
+func TestPagesNameWhatThereIs(t *testing.T) {
+	const root = "../.."
+	list, err := pages.All(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("metrics.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, alerts, found := families(t), read(t, "alerts.yaml"), 0
+	name := regexp.MustCompile(`\bquotegate_[a-z_]+[a-z]\b|\bQuotegate[A-Z]\w+`)
+	for _, page := range list {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, named := range name.FindAllString(string(text), -1) {
+			found++
+			_, metric := all[named]
+			declared := strings.Contains(string(source), `"`+strings.TrimPrefix(named, "quotegate_")+`"`) // and not counted yet
+			if !metric && !declared && !strings.Contains(alerts, "- alert: "+named+"\n") {
+				t.Errorf("%s names %s, which is no metric and no alert", page, named)
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("found %d names only", found)
 	}
 }
 

@@ -47,25 +47,48 @@ const (
 // Metrics has its own registry. Any package may add to the process-wide one.
 type Metrics struct {
 	registry *prometheus.Registry
+	log      *slog.Logger
 }
 
 // New starts with the metrics of the build, the Go runtime and the process.
-// Requests, IntegratorHooks, StatusOptions and Watch add the others.
-func New() *Metrics {
+// Requests, IntegratorHooks, StatusOptions and Watch add the others. The log is for
+// bugs, and for scrapes that fail.
+func New(log *slog.Logger) *Metrics {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", ConstLabels: Build(),
 		Help: "Always 1. The labels say from which source the program was built.",
 	})
 	build.Set(1)
-	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build)
+	m := &Metrics{registry: prometheus.NewRegistry(), log: log}
+	m.add(collectors.NewGoCollector())
+	m.add(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.add(build)
 	return m
+}
+
+// add registers a collector. The registry calls it in a goroutine of its own, where a
+// panic would end the process.
+func (m *Metrics) add(c prometheus.Collector) { m.registry.MustRegister(guarded{c, m.log}) }
+
+type guarded struct {
+	prometheus.Collector
+	log *slog.Logger
+}
+
+func (g guarded) Describe(to chan<- *prometheus.Desc) {
+	guard.Do(g.log, "describing metrics", func() { g.Collector.Describe(to) })
+}
+
+func (g guarded) Collect(to chan<- prometheus.Metric) {
+	guard.Do(g.log, "collecting metrics", func() { g.Collector.Collect(to) })
 }
 
 // Build is what `go version -m` says about this program: its version, which is that
 // of a module or the commit of a checkout, its revision, and so on.
 func Build() map[string]string {
-	facts := map[string]string{"version": "unknown", "revision": "unknown", "modified": "unknown", "goversion": runtime.Version()}
+	facts := map[string]string{
+		"version": "unknown", "revision": "unknown", "modified": "unknown", "goversion": runtime.Version(),
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		facts["version"] = cmp.Or(info.Main.Version, "unknown")
 		for _, s := range info.Settings {
@@ -79,13 +102,14 @@ func Build() map[string]string {
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
-	m.registry.MustRegister(c)
+	m.add(c)
 	return c
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
-	m.registry.MustRegister(h)
+	options := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
+	h := prometheus.NewHistogramVec(options, labels)
+	m.add(h)
 	return h
 }
 
@@ -94,9 +118,9 @@ const maxScrapes = 4
 
 // Handler answers scrapes. If one source fails, the metrics of the others are
 // still served.
-func (m *Metrics) Handler(log *slog.Logger) http.Handler {
+func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelError),
+		ErrorLog:            slog.NewLogLogger(m.log.Handler(), slog.LevelError),
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	})
@@ -140,13 +164,15 @@ type routeMetrics struct {
 func (m *Metrics) Requests(modules []web.Module) *Requests {
 	r := &Requests{
 		counters: m.counter("http_requests_total",
-			"Requests answered, by version, route as mounted, status, error code, and whether the client rehearsed a later stage.",
+			"Requests answered, by version, route as mounted, status, error code, "+
+				"and whether the client rehearsed a later stage.",
 			"version", "route", "status", "code", "rehearsal"),
 		routes: make(map[routeKey]*routeMetrics),
 		quotes: make(map[string]prometheus.Counter),
 	}
 	durations := m.histogram("http_request_duration_seconds",
-		"Time from the first step of a request to its last, by version and route as mounted.", buckets, "version", "route")
+		"Time from the first step of a request to its last, by version and route as mounted.",
+		buckets, "version", "route")
 	quotes := m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind")
 	for _, kind := range kinds {
 		r.quotes[kind] = quotes.WithLabelValues(kind)
@@ -155,7 +181,10 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 		// A counter that begins at its first failure hides that failure from
 		// rate(): those that alerts look at begin at 0.
 		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
-		return &routeMetrics{at, durations.WithLabelValues(at.version, at.path), r.counters.WithLabelValues(at.version, at.path, "200", none, "false")}
+		return &routeMetrics{
+			at, durations.WithLabelValues(at.version, at.path),
+			r.counters.WithLabelValues(at.version, at.path, "200", none, "false"),
+		}
 	}
 	r.unrouted = add(routeKey{none, none})
 	for _, module := range modules {
@@ -181,7 +210,9 @@ func (r *Requests) Observe(e *event.Event) {
 		at.ok.Inc()
 		return
 	}
-	r.counters.WithLabelValues(at.version, at.path, label(statuses, status), cmp.Or(label(codes, e.Code), none), strconv.FormatBool(e.Rehearsal)).Inc()
+	code := cmp.Or(label(codes, e.Code), none)
+	rehearsal := strconv.FormatBool(e.Rehearsal)
+	r.counters.WithLabelValues(at.version, at.path, label(statuses, status), code, rehearsal).Inc()
 }
 
 // label is a value, if it is in its set.
@@ -214,8 +245,15 @@ func kindOf(p *chain.Pair) string {
 // that count them. Chains and reasons are closed lists.
 func (m *Metrics) IntegratorHooks() integrator.Hooks {
 	lookups := m.counter("integrator_lookups_total",
-		"Look-ups of an integrator, by chain, and whether memory had the answer (hit) or the chain was asked (miss).", "chain", "result")
-	failures := m.counter("integrator_failures_total", "Times a chain gave no answer about an integrator, by chain and reason.", "chain", "reason")
+		"Look-ups of an integrator, by chain, and whether memory had the answer (hit) or the chain was asked (miss).",
+		"chain", "result")
+	failures := m.counter("integrator_failures_total",
+		"Times a chain gave no answer about an integrator, by chain and reason.",
+		"chain", "reason")
+	differ := m.counter("integrator_disagreements_total",
+		"Times that two endpoints of a chain told different things of an integrator, "+
+			"whether a third one decided or not.",
+		"chain")
 	latency := m.histogram("integrator_rpc_duration_seconds",
 		"Time to ask a chain about an integrator, waiting for a turn included, whatever came of it.",
 		buckets[4:], "chain") // from 1 ms on: a node in the same network
@@ -223,6 +261,7 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 		lookups.WithLabelValues(id.String(), "hit")
 		lookups.WithLabelValues(id.String(), "miss")
 		latency.WithLabelValues(id.String())
+		differ.WithLabelValues(id.String())
 		for _, reason := range rpc.Reasons() {
 			failures.WithLabelValues(id.String(), string(reason))
 		}
@@ -232,20 +271,30 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 		Miss:    func(id chain.ID) { lookups.WithLabelValues(id.String(), "miss").Inc() },
 		Failure: func(id chain.ID, reason rpc.Reason) { failures.WithLabelValues(id.String(), string(reason)).Inc() },
 		Latency: func(id chain.ID, d time.Duration) { latency.WithLabelValues(id.String()).Observe(d.Seconds()) },
+		Differ:  func(id chain.ID) { differ.WithLabelValues(id.String()).Inc() },
 	}
 }
 
 // StatusOptions adds the metrics of status look-ups and returns the options that
 // count them.
 func (m *Metrics) StatusOptions() status.Options {
-	answers := m.counter("status_answers_total", "Answers to what became of a swap, by its state; none where a chain could not be asked.", "state")
+	answers := m.counter("status_answers_total",
+		"Answers to what became of a swap, by its state; none where a chain could not be asked.",
+		"state")
 	ranOut := m.counter("status_searches_unfinished_total",
 		"Searches for the event of a payout that one look-up could not end. The next one goes on.").WithLabelValues()
 	counters := map[status.State]prometheus.Counter{"": answers.WithLabelValues(none)}
 	for _, state := range status.States() { // so that every series begins at 0
 		counters[state] = answers.WithLabelValues(string(state))
 	}
-	return status.Options{Answered: func(state status.State) { counters[state].Inc() }, RanOut: ranOut.Inc}
+	answered := func(state status.State) {
+		counter, ok := counters[state]
+		if !ok {
+			counter = answers.WithLabelValues(other)
+		}
+		counter.Inc()
+	}
+	return status.Options{Answered: answered, RanOut: ranOut.Inc}
 }
 
 // Sources are called at every scrape. They must be quick and safe for concurrent
@@ -273,11 +322,16 @@ func (m *Metrics) Watch(s Sources) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	m.registry.MustRegister(collector{s.sendFees, s.sendRegistries, s.sendLimiter, s.sendLifecycle, s.sendUsage, s.sendProcess, s.sendChecks})
+	sources := []func(send){
+		s.sendFees, s.sendRegistries, s.sendLimiter, s.sendLifecycle, s.sendUsage, s.sendProcess, s.sendChecks,
+	}
+	for _, source := range sources {
+		m.add(collector(source))
+	}
 }
 
-// collector is a prometheus.Collector that calls its functions at every scrape.
-type collector []func(send)
+// collector is a prometheus.Collector that calls a function at every scrape.
+type collector func(send)
 
 // send reports the value of one series. The labels are names and values in turn.
 type send func(name, help string, value float64, labels ...string)
@@ -287,30 +341,34 @@ type send func(name, help string, value float64, labels ...string)
 func (c collector) Describe(chan<- *prometheus.Desc) {}
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	for _, collect := range c {
-		collect(func(name, help string, value float64, labels ...string) {
-			var names, values []string
-			for i := 0; i < len(labels); i += 2 {
-				names, values = append(names, labels[i]), append(values, labels[i+1])
-			}
-			kind := prometheus.GaugeValue
-			if strings.HasSuffix(name, "_total") {
-				kind = prometheus.CounterValue
-			}
-			to <- prometheus.MustNewConstMetric(prometheus.NewDesc(namespace+"_"+name, help, names, nil), kind, value, values...)
-		})
-	}
+	c(func(name, help string, value float64, labels ...string) {
+		var names, values []string
+		for i := 0; i < len(labels); i += 2 {
+			names, values = append(names, labels[i]), append(values, labels[i+1])
+		}
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		desc := prometheus.NewDesc(namespace+"_"+name, help, names, nil)
+		to <- prometheus.MustNewConstMetric(desc, kind, value, values...)
+	})
 }
 
 func (s Sources) sendFees(send send) {
 	asLabel := strings.NewReplacer(" ", "_", "-", "_")
 	for _, f := range s.IssuerFees() {
 		chain := f.Source.String()
-		send("issuer_fee_failing", "1 while the last look-up of a source chain's rate gave none.", boolValue(f.Err != nil), "chain", chain)
+		send("issuer_fee_failing",
+			"1 while the last look-up of a source chain's rate gave none.",
+			boolValue(f.Err != nil), "chain", chain)
 		bps, _ := strconv.ParseFloat(f.Rate.String(), 64) // a Rate is a decimal number
-		send("issuer_fee_bps", "Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.", bps, "chain", chain)
+		send("issuer_fee_bps",
+			"Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.",
+			bps, "chain", chain)
 		if f.Origin != cctp.BuiltIn {
-			send("issuer_fee_age_seconds", "Time since the issuer's service gave the rate. Absent while the built-in table serves.",
+			send("issuer_fee_age_seconds",
+				"Time since the issuer's service gave the rate. Absent while the built-in table serves.",
 				f.Age.Seconds(), "chain", chain)
 		}
 		for _, o := range []cctp.Origin{cctp.Live, cctp.LastGood, cctp.BuiltIn} {
@@ -322,7 +380,9 @@ func (s Sources) sendFees(send send) {
 
 func (s Sources) sendRegistries(send send) {
 	for _, h := range s.Registries() {
-		send("integrator_endpoints", "RPC endpoints configured, by chain.", float64(h.Endpoints), "chain", h.Network.String())
+		send("integrator_endpoints",
+			"RPC endpoints configured, by chain.",
+			float64(h.Endpoints), "chain", h.Network.String())
 		send("integrator_endpoints_resting", "RPC endpoints that are skipped after a failure, by chain.",
 			float64(h.Resting), "chain", h.Network.String())
 	}
@@ -331,15 +391,24 @@ func (s Sources) sendRegistries(send send) {
 func (s Sources) sendLimiter(send send) {
 	l := s.Limiter()
 	for decision, n := range map[string]uint64{"allowed": l.Allowed, "refused": l.Refused, "uncounted": l.Uncounted} {
-		send("limiter_decisions_total", "Requests the rate limiter let pass (allowed), refused, or let pass without counting them (uncounted).",
+		send("limiter_decisions_total",
+			"Requests the rate limiter let pass (allowed), refused, or let pass without counting them "+
+				"(uncounted).",
 			float64(n), "decision", decision)
 	}
 	for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {
-		send("limiter_backend", "1 for where decisions are made: off, memory, redis, or fallback, which is memory because Redis does not answer.",
+		send("limiter_backend",
+			"1 for where decisions are made: off, memory, redis, or fallback, which is memory because Redis "+
+				"does not answer.",
 			boolValue(l.Backend == b), "backend", string(b))
 	}
 	send("limiter_clients", "Clients held in memory.", float64(l.Clients))
 	send("limiter_clients_ceiling", "Most clients that memory will hold.", float64(l.Ceiling))
+}
+
+// stages are all that a version can be in.
+var stages = []lifecycle.Stage{
+	lifecycle.Active, lifecycle.Deprecated, lifecycle.BrowningOut, lifecycle.Held, lifecycle.Retired,
 }
 
 func (s Sources) sendLifecycle(send send) {
@@ -347,22 +416,33 @@ func (s Sources) sendLifecycle(send send) {
 	send("lifecycle_plan_refused", "1 while the plan's file is not what is in force, because it is bad or gone.",
 		boolValue(now.Refused != nil))
 	if now.Hash != "" {
-		send("lifecycle_plan_info", "1 for the hash of the plan in force, which is the same on all instances that follow the same plan. Absent without a plan.",
+		send("lifecycle_plan_info",
+			"1 for the hash of the plan in force, which is the same on all instances that follow the same plan. "+
+				"Absent without a plan.",
 			1, "hash", now.Hash)
 	}
 	for _, v := range now.Versions {
-		for _, possible := range []lifecycle.Stage{lifecycle.Active, lifecycle.Deprecated, lifecycle.BrowningOut, lifecycle.Held, lifecycle.Retired} {
+		for _, possible := range stages {
 			send("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.",
 				boolValue(v.Stage == possible), "version", v.Version, "stage", string(possible))
 		}
 		if schedule := now.Plan.Versions[v.Version]; schedule != nil && !schedule.Sunset.IsZero() {
-			send("version_days_to_sunset", "Days until a version's sunset, negative past it. Absent where none is planned.",
+			send("version_days_to_sunset",
+				"Days until a version's sunset, negative past it. Absent where none is planned.",
 				schedule.Sunset.Sub(s.Now()).Hours()/24, "version", v.Version)
 		}
 		if v.Gate != nil {
-			send("version_gate_holds", "1 while a sunset of the version would not take effect, because it is too much used or the counts are incomplete. Absent where there is no gate.",
+			send("version_gate_holds",
+				"1 while a sunset of the version would not take effect, because it is too much used or the "+
+					"counts are incomplete. Absent where there is no gate.",
 				boolValue(v.Gate.Holds), "version", v.Version)
-			send("version_released", "1 once a version's gate has let its sunset pass, which is final. Absent where there is no gate.",
+			send("version_gate_unknown",
+				"1 while this instance cannot read whether the gate of a version has let its sunset pass. Past "+
+					"the sunset it serves a version that others may refuse. Absent where there is no gate.",
+				boolValue(v.Gate.Unknown), "version", v.Version)
+			send("version_released",
+				"1 once a version's gate has let its sunset pass, which is final. Absent where there is no "+
+					"gate.",
 				boolValue(!v.Gate.Released.IsZero()), "version", v.Version)
 		}
 	}
@@ -370,13 +450,21 @@ func (s Sources) sendLifecycle(send send) {
 
 func (s Sources) sendUsage(send send) {
 	for _, t := range s.Usage() {
-		send("usage_clients", "Distinct clients that a version served, or refused by a brownout, within the last hour, day or week, by all instances that share a database. Of the current version, only known clients and those that an old version has seen.",
+		send("usage_clients",
+			"Distinct clients that a version served, or refused by a brownout, within the last hour, day or "+
+				"week, by all instances that share a database. Of the current version, only known clients and those "+
+				"that an old version has seen.",
 			float64(t.Clients), "version", t.Version, "window", t.Window)
-		send("usage_calls", "Calls that a version served within the last hour, day or week, by all instances that share a database.",
+		send("usage_calls",
+			"Calls that a version served within the last hour, day or week, by all instances that share a "+
+				"database.",
 			float64(t.Calls), "version", t.Version, "window", t.Window)
 	}
-	send("usage_notes", "Things that the numbers of usage leave out; /admin/usage names them.", float64(len(s.UsageNotes())))
-	send("usage_plans", "Different retirement plans that the running instances which share a database follow; 1 if they agree.",
+	send("usage_notes",
+		"Things that the numbers of usage leave out; /admin/usage names them.",
+		float64(len(s.UsageNotes())))
+	send("usage_plans",
+		"Different retirement plans that the running instances which share a database follow; 1 if they agree.",
 		float64(s.UsagePlans()))
 	bytes, limit := s.UsageSize()
 	send("usage_database_bytes", "Size of the database of usage, about.", float64(bytes))
@@ -384,9 +472,15 @@ func (s Sources) sendUsage(send send) {
 }
 
 func (s Sources) sendProcess(send send) {
-	send("clients_file_refused", "1 while the clients file is not what is known, because it is bad or gone.", boolValue(s.ClientsBad()))
-	send("log_lines_dropped_total", "Log lines that were not written, because nobody read the log.", float64(s.LogDropped()))
-	send("panics_total", "Panics that were caught. Each is a bug, and in the log with its stack.", float64(guard.Total()))
+	send("clients_file_refused",
+		"1 while the clients file is not what is known, because it is bad or gone.",
+		boolValue(s.ClientsBad()))
+	send("log_lines_dropped_total",
+		"Log lines that were not written, because nobody read the log.",
+		float64(s.LogDropped()))
+	send("panics_total",
+		"Panics that were caught. Each is a bug, and in the log with its stack.",
+		float64(guard.Total()))
 	send("connections", "Connections of clients that are open.", float64(s.Connections()))
 	send("connections_limit", "Most connections of clients that are accepted at a time.", float64(s.MaxConnections))
 }
@@ -398,7 +492,9 @@ func (s Sources) sendChecks(send send) {
 		failed[series{string(r.What), r.Chain.String()}] += boolValue(r.Outcome == selfcheck.Failed)
 	}
 	for of, n := range failed {
-		send("check_failures", "Tests of the deployment and the RPC endpoints that failed in the last round, by what was tested and chain.",
+		send("check_failures",
+			"Tests of the deployment and the RPC endpoints that failed in the last round, by what was tested "+
+				"and chain.",
 			n, "what", of.what, "chain", of.chain)
 	}
 }

@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
@@ -24,10 +26,12 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 var (
@@ -76,9 +80,9 @@ func sources(t testing.TB) Sources {
 		},
 		Usage: func() []usage.Total {
 			return []usage.Total{
-				{Version: "v1", Window: "hour", Count: usage.Count{Clients: 1, Calls: 2}},
-				{Version: "v1", Window: "day", Count: usage.Count{Clients: 3, Calls: 400}},
-				{Version: "v1", Window: "week", Count: usage.Count{Clients: 5, Calls: 9000}},
+				{Version: "v1", Window: "hour", Count: evidence.Count{Clients: 1, Calls: 2}},
+				{Version: "v1", Window: "day", Count: evidence.Count{Clients: 3, Calls: 400}},
+				{Version: "v1", Window: "week", Count: evidence.Count{Clients: 5, Calls: 9000}},
 			}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
@@ -102,7 +106,7 @@ func sources(t testing.TB) Sources {
 
 // whole is a registry with every metric, each of which has a value.
 func whole(t testing.TB) (*Metrics, *Requests, integrator.Hooks) {
-	m := New()
+	m := New(slog.New(slog.DiscardHandler))
 	requests := m.Requests(modules)
 	m.Watch(sources(t))
 	return m, requests, m.IntegratorHooks()
@@ -202,7 +206,7 @@ func TestExposition(t *testing.T) {
 func scrape(t testing.TB, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	body, err := io.ReadAll(w.Body)
 	if err != nil || w.Code != http.StatusOK {
 		t.Fatalf("got %d %s, %v", w.Code, body, err)
@@ -356,5 +360,45 @@ func BenchmarkScrape(b *testing.B) {
 	m, _, _ := whole(b)
 	for b.Loop() {
 		scrape(b, m)
+	}
+}
+
+// TestSourceThatPanics: the scrape has the metrics of all other sources, and the log
+// has the panic. That of a library's collector is survived too.
+func TestSourceThatPanics(t *testing.T) {
+	var log journal.Journal
+	m := New(slog.New(slog.NewTextHandler(&log, nil)))
+	bad := sources(t)
+	bad.Usage = func() []usage.Total { panic("a slip") }
+	m.Watch(bad)
+	m.add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "of_a_library", Help: "-"}, func() float64 { return 1 }))
+	m.add(slip{prometheus.NewGauge(prometheus.GaugeOpts{Name: "of_another", Help: "-"})})
+	before := guard.Total()
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{"quotegate_connections 34", "quotegate_check_failures", "of_a_library 1", "quotegate_panics_total"} {
+		if !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if got := guard.Total() - before; got != 2 || log.Count("collecting metrics") != 2 || log.Count("a slip") != 2 {
+		t.Errorf("got %d panics, and the log %s", got, log.String())
+	}
+}
+
+// slip is a collector that panics.
+type slip struct{ prometheus.Gauge }
+
+func (slip) Collect(chan<- prometheus.Metric) { panic("a slip") }
+
+// TestUnknownState: a state that a later release would add is counted, and is no
+// panic.
+func TestUnknownState(t *testing.T) {
+	m := New(slog.New(slog.DiscardHandler))
+	m.StatusOptions().Answered("HALFWAY")
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	if want := `quotegate_status_answers_total{state="other"} 1`; !strings.Contains(answer.Body.String(), want) {
+		t.Errorf("%q is missing", want)
 	}
 }

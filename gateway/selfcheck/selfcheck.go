@@ -23,13 +23,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -145,7 +143,7 @@ func (w *Watch) round(ctx context.Context) {
 }
 
 // chainsAtOnce is how many chains are asked at the same time. An endpoint has ten
-// seconds, so that all 21 chains take 48 seconds if none of them answers.
+// seconds, so that 21 take 48 seconds if none of them answers.
 const chainsAtOnce = 6
 
 // OnChain tests every endpoint and, through each of them, every contract of the
@@ -154,16 +152,19 @@ const chainsAtOnce = 6
 func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger) []Result {
 	networks := chain.Networks()
 	byChain := make([][]Result, len(networks))
-	var group errgroup.Group
-	group.SetLimit(chainsAtOnce)
+	var group guard.Group
+	turns := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
-		group.Go(func() error {
+		untested := Result{fmt.Sprintf("chain %s", n.ID), Endpoint, n.ID, Failed, errBug.Error()}
+		byChain[i] = []Result{untested}
+		turns <- struct{}{}
+		group.Go(log, "testing a chain", func() {
+			defer func() { <-turns }()
 			all := contracts(d, n.ID)
 			byChain[i] = judge(n.ID, d != nil && d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
-			return nil
 		})
 	}
-	_ = group.Wait() // the results have the errors
+	group.Wait()
 	return slices.Concat(byChain...)
 }
 
@@ -178,15 +179,13 @@ var errBug = errors.New("the test has a bug, which is in the log")
 
 func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
 	answers := make([]answer, chains.Endpoints(network))
-	var group sync.WaitGroup
+	var group guard.Group
 	for i := range answers {
 		answers[i].err = errBug
-		group.Go(func() {
-			guard.Do(log, "testing an endpoint", func() {
-				answers[i].err = chains.Check(ctx, network, i+1, func(ctx context.Context, e *rpc.Endpoint) (err error) {
-					answers[i].problems, err = examine(ctx, e, network, all)
-					return err
-				})
+		group.Go(log, "testing an endpoint", func() {
+			answers[i].err = chains.Check(ctx, network, i+1, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+				answers[i].problems, err = examine(ctx, e, network, all)
+				return err
 			})
 		})
 	}
@@ -200,7 +199,8 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 		results = append(results, Result{fmt.Sprintf("chain %s, %s", network, test), what, network, outcome, detail})
 	}
 	if len(answers) == 0 && tracked {
-		add(Status, "status of swaps", NotTested, noEndpoint(network)+": nobody can tell what became of a swap from or to it")
+		add(Status, "status of swaps", NotTested,
+			noEndpoint(network)+": nobody can tell what became of a swap from or to it")
 	}
 	for i, a := range answers {
 		outcome, detail := explain(a.err)
@@ -338,8 +338,9 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	if latest == nil {
 		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
 	}
-	if age := time.Since(time.Unix(int64(min(latest.Time, 1<<40)), 0)); age > network.UsualGap() {
-		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + words.Span(age) + " old"}
+	if now := time.Now(); latest.TooOld(network, now) {
+		age := words.Span(now.Sub(latest.At()))
+		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + age + " old"}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package selfcheck
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/testdata/journal"
 	"github.com/quotegate/quotegate/testdata/node"
 )
 
@@ -83,4 +86,23 @@ func TestWatchRuns(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// TestBugInATest: a panic in the test of a chain fails that test, and is logged. There
+// is one for every chain here, as there is no client to ask through.
+func TestBugInATest(t *testing.T) {
+	var out journal.Journal
+	before := guard.Total()
+	results := OnChain(t.Context(), deployment, nil, slog.New(slog.NewTextHandler(&out, nil)))
+	if len(results) != len(chain.Networks()) || int(guard.Total()-before) != len(results) {
+		t.Errorf("got %d results and %d panics", len(results), guard.Total()-before)
+	}
+	for _, r := range results {
+		if r.Outcome != Failed || !strings.Contains(r.Detail, "bug") {
+			t.Errorf("got %+v, want a failure", r)
+		}
+	}
+	if !strings.Contains(out.String(), "testing a chain") {
+		t.Errorf("the log is %s", out.String())
+	}
 }

@@ -29,9 +29,21 @@ function showSnippets() {
     el('div', {}, el('b', {}, name), copyButton(name, () => lines.join('\n'))), el('pre', { tabindex: 0, id: `snippet-${name}`, 'aria-label': `${name} example` }, lines.join('\n')))));
 }
 
-function showLinks() {
+// What to do about an error, and where everything is.
+const CODES = [
+  ['400', 'MISSING_PARAMETER, INVALID_PARAMETER, INVALID_AMOUNT, AMOUNT_OUT_OF_RANGE, UNSUPPORTED_CHAIN, UNSUPPORTED_TOKEN, UNSUPPORTED_PAIR, INVALID_RECIPIENT, INVALID_INTEGRATOR, INTEGRATOR_UNREGISTERED, INTEGRATOR_INACTIVE, INTEGRATOR_FEE_TOO_HIGH', 'Correct the request.'],
+  ['401', 'UNKNOWN_KEY', 'Leave the key out, or send a known one.'],
+  ['404, 405', 'NOT_FOUND, METHOD_NOT_ALLOWED', 'See the contract file.'],
+  ['410', 'VERSION_BROWNOUT, VERSION_RETIRED', 'Move to what successor names.'],
+  ['429', 'RATE_LIMITED', 'Wait as long as Retry-After says.'],
+  ['500', 'INTERNAL', 'Tell us the requestId.'],
+  ['501, 503', 'STATUS_UNAVAILABLE, CHAIN_UNAVAILABLE, INTEGRATOR_UNVERIFIED', 'Wait as long as Retry-After says, or go without the status or the integrator.'],
+];
+function showReference() {
+  $('errors').append(el('p', {}, 'Errors are JSON: ', mono('error'), ' is a sentence, ', mono('code'), ' is stable, ', mono('requestId'), ' helps us to find it.'),
+    el('table', {}, el('thead', {}, el('tr', {}, ['Status', 'Codes', 'Do'].map((title) => el('th', { scope: 'col' }, title)))),
+      el('tbody', {}, CODES.map((row) => el('tr', {}, row.map((words) => el('td', {}, words)))))));
   const link = (path, words = path) => el('a', { href: path }, words);
   $('contracts').replaceChildren('Contract files: ', ...listing.versions.flatMap((name) => [link(`/${name}/openapi.yaml`), ' ']),
-    '· The client to copy: ', link('/v3/client/index.js'), ' ', link('/v3/client/verify.js'), ' ', link('/v3/client/index.d.ts'), ' · Lists: ', link('/v3/app/pairs'), ' ', link('/v3/app/routers'), ' · ', link('#move', 'How to move from an older version'));
-  $('about').textContent = `Deployment “${listing.deployment}”. This page asks nobody but this gateway and your wallet, and stores nothing.`;
+    '· The client to copy: ', link('/v3/client/index.js'), ' ', link('/v3/client/verify.js'), ' ', link('/v3/client/index.d.ts'), ' · Lists: ', link('/v3/app/pairs'), ' ', link('/v3/app/routers'));
 }

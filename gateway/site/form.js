@@ -9,6 +9,8 @@ const FIRST = [1, 8453, 56, HUB];
 const rank = (id) => (isPrivate(id) ? 99 + rank(networkOf(id)) : FIRST.includes(id) ? FIRST.indexOf(id) : 50);
 const inOrder = (ids) => [...new Set(ids)].sort((a, b) => rank(a) - rank(b) || chainName(a).localeCompare(chainName(b)));
 let linked = false; // whether a link filled in the recipient, and nobody has confirmed it
+const meant = new Set(); // the recipients that the visitor typed or confirmed
+let onward; // the token that is meant in the end, where that takes a second swap from the hub
 
 function fill(select, values, label, wanted) {
   const options = values.map((value) => el('option', { value }, label(value)));
@@ -26,6 +28,13 @@ const pairsFrom = (token) => pairs.filter((pair) => pair.from === token);
 
 const picked = (side) => ({ chain: Number($(`${side}-chain`).value), symbol: $(`${side}-token`).value });
 
+// What a second swap reaches, from where the first one ends at the hub.
+function beyond(src) {
+  const reached = pairsFrom(src).map((pair) => pair.to);
+  const near = new Set([src.chain, HUB, ...reached.map((token) => token.chain)]);
+  return pairs.filter((pair) => reached.includes(pair.from) && pair.from.chain === HUB && !near.has(pair.to.chain)).map((pair) => pair.to);
+}
+
 // Fills the four choices with what there is, as near as possible to what is wanted.
 function choose(from = picked('from'), to = picked('to')) {
   const nearest = (list, wanted, usual) => list.find((token) => token.chain === wanted?.chain && token.symbol === wanted.symbol)
@@ -35,8 +44,14 @@ function choose(from = picked('from'), to = picked('to')) {
   fillChains($('from-chain'), inOrder(sources.map((token) => token.chain)), src.chain);
   fill($('from-token'), sources.filter((token) => token.chain === src.chain).map((token) => token.symbol), String, src.symbol);
   const reached = pairsFrom(src).map((pair) => pair.to);
-  const dst = nearest(reached, to, 'USDC@369');
+  const farther = beyond(src);
+  onward = farther.find((token) => token.chain === to?.chain);
+  const dst = nearest(reached, onward ? { chain: HUB, symbol: onward.symbol } : to, 'USDC@369');
   fillChains($('to-chain'), inOrder(reached.map((token) => token.chain)), dst.chain);
+  if (farther.length) {
+    const two = inOrder(farther.map((token) => token.chain)).map((id) => el('option', { value: id }, chainName(id)));
+    $('to-chain').append(el('optgroup', { label: `In two swaps, through ${chainName(HUB)}` }, two));
+  }
   fill($('to-token'), reached.filter((token) => token.chain === dst.chain).map((token) => token.symbol), String, dst.symbol);
   showHints();
 }
@@ -52,25 +67,23 @@ function showHints() {
   const [from, to] = [source(), target()];
   const { fee, seconds } = pairs.find((pair) => pair.from === from && pair.to === to);
   $('symbol').textContent = from.symbol;
-  $('from-mark').textContent = from.symbol[0];
-  $('to-mark').textContent = to.symbol[0];
-  $('from-mark').dataset.token = from.symbol;
-  $('to-mark').dataset.token = to.symbol;
+  for (const [side, { symbol }] of [['from', from], ['to', to]]) $(`${side}-mark`).firstChild.setAttribute('href', `#${symbol}`);
+  const [here, there] = [chainName(from.chain), chainName(to.chain)];
   const only = new Set(pairsFrom(from).map((pair) => pair.to.chain)).size === 1;
-  $('to-hint').textContent = only ? `From ${chainName(from.chain)}, ${from.symbol} can only go to ${chainName(to.chain)}: ${to.chain === HUB ? 'that is the hub, and from there it can go on.' : 'no other pool takes it.'}`
-    : `${to.symbol} · ${chainName(to.chain)}`;
-  $('amount-hint').textContent = `${separate(showAmount(from.min, from.decimals))} to ${separate(showAmount(from.max, from.decimals))} ${from.symbol} in one transaction. Fee ${fee} %${seconds ? `, takes ${duration(seconds)}` : ''}.`;
+  const way = onward ? `${chainName(onward.chain)} takes two swaps, through ${there}. This is the first: send it to an address of yours there. When it has arrived, this page offers the second. `
+    : only ? `From ${here}, ${from.symbol} goes to ${there}${to.chain === HUB ? ', the hub: from there it can go on' : ' only'}. ` : '';
+  $('to-hint').textContent = `${way}Fee ${fee} %${seconds ? `, usually takes ${duration(seconds)}` : ''}.`;
+  $('amount-hint').textContent = `${separate(showAmount(from.min, from.decimals))} to ${separate(showAmount(from.max, from.decimals))} ${from.symbol} in one transaction.`;
   $('flip').disabled = !flipped();
   showRecipientHint();
-  showSnippets();
+  developers?.showSnippets();
 }
 function showRecipientHint() {
   const to = target();
   const hint = $('recipient-hint');
   hint.replaceChildren(isPrivate(to.chain) ? 'A private address, 0zk…' : `An address on ${chainName(to.chain)}, 0x…`);
   if (linked) {
-    hint.append(' The link filled this in: make sure it is yours. ',
-      button('It is', () => { linked = false; showRecipientHint(); $('recipient').focus(); }, { class: 'second small', 'aria-label': 'It is: this recipient is whom I mean to pay' }));
+    hint.append(' A link filled this in, and not you: you confirm it before you sign.');
   } else if (account && !isPrivate(to.chain) && $('recipient').value.trim() !== account.address) {
     hint.append(' ', button('Use my address', () => {
       $('recipient').value = account.address;
@@ -94,16 +107,75 @@ function readForm() {
   if (isPrivate(to.chain) ? !/^0zk/i.test(recipient) : !isAddress(recipient)) {
     errors.push(['recipient', isPrivate(to.chain) ? 'The recipient of a private balance is an address that begins with 0zk.' : 'The recipient is an address: 0x and 40 hexadecimal digits.']);
   }
-  if (value('integrator') && !/^0x([0-9a-f]{40}|[0-9a-f]{64})$/i.test(value('integrator'))) errors.push(['integrator', 'The integrator is the address of its wallet: 0x and 40 hexadecimal digits.']);
+  if (value('integrator') && !/^0x([0-9a-f]{40}|[0-9a-f]{64})$/i.test(value('integrator'))) errors.push(['integrator', 'The partner is the address of its wallet: 0x and 40 hexadecimal digits.']);
   const request = { srcToken: from.symbol, dstToken: to.symbol, amount: String(amount), srcChain: String(from.chain), dstChain: String(to.chain), recipient };
   if (value('integrator')) request.integratorId = value('integrator');
   return { request, errors };
 }
 
-function remember() {
-  const values = { from: source().key, to: target().key, amount: $('amount').value.trim(), recipient: $('recipient').value.trim(), integrator: $('integrator').value.trim() };
-  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value));
-  history.replaceState(null, '', `?${query}${location.hash}`);
+// Each quote and each sent swap is an entry of the browser's history, so that Back finds it again; nothing else is kept.
+// An entry that is only typed so far is overwritten as the visitor types on.
+let entry = ''; // of what is shown
+let arriving = false; // whether the address says what to show, and not the visitor
+const entryNow = () => location.search + (history.state?.quoted ? ' quoted' : '');
+function enter(query, state, push) {
+  history[push ? 'pushState' : 'replaceState'](state, '', `?${query}${push ? '' : location.hash}`);
+  entry = entryNow();
+}
+function formQuery() {
+  const values = { from: source().key, to: target().key, then: onward?.key, amount: $('amount').value.trim(), recipient: $('recipient').value.trim(), integrator: $('integrator').value.trim() };
+  return new URLSearchParams(Object.entries(values).filter(([, value]) => value));
+}
+const isSwapEntry = () => Boolean(history.state?.quoted) || new URLSearchParams(location.search).has('tx');
+function rememberTyped() {
+  if (!isSwapEntry()) enter(formQuery(), { typed: true }, false);
+}
+function rememberQuote() {
+  const query = formQuery();
+  const again = arriving || location.search === `?${query}` && !history.state?.typed;
+  enter(query, { quoted: true }, !again);
+}
+function rememberSwap({ chain, hash, swap, then }) {
+  const query = new URLSearchParams({ chain, ...(then && { then }), tx: hash });
+  const again = arriving || location.search === `?${query}`;
+  if (swap && history.state?.quoted) history.replaceState({ quoted: true, sent: [chain, hash] }, '');
+  enter(query, null, !again);
+}
+
+// Shows what the address says: a transaction, a quote, or a form that is filled in.
+function arrive() {
+  const query = new URLSearchParams(location.search);
+  const { quoted, typed, sent } = history.state ?? {};
+  const complete = entry && query.has('tx') ? false : recall(query); // what is typed stays where a swap is looked at
+  entry = entryNow();
+  leaveSwap();
+  arriving = true;
+  if (!recallJourney(query)) {
+    if (sent) loadDevelopers().then(({ tellSent }) => phase === 'form' && tellSent(sent));
+    else if (complete && (quoted || !typed)) getQuote();
+  }
+  arriving = false;
+}
+function watchHistory() {
+  addEventListener('popstate', () => {
+    const [search] = entry.split(' ');
+    if (entryNow() === entry || location.hash && location.search === search) return;
+    // Of a swap that the wallet may be sending, nothing is lost by a step back.
+    if (isSending()) return void enter(search.slice(1), entry === search ? null : { quoted: true }, true);
+    arrive();
+  });
+}
+// Once there is something to look at, the form folds to a line that says what was asked for.
+function foldForm() {
+  const folded = phase !== 'form';
+  document.documentElement.classList.toggle('folded', folded);
+  if (!folded) return;
+  const [src, dst] = [source(), target()];
+  const way = (amount, from, symbol, to) => `${amount} on ${chainName(from)} → ${symbol} on ${chainName(to)}`;
+  const { request, quote } = journey?.swap ?? {};
+  $('asked-words').textContent = request ? way(inWords(request.amount, quote.srcToken), request.srcChain, text(quote.destToken.symbol, 20), request.dstChain)
+    : journey ? `A swap sent on ${chainName(journey.chain)}` : way(`${$('amount').value.trim()} ${src.symbol}`, src.chain, dst.symbol, dst.chain);
+  $('change').hidden = !['asking', 'quote', 'refused'].includes(phase);
 }
 
 // Reads the query of this page, or of the interface, whose amounts are in the smallest unit.
@@ -117,19 +189,20 @@ function readQuery(query) {
 }
 function recall(query) {
   const { from, to, amount, recipient, integrator } = readQuery(query);
+  const then = byKey.get(text(query.get('then'), 60));
   $('amount').value = amount;
   $('recipient').value = recipient;
   $('integrator').value = integrator;
   if (integrator) $('more').open = true;
-  linked = recipient !== '';
-  choose(from ?? {}, to ?? {});
+  linked = recipient !== '' && !meant.has(recipient);
+  choose(from ?? {}, then ?? to ?? {});
   return Boolean(amount && recipient);
 }
 
 // Something was typed or chosen. A quote on the page belongs to what the form says; one that is being signed stays.
 function changed(id) {
   if (id === 'recipient') linked = false;
-  if (id.endsWith('-chain') || id.endsWith('-token')) choose();
+  if (id.endsWith('-chain') || id.endsWith('-token')) choose(picked('from'), id.startsWith('to-') ? picked('to') : onward ?? picked('to'));
   else if (id === 'recipient') showRecipientHint();
   const input = $(id);
   if (input.hasAttribute('aria-invalid')) {
@@ -137,7 +210,7 @@ function changed(id) {
     $(input.getAttribute('aria-errormessage')).replaceChildren();
   }
   dropAnswer();
-  showSnippets();
+  developers?.showSnippets();
 }
 function watchForm() {
   const form = $('form');
@@ -148,7 +221,8 @@ function watchForm() {
   form.addEventListener('input', ({ target: { id } }) => { if (Object.values(FIELDS).includes(id)) changed(id); });
   form.addEventListener('change', ({ target: { id } }) => {
     if (!Object.values(FIELDS).includes(id)) return;
-    if (phase !== 'under way') remember();
+    if (id.endsWith('-chain') && onward) say($('to-hint').textContent);
+    if (phase !== 'under way') rememberTyped();
     if (id.startsWith('from-')) readBalance();
   });
   $('amount').addEventListener('paste', (event) => {
@@ -159,13 +233,17 @@ function watchForm() {
     if (query.get('srcToken')) recall(query);
     else $('amount').value = showAmount(text(query.get('amount'), 60), source().decimals);
     dropAnswer();
-    say('The amount was in the smallest unit of the token, and is now in whole ones.');
+    say('The amount was in the smallest unit of the token.');
+  });
+  $('change').addEventListener('click', () => {
+    dropAnswer();
+    $('amount').focus();
   });
   $('flip').addEventListener('click', () => {
     const { from, to } = flipped();
     choose(from, to);
     dropAnswer();
-    remember();
+    rememberTyped();
     readBalance();
   });
 }

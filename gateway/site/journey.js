@@ -1,21 +1,35 @@
 // A swap under way, and done. What is known of it is one object, and the card is drawn from it. Nothing here can be sent.
 const MARKS = { done: ['✓', 'done'], now: ['●', 'now'], failed: ['✗', 'failed'], later: ['○', 'later'] };
-let journey; // chain, hash or batch, swap if it was sent from here, and what to say
+// Chain, hash or batch, swap if it was sent from here, and what to say.
+let journey;
 let stopFollowing;
 
+const swaps = new Map(); // by hash: what was sent from here, for whoever comes back to it
+
 function begin(next) {
-  stopFollowing?.abort();
+  leaveSwap();
   stopFollowing = new AbortController();
-  journey = { reached: 0, headline: 'Sent', sentence: '', more: [], ...next, signal: stopFollowing.signal };
-  shown = undefined;
+  journey = { reached: 0, headline: 'Sent', sentence: '', more: [], began: Date.now(), ...next, signal: stopFollowing.signal };
   turn++;
-  calm();
   setPhase('under way');
-  clearCard();
   draw();
+  timing = setInterval(showTime, 1000);
+  loadDevelopers().then(showTime); // the time and the receipt
   return journey;
 }
+// Leaves what is shown. A swap that was sent goes on without the page.
+function leaveSwap() {
+  stopFollowing?.abort();
+  clearInterval(timing);
+  journey = undefined;
+  shown = undefined;
+  calm();
+  clearCard();
+  setPhase('form');
+}
 const current = (one) => journey === one && phase === 'under way';
+// Whether something may be lost that is in no address yet.
+const isSending = () => phase === 'signing' || phase === 'under way' && !journey.hash && !journey.failed;
 
 function draw() {
   const { chain, hash, batch, swap, reached, failed, headline, sentence, more, unclear } = journey;
@@ -25,13 +39,14 @@ function draw() {
   const said = `${headline}|${sentence}`;
   if (journey.said !== said) {
     journey.said = said;
-    $('answer').replaceChildren(el('p', { class: 'big' }, headline), sentence ? el('p', {}, sentence) : '');
+    $('answer').replaceChildren(el('p', { class: 'big' }, headline), ...(sentence ? [el('p', {}, sentence)] : []));
   }
-  $('send').replaceChildren(el('ol', { class: 'steps', id: 'steps' }, steps.map((words, i) => {
+  put($('send'), el('ol', { class: 'steps', id: 'steps' }, steps.map((words, i) => {
     const [shape, name] = MARKS[states[i]];
     return el('li', { class: states[i] }, el('span', { class: 'shape', 'aria-hidden': 'true' }, shape), words, el('span', { class: 'state' }, name));
-  })));
-  $('rest').replaceChildren(
+  })), el('p', { class: 'hint', id: 'elapsed' }));
+  showTime();
+  put($('rest'),
     facts([
       swap && [unclear ? 'The swap' : 'You sent', [money(swap.request.amount, swap.quote.srcToken), ` on ${chainName(chain)}`]],
       swap && ['For', short(swap.request.recipient, 'the recipient', networkOf(swap.request.dstChain))],
@@ -39,127 +54,78 @@ function draw() {
       batch && !hash && ['Batch', short(batch, 'the ID of the batch')],
       ...more,
     ]),
-    unclear ? unclearChoice() : el('p', {}, button('New swap', newSwap, { id: 'new' })),
+    unclear || failed && swap ? unclearChoice(failed) : el('p', {}, button('New swap', newSwap, { id: 'new' })),
   );
   document.title = failed ? `✗ Failed · ${TITLE}` : `… ${headline} · ${TITLE}`;
 }
 
-// A new swap after one of which nobody knows whether it was sent: only on purpose.
-function unclearChoice() {
+let timing;
+function showTime() {
+  if (journey) developers?.tellTime($('elapsed'), journey);
+}
+
+// A new swap after one of which nobody knows whether it was sent, or which failed as far as the gateway says: only on purpose.
+function unclearChoice(failed) {
   const box = el('input', { type: 'checkbox', id: 'sure' });
   const go = button('New swap', newSwap, { id: 'new', disabled: true });
   box.addEventListener('change', () => { go.disabled = !box.checked; });
-  return el('div', {}, el('label', { class: 'tick' }, box, el('span', {}, 'I have looked in my wallet: this swap was not sent, and will not be.')), go);
+  return el('div', {}, el('label', { class: 'tick' }, box, el('span', {}, failed ? 'I have looked in my wallet: this swap failed there too, and paid nothing.' : 'I have looked in my wallet: this swap was not sent, and will not be.')), go);
 }
 function newSwap() {
-  stopFollowing?.abort();
-  journey = undefined;
-  calm();
-  clearCard();
-  setPhase('form');
-  remember();
+  leaveSwap();
+  enter(formQuery(), { typed: true }, true);
   $('amount').focus();
 }
 
-// It was sent: there is a hash, or the ID of a batch.
-function sent(swap, wallet, { hash, batch, from, call, since }) {
-  const mine = begin({ chain: networkOf(swap.request.srcChain), swap, hash, batch, sentence: hash ? 'Waiting for the chain.' : 'The wallet has taken the batch.' });
+// The journey of a swap that the wallet has taken, or may have. New swap ends what watches for it.
+function journeyOf(swap, stop) {
+  if (journey?.swap === swap && current(journey)) return journey;
+  const mine = begin({ chain: networkOf(swap.request.srcChain), swap, then: onward?.key, expected: swap.quote.details.arrival.seconds, sentence: 'Waiting for the chain.' });
+  mine.signal.addEventListener('abort', () => stop.abort());
   $('answer').focus();
-  if (hash) followOn(mine);
-  else watchBatch(mine, wallet.provider, from, call, since);
+  return mine;
 }
-
-// Nobody knows whether it was sent. Everything that may tell is watched.
-function showUnclear(swap, { provider }, { cause, from, call, since, late, taken }) {
-  const said = cause instanceof Stop ? cause.message : text(cause?.message, 300);
-  const mine = begin({ chain: networkOf(swap.request.srcChain), swap, unclear: true, headline: 'We do not know whether it was sent',
-    sentence: `${said ? `The wallet says: ${said.replace(/\.$/, '')}. ` : ''}Look in your wallet before you do anything else. This page watches for the transaction.` });
-  $('answer').focus();
-  late.then((result) => {
-    if (!current(mine) || !taken(result)) return;
-    if (taken === isHash) found(mine, result);
-    else {
-      Object.assign(mine, { unclear: false, headline: 'Sent', sentence: 'The wallet has taken the batch.', batch: batchOf(result) });
-      draw();
-      watchBatch(mine, provider, from, call, since);
-    }
-  }, (error) => {
-    if (!current(mine) || !REFUSED.includes(error?.code) || error === cause) return;
-    newSwap();
-    complain(...explain(error, ''));
-  });
-  watchChain(mine, provider, from, call, since);
-}
-function found(mine, hash) {
-  Object.assign(mine, { unclear: false, hash, headline: 'Sent', sentence: 'Waiting for the chain.' });
+function found(mine, hash, since) {
+  Object.assign(mine, { unclear: false, hash, since, headline: 'Sent', sentence: 'Waiting for the chain.' });
+  swaps.set(hash, mine);
   draw();
   followOn(mine);
 }
 
-// Looks for the transaction in the blocks since it was asked for, through the wallet's node.
-async function watchChain(mine, provider, from, call, since) {
-  for (let next = since === undefined ? undefined : since + 1n; current(mine) && !mine.hash; await pause(2)) {
-    next = await lookInBlocks(mine, provider, from, call, next);
-  }
+// Nobody knows whether it was sent. Everything that may tell is watched.
+function showUnclear(mine, { reason }) {
+  const said = text(reason, 300).replace(/\.$/, '');
+  Object.assign(mine, { unclear: true, headline: 'We do not know whether it was sent',
+    sentence: `${said ? `The wallet says: ${said}. ` : ''}Look in your wallet before you do anything else. This page watches for the transaction.` });
+  draw();
 }
-async function lookInBlocks(mine, provider, from, call, next) {
-  const latest = await readAmount(provider, 'eth_blockNumber', []);
-  if (latest === undefined) return next;
-  let number = next ?? latest;
-  for (let n = 0; number <= latest && n < 20; n++, number++) {
-    let block;
-    try {
-      block = await provider.request({ method: 'eth_getBlockByNumber', params: [hex(number), true] });
-    } catch {
-      return number;
-    }
-    const same = (tx, name, value) => text(field(tx, name), 20_000).toLowerCase() === value.toLowerCase();
-    const transactions = field(block, 'transactions');
-    const tx = (Array.isArray(transactions) ? transactions : []).find((one) => same(one, 'from', from) && same(one, 'to', call.to) && same(one, 'input', call.data));
-    if (tx && isHash(tx.hash) && current(mine) && !mine.hash) found(mine, tx.hash);
-  }
-  return number;
-}
-
-// Asks the wallet about a batch until it tells. One that cannot tell has sent it all the same.
-async function watchBatch(mine, provider, from, call, since) {
-  let next = since === undefined ? undefined : since + 1n;
-  for (; current(mine) && !mine.hash; await pause(2)) {
-    let got;
-    try {
-      got = await provider.request({ method: 'wallet_getCallsStatus', params: [mine.batch] });
-    } catch { /* asked again */ }
-    if (!current(mine)) return;
-    const status = Number(field(got, 'status'));
-    const receipts = field(got, 'receipts');
-    const hash = field(Array.isArray(receipts) ? receipts.at(-1) : undefined, 'transactionHash');
-    if (status >= 400) return void fails(status === 600 ? 'A part of the batch was carried out.' : 'The wallet’s batch failed.', [status === 600 ? 'Look in the wallet which.' : 'The wallet says that nothing was moved.']);
-    if (status >= 200 && isHash(hash)) return void found(mine, hash);
-    mine.sentence = status >= 200 ? 'The batch was carried out, and the wallet does not say in which transaction. Look for it in the wallet, and follow it below.'
-      : status >= 100 ? 'The wallet has taken the batch, and is at it.' : 'The wallet has taken the batch, and cannot tell now how far it is.';
-    draw();
-    next = await lookInBlocks(mine, provider, from, call, next);
-  }
+function showBatch(mine, { batch, state }) {
+  const sentence = {
+    DONE: 'The batch was carried out, and the wallet does not say in which transaction. Look for it in the wallet, and follow it below.',
+    PENDING: 'The wallet has taken the batch, and is at it.', SILENT: 'The wallet has taken the batch, and cannot tell now how far it is.',
+  }[state];
+  Object.assign(mine, { unclear: false, batch, headline: 'Sent', sentence });
+  draw();
 }
 function fails(title, sentences) {
-  journey.failed = true;
-  journey.headline = title;
-  journey.sentence = '';
+  Object.assign(journey, { failed: true, headline: 'This did not work', sentence: '' });
   draw();
   complain(title, sentences);
 }
 
-// Follows a hash with the client, and keeps it in the address: reload and bookmark go on.
+// Follows a hash with the client, and keeps it in the address: reload, bookmark and Back go on.
 async function followOn(mine) {
-  history.replaceState(null, '', `?${new URLSearchParams({ chain: mine.chain, tx: mine.hash })}`);
+  rememberSwap(mine);
+  const tell = (words) => {
+    if (current(mine)) Object.assign(mine, { sentence: `${words} The swap goes on without it.` });
+    if (current(mine)) draw();
+    return current(mine);
+  };
+  const onRetry = () => tell(navigator.onLine ? 'The gateway does not answer. This page tries again by itself.' : OFFLINE);
   try {
-    await loadClient();
-    const onRetry = () => {
-      if (!current(mine)) return;
-      mine.sentence = 'The gateway cannot be asked for the status now. The swap goes on without it.';
-      draw();
-    };
-    for await (const status of client.follow({ srcChain: mine.chain, txHash: mine.hash, signal: mine.signal, onRetry })) {
+    await loadClient(tell);
+    const { chain: srcChain, hash: txHash, signal, since, swap } = mine;
+    for await (const status of client.follow({ srcChain, txHash, quote: swap?.quote, since, signal, onRetry })) {
       if (!current(mine)) return;
       await showStatus(mine, status);
     }
@@ -167,6 +133,11 @@ async function followOn(mine) {
     if (!current(mine)) return;
     const [title, sentences] = problemOf(error);
     if (error.status === 400) return void fails(title, sentences);
+    if (error.code === 'UNVERIFIED' && mine.swap) {
+      const headline = 'The gateway tells of something else';
+      Object.assign(mine, { unclear: true, headline, sentence: `${title} So it is not known what became of your swap: look in your wallet.` });
+      return void draw();
+    }
     mine.sentence = error.status === 501 || error.status === 404 ? 'This gateway does not follow swaps: look for the transaction in your wallet or an explorer.' : title;
     draw();
   }
@@ -194,6 +165,9 @@ async function showStatus(mine, status) {
   const there = text(field(status, 'settlement.txHash'), 66);
   const dstChain = text(field(status, 'swap.dstChain'), 30);
   if (dstChain) mine.where = chainName(dstChain);
+  const sentAt = timeOf(field(status, 'source.timestamp'));
+  if (sentAt && !mine.swap) mine.began = sentAt;
+  mine.expected = Number(field(status, 'expectedSeconds')) || mine.expected;
   const amount = token && arrived ? inWords(arrived, token) : 'The money';
   mine.more = [
     there && ['Payout', short(there, 'the hash of the payout', field(status, 'settlement.chainId'), 'tx')],
@@ -207,41 +181,25 @@ async function showStatus(mine, status) {
     return void draw();
   }
   mine.reached = { SETTLING: 1, SETTLED: 3 }[state] ?? 0;
-  if (state === 'SETTLED' && final) return void showDone(mine, status, amount, token, paid, arrived);
+  if (state === 'SETTLED' && final) {
+    const { showDone } = await loadDevelopers();
+    if (!current(mine)) return;
+    draw();
+    setPhase('done');
+    clearInterval(timing);
+    return void showDone(mine, status, amount, token, paid, arrived);
+  }
   const burn = text(field(status, 'burn.reason')) || text(field(status, 'burn.attestationState'));
   mine.headline = { SETTLING: 'On its way', SETTLED: `${amount} arrived` }[state] ?? 'Sent';
   mine.sentence = state === 'SETTLED' ? 'It is there, and not yet final.' : state === 'NOT_FOUND' ? 'No node has seen the transaction yet.' : state === 'PENDING' ? 'Waiting for the chain to confirm it.'
-    : [reason, burn && `The issuer says: ${burn}.`, duration(field(status, 'expectedSeconds')) && `It usually takes ${duration(status.expectedSeconds)}.`].filter(Boolean).join(' ');
+    : [reason, burn && `The issuer of USDC says: ${burn}.`].filter(Boolean).join(' ');
   draw();
-}
-
-function showDone(mine, status, amount, token, paid, arrived) {
-  const { swap, chain, hash } = mine;
-  draw();
-  setPhase('done');
-  const time = text(field(status, 'settlement.timestamp'), 40);
-  $('answer').replaceChildren(el('p', { class: 'big' }, `${amount} arrived on ${mine.where ?? 'the other chain'}`), el('p', { class: 'good' }, el('span', { 'aria-hidden': 'true' }, '✓ '), 'Settled, and final.'));
-  $('send').replaceChildren();
-  $('rest').replaceChildren(
-    facts([
-      swap && ['You sent', [money(swap.request.amount, swap.quote.srcToken), ` on ${chainName(chain)}`]],
-      ['For', swap ? short(swap.request.recipient, 'the recipient', networkOf(swap.request.dstChain)) : short(text(field(status, 'swap.recipient'), 66), 'the recipient')],
-      token && paid !== arrived && ['Paid out', money(paid, token)],
-      token && paid !== arrived && ['Arrived', [money(arrived, token), ', after what RAILGUN takes']],
-      time && ['At', time.replace('T', ' ').replace('Z', ' UTC')],
-      ['Transaction', [short(hash, 'the hash of the transaction', chain, 'tx'), ` on ${chainName(chain)}`]],
-      ...mine.more.filter((row) => row && row[0] === 'Payout'),
-    ]),
-    el('p', { class: 'buttons' }, button('New swap', newSwap, { id: 'new' }), ' ', button('Print a receipt', () => print())),
-  );
-  document.title = `✓ ${amount} arrived · ${TITLE}`;
-  $('answer').focus({ preventScroll: true });
 }
 
 // Any hash, from the address or the field.
 function watchFollow() {
   addEventListener('beforeunload', (event) => { // what is not in the address yet would be lost
-    if (phase === 'signing' || phase === 'under way' && !journey.hash && !journey.failed) event.preventDefault();
+    if (isSending()) event.preventDefault();
   });
   const chains = inOrder(Object.keys(listing.chains).map(Number).filter((id) => !isPrivate(id)));
   fill($('tx-chain'), chains, chainName, 1);
@@ -250,13 +208,18 @@ function watchFollow() {
     const hash = $('tx').value.trim();
     if (!isHash(hash)) return refuseFields([['tx', 'A transaction hash is 0x and 64 hexadecimal digits.']]);
     if (phase === 'signing' || journey?.unclear) return refuseFields([['tx', 'A swap is being sent from this page: open another tab to follow a transaction.']]);
-    followOn(begin({ chain: Number($('tx-chain').value), hash, sentence: 'Asking the gateway.' }));
+    openJourney(Number($('tx-chain').value), hash);
     return $('answer').focus();
   });
+}
+// Shows a transaction: with what is known of it, if it was sent from here.
+function openJourney(chain, hash, then) {
+  const { swap, since, began = Date.now(), expected, then: further = then } = swaps.get(hash) ?? {};
+  followOn(begin({ chain: networkOf(chain), hash, swap, since, began, expected, then: further, sentence: 'Asking the gateway.' }));
 }
 function recallJourney(query) {
   const [chain, hash] = [text(query.get('chain'), 12), text(query.get('tx'), 70)];
   if (!isHash(hash) || !Object.hasOwn(listing.chains, chain)) return false;
-  followOn(begin({ chain: networkOf(chain), hash, sentence: 'Asking the gateway.' }));
+  openJourney(chain, hash, text(query.get('then'), 60));
   return true;
 }

@@ -1,10 +1,23 @@
 // An older request beside its answer in v3: docs/migrate.md with the visitor's own request.
-const OLD = { '/v1/quote': 'v1', '/swap/v1/quote': 'v1', '/v3legacy/swap/quote': 'v3legacy', '/v3/swap/quote': 'v3legacy' };
+// Each row of a version stands alone: the chapter "Delete a version" of docs/CONTRIBUTING.md takes them out.
+const OLD = {
+  '/v1/quote': 'v1',
+  '/swap/v1/quote': 'v1',
+  '/v3legacy/swap/quote': 'v3legacy',
+  '/v3/swap/quote': 'v3legacy',
+};
+const TITLES = {
+  v1: 'v1',
+  v3legacy: 'the earlier v3',
+};
+const HEADERS = {
+  v3legacy: { 'API-Revision': 'legacy' },
+};
 const SAME = ['to', 'srcAmount', 'destAmount', 'methodParameters.calldata', 'methodParameters.value'].map((path) => [path, path, 'nothing']);
 const MOVED = {
   v1: [...SAME,
     ['fee.percentage', 'fee.protocol.percentage', 'nothing'],
-    ['fee.amount', 'fee.protocol.amount', 'the unit: v1 states it in the source token’s smallest unit, v3 in the destination token’s'],
+    ['fee.amount', 'fee.protocol.amount', 'the unit: it was in the source token’s smallest unit, and is in the destination token’s'],
     ['', 'fee.integrator.amount', 'new: the partner’s fee, 0 without one'],
     ['', 'fee.total.amount', 'new: both fees'],
     ['route.paths', 'srcToken.address', 'the two ends are srcToken.address and destToken.address'],
@@ -40,7 +53,7 @@ async function compareVersions() {
   calm();
   const place = $('moved');
   place.replaceChildren();
-  const refuse = (sentence) => refuseFields([['old', `${sentence} Paste a URL such as /v1/quote?srcToken=USDC&… or /v3legacy/swap/quote?….`]]);
+  const refuse = (sentence) => refuseFields([['old', `${sentence} Paste a URL such as ${Object.keys(OLD)[0]}?srcToken=USDC&….`]]);
   let url;
   try {
     url = new URL($('old').value.trim(), location.origin);
@@ -48,20 +61,19 @@ async function compareVersions() {
     return refuse('This is not a URL.');
   }
   const version = field(OLD, url.pathname);
-  if (!version) return refuse('This is not the path of a quote in v1 or the earlier v3.');
+  if (!version) return refuse('This is not the path of a quote in an older version.');
   const query = url.searchParams.toString();
   const next = `/v3/swap/quote?${query}`;
   const [was, is] = await Promise.all([
-    ask(`${url.pathname}?${query}`, version === 'v3legacy' ? { 'API-Revision': 'legacy' } : {}), ask(next)]);
+    ask(`${url.pathname}?${query}`, HEADERS[version]), ask(next)]);
   const gone = [was, is].find((answer) => answer.status === 0);
   if (gone) return complain(titleOf(gone), [], $('move-form'));
-  const titles = { v1: 'v1', v3legacy: 'the earlier v3' };
   place.replaceChildren(
     url.origin === location.origin ? '' : el('p', { class: 'hint' }, 'Only the path and the query were used: this page asks no other host.'),
-    el('h3', {}, 'What to do'), advice(version, url.searchParams, was, is),
+    el('h4', {}, 'What to do'), advice(version, url.searchParams, was, is),
     is.ok && el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'New URL'), copyButton('the new URL', () => location.origin + next)), el('pre', { tabindex: 0, 'aria-label': 'The new URL' }, text(next, 4000))) || '',
-    el('div', { class: 'pair' }, ...[[`Answer of ${titles[version]}`, was], ['Answer of v3', is]].map(([title, answer]) =>
-      el('div', {}, el('h3', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0, 'aria-label': title }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
+    el('div', { class: 'pair' }, ...[[`Answer of ${TITLES[version]}`, was], ['Answer of v3', is]].map(([title, answer]) =>
+      el('div', {}, el('h4', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0, 'aria-label': title }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
     was.ok && is.ok ? movedTable(version, was.body, is.body) : '',
   );
   place.focus();
@@ -73,7 +85,7 @@ function advice(version, query, was, is) {
   if (!query.get('recipient')) items.push('Always send recipient: v3 demands one that is not zero.');
   if (query.get('integratorId')) items.push('v3 does not ignore integratorId: it verifies the partner and adds its fee. Leave it out if you do not want that.');
   if (was.ok && is.ok) items.push(was.body.destAmount === is.body.destAmount ? 'The same amount arrives in both versions.' : el('b', {}, 'Another amount arrives in v3: look at its fees.'));
-  if (version === 'v3legacy') items.push('Leave out the header API-Revision: legacy.');
+  if (HEADERS[version]) items.push(`Leave out the header ${Object.entries(HEADERS[version]).flat().join(': ')}.`);
   items.push(is.ok ? 'Change the URL, and read the fields from their new places below.' : 'Correct the request, then paste it again to see the new URL.');
   return list(items);
 }

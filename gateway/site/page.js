@@ -9,7 +9,9 @@ const field = (value, path) => path.split('.').reduce((inner, key) =>
 const networkOf = (id) => Number(field(listing.networks, String(id)) ?? id);
 const isPrivate = (id) => Object.hasOwn(listing.networks, String(id));
 const chainName = (id) => (isPrivate(id) ? `RAILGUN (${listing.chains[networkOf(id)]})` : field(listing.chains, String(id)) ?? `chain ${text(id, 30)}`);
-const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+let developers; // the part for them, once it is loaded
+const timeOf = (value) => Date.parse(text(value, 40)) || 0;
+const day = (time) => new Date(time).toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
 const isHash = (value) => /^0x[0-9a-f]{64}$/i.test(text(value));
 const isAddress = (value) => /^0x[0-9a-f]{40}$/i.test(text(value));
 
@@ -61,12 +63,42 @@ function refuseFields(errors) {
 }
 const say = (words) => { $('said').textContent = words; };
 
+// Replaces what is in a place. Whoever has the focus in it keeps it: on what is there again, or else on what is next to it.
+function put(place, ...children) {
+  const had = document.activeElement;
+  const name = (element) => element.id || element.getAttribute('aria-label') || element.textContent;
+  const inside = place !== had && place.contains(had) && name(had);
+  place.replaceChildren(...children.filter((child) => child !== ''));
+  if (!inside) return;
+  const controls = [...place.querySelectorAll('a, button, input, select, summary')];
+  (controls.find((element) => name(element) === inside) ?? controls.at(-1) ?? $('answer')).focus({ preventScroll: true });
+}
+
+// Waits until the browser is online again, or for some seconds.
+const OFFLINE = 'You are offline. What you have typed stays, and the page goes on by itself when you are online again.';
+const online = (seconds) => new Promise((done) => {
+  addEventListener('online', done, { once: true });
+  if (seconds) setTimeout(done, seconds * 1000);
+});
+// Loads a module of this gateway. Where someone is told, it waits for a connection, and goes on.
+async function loadPart(path, tell) {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await import(failures ? `${path}${path.includes('?') ? '&' : '?'}again=${failures}` : path);
+    } catch (error) {
+      const words = navigator.onLine ? 'The gateway does not answer. This page tries again by itself.' : OFFLINE;
+      if (!tell?.(words)) throw new Error('A part of this page could not be loaded.', { cause: error });
+      await online(Math.min(2 ** failures, 5));
+    }
+  }
+}
+
 // Says what an error of the client means: a title, and sentences.
 function problemOf(error) {
   const sentences = [];
   if (error.retryAfter) sentences.push(`Try again in ${error.retryAfter} seconds.`);
   if (error.code === 'UNREACHABLE') sentences.push('Check your connection, or try again in a while. Nothing was sent.');
-  else if (error.code !== 'UNREADABLE' || error.requestId) sentences.push(`Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`);
+  else if (error.code && (error.code !== 'UNREADABLE' || error.requestId)) sentences.push(`Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`);
   return [`${text(error.message, 600).replace(/\.$/, '')}.`, sentences];
 }
 

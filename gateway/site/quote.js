@@ -21,9 +21,9 @@ let simulates = true; // whether the gateway can
 
 function setPhase(next) {
   phase = next;
-  clearInterval(ticking);
+  if (next !== 'signing') clearInterval(ticking); // the quote ends also while the wallet is open
   $('card').className = ['form', 'asking'].includes(next) ? '' : 'card';
-  $('intro').hidden = next !== 'form';
+  foldForm();
   if (!['under way', 'done'].includes(next)) document.title = TITLE;
 }
 function clearCard() {
@@ -51,20 +51,26 @@ async function getQuote(again = false) {
     refuseFields(errors);
     return;
   }
-  remember();
+  rememberQuote();
   clearCard();
   setPhase('asking');
+  $('answer').focus({ preventScroll: true });
+  $('asked').scrollIntoView({ block: 'nearest' });
   $('answer').append(el('p', { class: 'hint' }, 'Asking the gateway…'));
   let swap;
   try {
-    await loadClient();
+    await loadClient((words) => mine === turn && tellWaiting(words));
     swap = await askFor(request);
+    if (swap.unshield) await loadDevelopers();
   } catch (error) {
     if (mine === turn) showFailure(error, again, mine);
     return;
   }
   if (mine !== turn) return;
   shown = swap;
+  swap.linked = linked; // whether the recipient is to be confirmed
+  if (!linked) meant.add(request.recipient);
+  seekWallets();
   try {
     setPhase('quote');
     showQuote(swap);
@@ -72,11 +78,14 @@ async function getQuote(again = false) {
     shown = undefined;
     clearCard();
     setPhase('form');
-    complain('This answer cannot be shown, so it cannot be sent.');
+    complain('This answer cannot be shown, so it cannot be sent.', [], $('ask-alert'));
     return;
   }
-  $('answer').focus({ preventScroll: matchMedia('(min-width: 58rem)').matches });
 }
+const tellWaiting = (...words) => {
+  $('answer').replaceChildren(el('p', { class: 'hint' }, words));
+  return true;
+};
 
 async function askFor(request) {
   const asked = { ...request, ...(account && { from: account.address.toLowerCase(), simulate: simulates }) };
@@ -91,27 +100,33 @@ async function askFor(request) {
 
 function showFailure(error, again, mine) {
   clearCard();
-  setPhase('form');
-  if (!tool || !(error instanceof tool.QuoteError)) return complain('The checks could not be loaded, so no quote can be trusted.', ['Reload the page and try again.']);
   if (error.code === 'UNVERIFIED') return showRefused(error);
   const [title, sentences] = problemOf(error);
+  const passes = error.code === 'UNREACHABLE' || error.status === 429 || error.status === 503;
+  if (passes && (!again || !navigator.onLine) && !(error.retryAfter > 120)) return waitAndAsk(title, error.retryAfter ?? 3, mine);
+  setPhase('form');
   const id = error.status === 400 && field(FIELDS, text(error.param));
   if (id) return refuseFields([[id, [title, ...sentences].join(' ')]]);
-  if (error.code === 'RATE_LIMITED' && error.retryAfter <= 120 && !again) return waitAndAsk(title, Math.ceil(error.retryAfter), mine);
-  complain(title, sentences);
+  complain(title, sentences, $('ask-alert'));
+  if (passes) $('alert').append(button('Try again', () => getQuote()));
   $('alert').focus();
 }
-// Too many requests: counts down once, and goes on by itself.
-function waitAndAsk(title, seconds, mine) {
+// What passes by itself: the page waits, once for what the gateway says and always for a connection, and goes on.
+async function waitAndAsk(title, seconds, mine) {
   setPhase('asking');
-  const left = el('span', { 'aria-live': 'off' }, String(seconds));
-  $('answer').replaceChildren(el('p', { class: 'hint' }, `${title} The page asks again in `, left, ' seconds.'));
-  ticking = setInterval(() => {
-    left.textContent = String(--seconds);
-    if (seconds > 0) return;
-    clearInterval(ticking);
-    if (mine === turn) getQuote(true);
-  }, 1000);
+  if (navigator.onLine) {
+    const left = el('span', { 'aria-live': 'off' });
+    tellWaiting(`${title} The page asks again in `, left, ' seconds.');
+    for (let wait = Math.max(Math.ceil(seconds), 1); wait > 0 && mine === turn && navigator.onLine; wait--) {
+      left.textContent = String(wait);
+      await online(1);
+    }
+  }
+  while (!navigator.onLine && mine === turn) {
+    tellWaiting(OFFLINE);
+    await online();
+  }
+  if (mine === turn) getQuote(true);
 }
 
 function checkList(checked) {
@@ -158,19 +173,25 @@ function feeRows({ request, quote }) {
   ];
 }
 
-// The dry run, in words: whether it would work, and what it costs.
-function dryRun({ quote }) {
-  const simulation = field(quote, 'details.simulation');
-  if (typeof simulation !== 'object' || simulation === null) return undefined;
-  const runs = Array.isArray(field(simulation, 'calls')) ? simulation.calls.slice(0, 9) : [];
-  const failed = runs.findIndex((run) => field(run, 'status') !== 'SUCCESS');
-  if (failed >= 0) return [false, `Transaction ${failed + 1} would fail: ${text(field(runs[failed], 'error'), 300) || 'the node does not say why'}.`];
-  if (field(simulation, 'event') === false) return [false, 'The contract would not do what you asked for.'];
-  const gas = runs.reduce((sum, run) => sum + (Number(field(run, 'gasUsed')) || 0), 0);
-  const needed = text(field(simulation, 'native.needed'), 78);
-  return [true, `Would succeed, with ${separate(String(gas))} gas${/^\d+$/.test(needed) ? `; at most ${inWords(needed, { decimals: 18, symbol: coinOf(quote.srcToken.chainId) })} for value and gas` : ''}.`];
+// Whether it would work, in one sentence: what the account lacks, and what the dry run says, as the gateway read it. What is
+// certain leaves nothing to sign; gas has a price that moves.
+function verdictOf({ quote: { srcToken, details } }) {
+  const amounts = (path) => ['actual', 'needed'].map((name) => text(field(details, `${path}.${name}`), 78)).map((digits) => (/^\d+$/.test(digits) ? BigInt(digits) : undefined));
+  const [has, needs] = amounts('checks.balance');
+  if (has < needs) return { certain: true, sentence: `Your account has ${inWords(has, srcToken)}, and ${inWords(needs, srcToken)} are needed.` };
+  const simulation = field(details, 'simulation');
+  const runs = simulation ? simulation.calls.slice(0, 9) : [];
+  const failed = runs.findIndex((run) => run.status !== 'SUCCESS');
+  if (failed >= 0) return { sentence: `Dry run: transaction ${failed + 1} would fail: ${text(runs[failed].error, 300) || 'the node does not say why'}.` };
+  if (field(simulation, 'event') === false) return { sentence: 'Dry run: the contract would not do what you asked for.' };
+  const coin = { decimals: 18, symbol: coinOf(srcToken.chainId) };
+  const [coins, cost] = simulation ? amounts('simulation.native') : amounts('checks.native');
+  if (coins < cost || coins === 0n) return { sentence: `Your account has ${inWords(coins, coin)}, which is too little for the gas.` };
+  if (!simulation) return undefined;
+  const gas = runs.reduce((sum, run) => sum + run.gasUsed, 0);
+  return { good: true, sentence: `Would succeed, with ${separate(String(gas))} gas; at most ${inWords(cost, coin)} for value and gas.` };
 }
-const coinOf = (chain) => (pairs.some(({ from }) => from.chain === chain && from.symbol === 'ETH') ? 'ETH' : 'coins of this chain');
+const coinOf = (chain) => field(listing.coins, String(networkOf(chain))) ?? 'ETH';
 
 function showQuote(swap) {
   const { request, quote, checked, unchecked } = swap;
@@ -179,23 +200,30 @@ function showQuote(swap) {
   $('answer').replaceChildren(
     el('p', { class: 'hint' }, `Arrives on ${chainName(request.dstChain)}`),
     el('p', { class: 'big' }, money(details.arrival.amount, destToken)),
-    el('p', { class: 'good' }, el('span', { 'aria-hidden': 'true' }, '✓ '), `${checked.length} of ${Object.keys(CHECKS).length} checks passed, made in your browser against ${knownName()}`),
+    el('p', { id: 'verdict' }),
   );
   showSend();
-  const [works, run] = dryRun(swap) ?? [];
+  const verdict = verdictOf(swap);
   $('rest').replaceChildren(
     facts([
-      ['For', short(request.recipient, 'the recipient', networkOf(request.dstChain))],
       ['You send', [money(request.amount, srcToken), ` on ${chainName(request.srcChain)}`]],
       ...feeRows(swap),
       takes && ['Takes', takes],
-      run && ['Dry run', el('span', { class: works ? 'good' : 'wrong' }, run)],
+      verdict?.good && ['Dry run', el('span', { class: 'good' }, verdict.sentence)],
     ]),
     fold(`What you sign, decoded: ${plural(callsOf(swap).length, 'transaction')}`, transactions(swap), el('p', { class: 'hint' }, `Route ${field(ROUTES, quote.route.type) ?? text(quote.route.type, 40)}`)),
     fold('The checks', checkList(checked),
       el('p', { class: 'hint' }, 'This page and its checks come from the gateway itself. They find mistakes and alterations. Against a gateway that lies, pin contracts that you have reviewed, and check with a copy of /v3/client of your own.')),
     unchecked.length ? fold('What nobody can check from here', list(unchecked.map((sentence) => text(sentence)))) : '',
   );
+}
+// The checks are about what was asked for. Whether that is what the visitor means, only the visitor can say.
+function showChecked({ checked }) {
+  const passed = `${checked.length} of ${Object.keys(CHECKS).length} checks passed`;
+  const line = $('verdict');
+  line.className = linked ? 'hint' : 'good';
+  line.replaceChildren(...(linked ? [`${passed}, for a recipient that you have not typed. No check can tell whether it is yours: confirm it below.`]
+    : [el('span', { 'aria-hidden': 'true' }, '✓ '), `${passed}, made in your browser against ${knownName()}`]));
 }
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 

@@ -32,10 +32,13 @@ func TestPage(t *testing.T) {
 		{"send", sends},
 		{"never twice", neverTwice},
 		{"the wallet first", walletFirst},
+		{"a linked recipient", linkedRecipient}, {"the whole recipient", wholeRecipient}, {"the clock", endsWhileSigning},
+		{"gas", leavesGas}, {"after a failure", afterFailure}, {"two tabs", twoTabs}, {"too little money", tooPoor},
+		{"many wallets", manyWallets},
 		{"status", statuses},
 		{"the address of a swap", journeys},
 		{"older versions", olderVersions},
-		{"versions", versionLives},
+		{"versions", versionLives}, {"own calls", ownCalls},
 		{"code", snippets},
 		{"looks", looks},
 	} {
@@ -270,7 +273,7 @@ func wrongInput(t *testing.T, w *world) {
 		"a public recipient":      {form("USDC@1", "USDC@69696969", "10", alice, ""), "recipient", "begins with 0zk"},
 		"a wrong checksum":        {form("USDC@1", "USDC@369", "10", strings.Replace(alice, "Ae", "aE", 1), ""), "recipient", "Code INVALID_RECIPIENT, request ID "},
 		"an unknown integrator":   {form("USDC@1", "USDC@369", "10", alice, "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"), "integrator", "Code INTEGRATOR_UNREGISTERED, request ID "},
-		"an integrator in words":  {form("USDC@1", "USDC@369", "10", alice, "me"), "integrator", "The integrator is the address of its wallet"},
+		"an integrator in words":  {form("USDC@1", "USDC@369", "10", alice, "me"), "integrator", "The partner is the address of its wallet"},
 		"a registry out of reach": {form("USDC@1", "USDC@369", "10", alice, alice), "alert", "Try again in 5 seconds."},
 	} {
 		got := run[shown](t, w, "await quote($1);"+look, tt.form)
@@ -296,7 +299,7 @@ func wrongInput(t *testing.T, w *world) {
 		return told;`, form("USDC@1", "USDC@369", "x", "y", "z"))
 	wantWords(t, "the amount", at["amount"], "true true Write the amount in digits")
 	wantWords(t, "the recipient", at["recipient"], "true true The recipient is an address")
-	wantWords(t, "the integrator", at["integrator"], "true true The integrator is the address")
+	wantWords(t, "the integrator", at["integrator"], "true true The partner is the address")
 	wantWords(t, "the corrected amount", at["after"], "null")
 	run[shown](t, w, "await quote($1);"+look, form("USDC@1", "USDC@369", "10", alice, ""))
 	// Typing on drops an answer that no longer belongs to the form.
@@ -334,7 +337,7 @@ func gatewayErrors(t *testing.T, w *world) {
 		"200 without end":        {"/v3/swap/quote", reply(200, `{"a": "`+strings.Repeat("x", 1_200_000)+`"}`), []string{"nothing that can be read"}},
 		"an error of odd types":  {"/v3/swap/quote", reply(400, `{"error": {"toString": 1}, "code": [], "requestId": null, "param": {"a": 1}}`), []string{"status 400"}},
 		"an error in no one":     {"/v3/swap/quote", reply(400, `{"error": "No", "code": "INVALID_PARAMETER", "param": "__proto__"}`), []string{"No"}},
-		"a listing of odd types": {"/v3/app/pairs", reply(200, `{"pairs": 7, "settlement": "x"}`), []string{"request must have a supported pair"}},
+		"a listing of odd types": {"/v3/app/pairs", reply(200, `{"pairs": 7, "settlement": "x"}`), []string{"The listing must have lists of chains, tokens and pairs."}},
 		"a redirect elsewhere": {"/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "/v3/app/pairs", http.StatusFound)
 		}, []string{"The gateway does not answer."}},
@@ -438,7 +441,7 @@ func addressBar(t *testing.T, w *world) {
 			t.Errorf("%s: got %q from the address bar, want %q", name, got[name], want)
 		}
 	}
-	wantWords(t, "the hint", got["hint"], "The link filled this in: make sure it is yours")
+	wantWords(t, "the hint", got["hint"], "A link filled this in, and not you: you confirm it before you sign.")
 	if got["stored"] != "0" {
 		t.Error("something is stored in the browser")
 	}
@@ -454,11 +457,11 @@ func addressBar(t *testing.T, w *world) {
 	// What a link filled in stays marked until the recipient is edited or confirmed.
 	link := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
 	for name, action := range map[string]string{
-		"edited": "type('recipient', $1.toLowerCase());", "confirmed": "named('It is').click();",
+		"edited": "type('recipient', $1.toLowerCase());", "confirmed": "$('meant').click();",
 	} {
 		w.open(t, link)
 		told := run[[]bool](t, w, `
-			const marked = () => $('recipient-hint').textContent.includes('The link filled this in: make sure it is yours');
+			const marked = () => $('recipient-hint').textContent.includes('A link filled this in');
 			const before = marked();
 			type('amount', '101'); pick('to', 'USDC@69696969'); pick('to', 'USDC@369');
 			await quote();

@@ -29,7 +29,7 @@ func olderVersions(t *testing.T, w *world) {
 	}{
 		"v1": {"v1", "https://old.example/v1/quote" + query + "&recipient=" + alice, []string{
 			"this page asks no other host", "New URL", "/v3/swap/quote" + query, "The same amount arrives", "Answer of v1: 200", "Answer of v3: 200",
-			"370370367037037036", "370370", "the unit: v1 states it in the source token", "route.swaps.0.pool"}, ""},
+			"370370367037037036", "370370", "the unit: it was in the source token", "route.swaps.0.pool"}, ""},
 		"v1 without a recipient":    {"v1", "/swap/v1/quote" + query, []string{"v3 refuses this request:", "Always send recipient", "Answer of v3: 400", "MISSING_PARAMETER"}, ""},
 		"an integrator":             {"v1", "/v1/quote" + query + "&recipient=" + alice + "&integratorId=" + partner, []string{"Another amount arrives in v3", "v3 does not ignore integratorId"}, ""},
 		"the earlier v3":            {"v3legacy", "/v3legacy/swap/quote" + query + "&recipient=" + alice, []string{"Answer of the earlier v3: 200", "fee.protocol.amount", "The same amount arrives"}, ""},
@@ -86,6 +86,44 @@ func versionLives(t *testing.T, w *world) {
 		"2027-03-01 00:00 UTC: sunset: every client gets 410", "Use /v3/swap/quote instead.", "How to move", "UTC: now", "6 shapes")
 }
 
+// ownCalls types a key in: the page shows what the gateway says about it, sends it once, in
+// a header, and keeps it nowhere.
+func ownCalls(t *testing.T, w *world) {
+	const key = "qg_0123456789012345678901234567890123456789012"
+	asked := 0
+	w.open(t, "")
+	w.answer("/versions/mine", func(rw http.ResponseWriter, r *http.Request) {
+		asked++
+		if r.Header.Get("API-Key") != key {
+			rw.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(rw, `{"error": "only a key proves whose they are", "code": "UNKNOWN_KEY", "requestId": "1"}`)
+			return
+		}
+		fmt.Fprint(rw, `{"client": "Harbour", "versions": [
+			{"name": "v1", "state": "deprecated", "exempt": false, "window": {"from": "2027-01-12T14:00:00Z", "to": "2027-01-12T14:15:00Z", "share": 0.25, "refused": true},
+			 "days": [{"day": "2027-01-04", "served": 12, "refused": 3, "failed": 1}, {"day": "2027-01-05", "served": 3, "refused": 0, "failed": 0}],
+			 "findings": [{"outcome": "refused", "code": "MISSING_PARAMETER", "param": "recipient", "calls": 3, "says": "3 calls would be refused by v3, because recipient is missing."}]},
+			{"name": "v3legacy", "state": "active", "exempt": true, "window": null, "days": [], "findings": []}, 7, null]}`)
+	})
+	got := run[string](t, w, `
+		$('versions').scrollIntoView();
+		await until(() => document.getElementById('own-key'));
+		const show = async (key, ready) => {
+			$('own-key').value = key;
+			$('own-form').querySelector('button').click();
+			return until(() => $('lives').innerText.includes(ready) && $('lives').innerText);
+		};
+		await show('', 'Type in the key');
+		const refused = await show('qg_wrong', 'only a key proves');
+		const shown = await show($1, 'You are Harbour');
+		return refused + shown + ' kept ' + [location.href, JSON.stringify({ ...localStorage, ...sessionStorage }), document.cookie, document.documentElement.outerHTML].filter((text) => text.includes($1)).length;`, key)
+	wantWords(t, "the own calls", got, "You are Harbour.", "v1: deprecated", "15 calls served, 3 refused and 1 with errors within 90 days", "The next window, 2027-01-12 14:00 UTC, refuses you.",
+		"3 calls would be refused by v3, because recipient is missing.", "v3legacy: active", "No call within 90 days", "No window refuses you: you are exempt.", "kept 0")
+	if asked != 2 {
+		t.Errorf("the page asked %d times, want once for each key", asked)
+	}
+}
+
 const plan = `{"versions": [{"name": "v3", "state": "active", "brownouts": [], "contract": "/v3/openapi.yaml", "gate": null},
 	{"name": "v1", "state": "deprecated", "deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "migration": "https://example.org/migrate",
 	 "brownouts": [{"from": "2027-01-12T14:00:00Z", "to": "2027-01-12T14:15:00Z", "share": 0.25}, {"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 1}], "contract": "/v1/openapi.yaml", "gate": null}]}`
@@ -94,6 +132,8 @@ func snippets(t *testing.T, w *world) {
 	w.open(t, "")
 	got := run[map[string]string](t, w, `
 		fill($1);
+		$('code').scrollIntoView();
+		await until(() => $('snippets').innerText);
 		let copied;
 		Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { copied = text; } }, configurable: true });
 		document.querySelector('[aria-label="Copy curl"]').click();
@@ -138,13 +178,18 @@ var states = map[string]string{
 	"empty":     "",
 	"quote":     "await quote($2);",
 	"unfolded":  "await quote($2); openAll();",
+	"own calls": "$('versions').scrollIntoView(); await until(() => document.getElementById('own-key'));",
 	"refused":   "alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote($2); restore();",
 	"errors":    "await quote({ amount: 'x', recipient: 'y', integrator: 'z' });",
 	"shield":    "await quote({ ...$2, to: 'USDC@69696969', recipient: '" + private + "' });",
 	"unshield":  "await quote({ ...$2, from: 'USDC@69696969', to: 'USDC@369' });",
-	"waiting":   "wallet({ does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => named('Stop waiting'));",
+	"waiting":   "wallet({ rdns: 'other.example', does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => named('Stop waiting'));",
+	"linked":    "history.replaceState(null, '', '?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice + "'); dispatchEvent(new PopStateEvent('popstate')); await until(() => $('meant'));",
+	"ended":     "wallet({ does: () => ({ eth_sendTransaction: () => new Promise(() => {}) }) }); await quote($2); sendButton().click(); await until(() => transactions().length); const real = Date.now; Date.now = () => real() + 90_000; await until(() => $('valid').innerText.includes('has ended'));",
 	"under way": "await quote($2); sendButton().click(); await until(() => statusText().includes('does not follow'));",
-	"unclear":   "wallet({ does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => statusText().includes('We do not know'));",
+	"unclear":   "wallet({ rdns: 'other.example', does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => statusText().includes('We do not know'));",
+	"done":      "const fetched = window.fetch; window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLED', final: true, nextCheckSeconds: 0, source: { timestamp: '2026-11-15T11:59:00Z' }, swap: { dstChain: '369', dstToken: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', recipient: '" + alice + "', recipientType: 0, amount: '100000000' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', arrived: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : fetched(path, options)); await quote($2); sendButton().click(); await until(() => statusText().includes('Settled'));",
+	"two swaps": "type('to-chain', '42161');",
 	"moved":     "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText);",
 }
 
@@ -223,11 +268,11 @@ func withoutScripts(t *testing.T, w *world) {
 	disable(true)
 	defer disable(false)
 	w.open(t, "")
-	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + document.getElementById('form').checkVisibility()"))
+	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + [...document.querySelectorAll('button, input, select, textarea, summary')].filter((one) => one.checkVisibility()).length + ' dead'"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWords(t, "without scripts", got, "needs JavaScript", "/v3/openapi.yaml", "false")
+	wantWords(t, "without scripts", got, "needs JavaScript", "/v3/openapi.yaml", "0 dead")
 }
 
 // explorers are linked where the deployment states them.
@@ -240,7 +285,7 @@ func explorers(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := site.Page(d, []string{"v3"})
+	page := site.Page(d, []string{"v3"}, "v3")
 	w.open(t, "")
 	w.answer("/", func(rw http.ResponseWriter, r *http.Request) {
 		if err := page(rw, r); err != nil {
@@ -285,16 +330,18 @@ func pressed(t *testing.T, w *world) {
 	if len(moves) != 2 || moves[0] != moves[1] {
 		t.Errorf("the button was at %v when it was pressed and released", moves)
 	}
-	// Typing, choosing and errors move nothing above the button either.
+	// Typing moves nothing above the button either.
 	tops := run[[]float64](t, w, `
+		$('change').click();
+		type('recipient', $1.toLowerCase());
 		const top = () => Math.round($('ask').getBoundingClientRect().top + scrollY);
 		const tops = [top()];
-		for (const step of [() => type('amount', '1'), () => type('recipient', '$'), () => pick('from', 'ETH@1'), () => pick('from', 'USDC@10'), () => $('ask').click(), () => type('amount', '100')]) {
+		for (const step of [() => type('amount', '1'), () => type('recipient', '0x'), () => type('amount', '')]) {
 			step();
 			await new Promise((done) => setTimeout(done, 20));
 			tops.push(top());
 		}
-		return tops;`)
+		return tops;`, alice)
 	for _, top := range tops {
 		if top != tops[0] {
 			t.Errorf("the button moves: %v", tops)
@@ -330,7 +377,7 @@ func keyboard(t *testing.T, w *world) {
 // printed: a receipt has the whole hashes and what arrived, and no form.
 func printed(t *testing.T, w *world) {
 	w.open(t, "")
-	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369", "recipient": "` + alice + `"}, "settlement": {"chainId": 369, "txHash": "0x` + strings.Repeat("b", 64) + `", "amount": "99700000"}}`
+	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369", "recipient": "` + alice + `"}, "settlement": {"chainId": 369, "txHash": "0x` + strings.Repeat("b", 64) + `", "amount": "99700000", "arrived": "99700000"}}`
 	w.tells(settled)
 	run[bool](t, w, "$('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => statusText().includes('arrived')); return true;")
 	media(t, w, "print", nil)
@@ -407,7 +454,7 @@ func pictures(t *testing.T, w *world) {
 	query := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
 	ready := "await until(() => statusText().includes('Arrives'))"
 	if os.Getenv("UPDATE_PICTURES") != "" {
-		shoot("../../docs/page.png", "light", 1080, 800, query, walletJS+"wallet();"+ready+"; named('It is').click()", false)
+		shoot("../../docs/page.png", "light", 1080, 800, query, walletJS+"wallet();"+ready+"; $('meant').click()", false)
 	}
 	if folder == "" {
 		return
@@ -418,7 +465,7 @@ func pictures(t *testing.T, w *world) {
 	shoot(folder+"/wrong.png", "light", 1200, 900, "", alterJS+"alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote({ amount: '100', recipient: '"+alice+"' })", false)
 	shoot(folder+"/errors.png", "light", 390, 844, "", "await quote({ amount: '1,5', recipient: 'x' })", true)
 	shoot(folder+"/unclear.png", "light", 1200, 900, query, walletJS+"wallet({ does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603, 'Request expired') }) });"+ready+"; sendButton().click(); await until(() => statusText().includes('We do not know'))", false)
-	shoot(folder+"/done.png", "dark", 390, 844, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ state: 'SETTLED', final: true, nextCheckSeconds: 0, swap: { dstChain: '369' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('Settled'))", true)
-	shoot(folder+"/way.png", "light", 1200, 900, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ state: 'SETTLING', nextCheckSeconds: 100, expectedSeconds: 60 })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('On its way'))", false)
+	shoot(folder+"/done.png", "dark", 390, 844, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLED', final: true, nextCheckSeconds: 0, swap: { dstChain: '369' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', arrived: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('Settled'))", true)
+	shoot(folder+"/way.png", "light", 1200, 900, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLING', nextCheckSeconds: 100, expectedSeconds: 60 })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('On its way'))", false)
 	shoot(folder+"/move.png", "dark", 1200, 900, "", "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=123456789012345678901&srcChain=56&dstChain=369&recipient="+alice+"'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText)", true)
 }

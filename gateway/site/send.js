@@ -1,54 +1,71 @@
-// Sending a checked quote, never twice. Before the wallet is asked to pay, an error proves that nothing was paid. From then
-// on only a clear refusal does: anything else is followed, or watched for.
-const REFUSED = [4001, 4100, 5750];
-const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
-let leave; // ends the wait for the wallet
+// Sending a checked quote. The client's own send.js does it, and never twice; this is what the visitor sees of it.
+let sender;
+const loadSender = async (tell) => (sender ??= await loadPart('/v3/client/send.js', tell));
 
 function showSend() {
   const place = $('send');
+  // Some wallets open a window, which a browser allows only right after a click.
+  loadSender().catch(() => {});
   const { request, quote, expiresAt } = shown;
-  if (shown.unshield) return showWrap(place);
-  if (!wallets.size) return place.replaceChildren(el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions with a program.'), clock(expiresAt));
+  showChecked(shown);
+  const payee = whom(shown);
+  if (shown.unshield) return place.replaceChildren(...payee, ...(linked ? [] : developers.toWrap(shown)), clock(shown.expiresAt));
+  if (!wallets.size) return place.replaceChildren(...payee, ...withoutWallet(), clock(expiresAt));
   const wallet = wallets.get(chosen);
-  const choice = el('select', { id: 'wallet' }, [...wallets].map(([id, { name }]) => el('option', { value: id }, name)));
+  const choice = el('select', { id: 'wallet' }, [...wallets].map(([id, one]) => el('option', { value: id }, named(one))));
   choice.value = chosen;
   choice.addEventListener('change', () => {
     chosen = choice.value;
     showSend();
     $('wallet').focus();
   });
-  const ticks = isPrivate(request.dstChain) ? [el('label', { class: 'tick' }, el('input', { type: 'checkbox', id: 'consent' }),
-    el('span', {}, 'This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.'))] : [];
-  const go = el('button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) }, `Sign in ${wallet.name}: ${plural(shown.calls.length, 'transaction')}`);
-  const lacks = lacking(quote);
-  const box = ticks[0]?.firstChild;
-  go.disabled = Boolean(box) || lacks.some(([certain]) => certain);
-  box?.addEventListener('change', () => { go.disabled = !box.checked || lacks.some(([certain]) => certain); });
+  const ticks = isPrivate(request.dstChain) ? [tick('consent', () => true, 'This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.')] : [];
+  const go = el('button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) }, `Sign in ${named(wallet)}: ${plural(shown.calls.length, 'transaction')}`);
+  const verdict = verdictOf(shown);
+  const enable = () => { go.disabled = Boolean(linked || verdict?.certain || place.querySelector('input[type=checkbox]:not(:checked)')); };
   if (account) noteBalance(source().key, account.address, quote);
-  return place.replaceChildren(...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []), ...ticks,
-    ...lacks.map(([, sentence]) => el('p', { class: 'wrong' }, sentence)), go, clock(expiresAt), el('p', { id: 'waiting', class: 'hint' }));
+  place.replaceChildren(...payee, ...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []), ...ticks,
+    verdict && !verdict.good ? el('p', { class: 'wrong' }, verdict.sentence) : '', go, clock(expiresAt), el('p', { id: 'waiting', class: 'hint' }));
+  place.onchange = enable;
+  return enable();
+}
+function tick(id, changed, ...words) {
+  const box = el('input', { type: 'checkbox', id });
+  box.addEventListener('change', () => changed(box.checked));
+  return el('label', { class: 'tick' }, box, el('span', {}, ...words));
 }
 
-// What the account lacks, as the gateway read it; and whether that is certain. Gas has a price that moves.
-function lacking({ srcToken, details }) {
-  const amounts = (path) => ['actual', 'needed'].map((name) => text(field(details, `${path}.${name}`), 78)).map((digits) => (/^\d+$/.test(digits) ? BigInt(digits) : undefined));
-  const [has, needs] = amounts('checks.balance');
-  if (has < needs) return [[true, `Your account has ${inWords(has, srcToken)}, and ${inWords(needs, srcToken)} are needed.`]];
-  const coin = { decimals: 18, symbol: coinOf(srcToken.chainId) };
-  const [coins, cost] = field(details, 'simulation.native') ? amounts('simulation.native') : amounts('checks.native');
-  if (coins < cost || coins === 0n) return [[false, `Your account has ${inWords(coins, coin)}, which is too little for the gas.`]];
-  const [works, sentence] = dryRun({ quote: { srcToken, details } }) ?? [true];
-  return works ? [] : [[false, `Dry run: ${sentence}`]];
+// The whole recipient in groups of four, which can be compared, and whose it is. One that was not typed is to be confirmed.
+const grouped = (address) => el('span', { class: 'mono groups' }, (/^0x/i.test(address) ? ['0x', ...address.slice(2).match(/.{1,4}/g)] : address.match(/.{1,4}/g)).map((four) => el('span', {}, four)));
+function whom({ request, quote, linked: fromLink }) {
+  const { recipient, dstChain, integratorId } = request;
+  const confirmed = (is) => {
+    linked = !is;
+    meant[is ? 'add' : 'delete'](recipient);
+    showRecipientHint();
+    showChecked(shown);
+    if (shown.unshield) keepFocus(showSend);
+  };
+  const partner = integratorId ? ` The link also names an integrator, who gets ${quote.fee.integrator.percentage} %.` : '';
+  const box = fromLink && tick('meant', confirmed, 'A link filled in this recipient. I have compared it, and I mean to pay ', grouped(recipient), ` on ${chainName(dstChain)}.${partner}`);
+  if (box) box.firstChild.checked = !linked;
+  return [el('div', { id: 'whom' }, el('p', { class: 'hint' }, `Pays on ${chainName(dstChain)} to`), el('p', {}, grouped(recipient)),
+    el('p', { id: 'whose', class: 'hint' }, whose(request, account?.address))), ...(box ? [box] : [])];
+}
+function whose({ recipient, dstChain }, from) {
+  if (isPrivate(dstChain)) return 'A private address: this page cannot tell whose it is.';
+  if (!from) return 'No account is connected, so this page cannot tell whether it is yours.';
+  return from.toLowerCase() === recipient.toLowerCase() ? 'This is your connected account.' : `This is not your account: you are connected as ${from}.`;
 }
 
-// An unshielding swap is for a RAILGUN wallet to wrap.
-function showWrap(place) {
-  const { details } = shown.quote;
-  const bytes = () => JSON.stringify({ unshieldAmount: details.arrival.unshieldAmount, calls: shown.wrap }, null, 2);
-  place.replaceChildren(el('p', {}, el('b', {}, 'This takes money out of a private balance, so a RAILGUN wallet has to send it.'),
-    ' Sent from a public account, it would be an ordinary swap at another fee and without privacy. Give these calls to your RAILGUN wallet, for its private transaction.'),
-  el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'For a RAILGUN wallet'), copyButton('the calls', bytes)), el('pre', { tabindex: 0, 'aria-label': 'The calls for a RAILGUN wallet' }, bytes())), clock(shown.expiresAt));
-}
+// What it means that the quote has ended while the wallet is open, by what it was asked for.
+const ENDED = {
+  swap: 'If you sign now, the swap is sent all the same, at the fees that are in force when it arrives. Refuse in the wallet to get a new quote.',
+  approval: 'The approval pays nothing, and stays. The swap is not asked for: this page gets a new quote first.',
+};
+ENDED.batch = ENDED.swap;
+ENDED.reset = ENDED.approval;
+let asked = ''; // of the wallet
 
 // Says how long the quote counts. An expired one cannot be sent.
 function clock(until) {
@@ -61,7 +78,13 @@ function clock(until) {
       return;
     }
     clearInterval(ticking);
+    if (phase === 'signing') {
+      const means = ENDED[asked] ?? 'The swap is not asked for any more: this page gets a new quote first.';
+      line.replaceChildren(el('b', {}, 'This quote has ended. '), means);
+      say(`This quote has ended. ${means}`);
+    }
     if (phase !== 'quote') return;
+    say('This quote has expired.');
     const renew = button('Renew the quote', () => getQuote(), { id: 'renew' });
     line.replaceChildren(el('b', {}, 'This quote has expired. '), renew);
     const had = document.activeElement === $('send-button');
@@ -73,125 +96,90 @@ function clock(until) {
   tick();
   return line;
 }
-const isExpired = ({ expiresAt }) => Date.now() > expiresAt;
 
 async function send(swap, wallet) {
-  if (phase !== 'quote' || swap !== shown) return;
+  if (phase !== 'quote' || swap !== shown || linked) return;
   calm();
+  asked = '';
   $('add')?.remove();
   setPhase('signing');
   const go = $('send-button');
   const label = go.textContent;
   go.textContent = 'Confirm in your wallet…';
   go.setAttribute('aria-disabled', 'true');
-  const progress = { done: '' };
-  try {
-    await execute(swap, wallet, progress);
-  } catch (error) {
-    if (error instanceof Unclear) return void showUnclear(swap, wallet, error);
-    if (phase !== 'signing') return;
-    setPhase('quote');
-    go.textContent = label;
-    go.removeAttribute('aria-disabled');
-    $('waiting').replaceChildren();
-    $('valid').replaceWith(clock(swap.expiresAt));
-    complain(...explain(error, progress.done), $('send-alert'));
-  }
-}
-
-// Shows what the wallet is asked, with a way out.
-function waitFor(words, promise) {
-  return new Promise((resolve, reject) => {
-    leave = () => reject(new Stop('You stopped waiting for the wallet.', 'If it still asks you something, refuse there. Nothing was sent.'));
-    $('waiting').replaceChildren(`${words} `, button('Stop waiting', () => leave(), { class: 'second small' }));
-    promise.then(resolve, reject);
-  });
-}
-
-// Unclear is an end of which nobody knows whether the swap was sent.
-class Unclear extends Error {
-  constructor(cause, details) {
-    super('unclear');
-    Object.assign(this, { cause, ...details });
-  }
-}
-
-async function execute(swap, wallet, progress) {
-  const { provider } = wallet;
-  const chain = networkOf(swap.request.srcChain);
-  if (isExpired(swap)) throw new Stop('This quote has expired.', 'Renew it. Nothing was sent.');
-  const from = await waitFor('Connect your account in the wallet.', connect(provider));
-  await waitFor(`Let the wallet use ${chainName(chain)}.`, switchTo(provider, chain));
-  const calls = await waitFor('Reading what the account has…', neededCalls(provider, from, swap));
-  if (calls.length > 1 && await sendBatch(swap, wallet, from, chain, calls)) return;
-  for (const [i, call] of calls.entries()) {
-    const pays = i === calls.length - 1;
-    if (isExpired(swap)) throw new Stop('This quote has expired while you were signing.', `${progress.done} Renew it; what you approved stands.`);
-    await stillThere(provider, from, chain);
-    if (pays) await neededCalls(provider, from, swap); // what is pinned may have changed
-    const params = [{ from, to: call.to, data: call.data, value: call.value, chainId: call.chainId }];
-    const words = `${i + 1} of ${calls.length}: ${pays ? 'sign the swap' : calls.length - i === 3 ? 'sign the reset of the allowance' : 'sign the approval'} in ${wallet.name}.`;
-    if (pays) return void await pay(swap, wallet, from, call, words, () => provider.request({ method: 'eth_sendTransaction', params }));
-    const hash = await waitFor(words, provider.request({ method: 'eth_sendTransaction', params }));
-    if (!isHash(hash)) throw new Stop('The wallet gave no transaction hash for the approval.', 'Look in the wallet whether it has sent it. An approval pays nothing, and the swap was not sent.');
-    progress.done = 'The approval was sent and stands.';
-    await waitFor(`Waiting until the approval ${hash.slice(0, 10)}… is in a block.`, receiptOf(provider, hash, swap));
-  }
-}
-
-// Asks the wallet to pay. What comes back is a hash, a clear refusal, or unclear.
-async function pay(swap, wallet, from, call, words, ask, taken = isHash) {
-  const since = await readAmount(wallet.provider, 'eth_blockNumber', []);
-  const late = ask();
-  const unclear = (cause) => new Unclear(cause, { from, call, since, late, taken });
-  let result;
-  try {
-    result = await waitFor(words, late);
-  } catch (error) {
-    if (REFUSED.includes(error?.code)) throw error;
-    if (taken !== isHash && NO_BATCH.includes(error?.code)) return false;
-    throw unclear(error);
-  }
-  if (!taken(result)) throw unclear(undefined);
-  sent(swap, wallet, { from, call, since, ...(taken === isHash ? { hash: result } : { batch: batchOf(result) }) });
-  return true;
-}
-
-// Between two transactions the visitor may have changed the wallet. One that does not list its accounts refuses by itself.
-async function stillThere(provider, from, chain) {
-  let accounts;
-  try {
-    accounts = await provider.request({ method: 'eth_accounts' });
-  } catch { /* accounts stays undefined */ }
-  if (Array.isArray(accounts) && !accounts.some((other) => text(other).toLowerCase() === from.toLowerCase())) throw new Stop('The wallet has disconnected the account.', 'Connect it again, then try again. The swap was not sent.');
-  if (await onChain(provider) !== chain) throw new Stop('The wallet has changed to another chain.', `Switch it back to ${chainName(chain)}, then try again. The swap was not sent.`);
-}
-
-// Waits for an approval. A node that fails is asked again; the visitor can stop waiting.
-async function receiptOf(provider, hash, swap) {
-  while (phase === 'signing' && shown === swap) {
-    let receipt;
+  for (let resume; ;) {
+    const stop = new AbortController();
     try {
-      receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
-    } catch { /* asked again */ }
-    if (receipt) {
-      if (field(receipt, 'status') === '0x0') throw new Stop('The approval failed on the chain.', `It is ${hash}. The swap was not sent.`);
-      return;
+      await loadSender((words) => tellSigning(words, stop));
+      const onStep = (step) => showStep(swap, wallet, step, stop);
+      const { txHash, since } = await sender.send(wallet.provider, swap, { client, resume, signal: stop.signal, onStep });
+      return void found(journeyOf(swap, stop), txHash, since);
+    } catch (error) {
+      resume = error.step;
+      // The visitor stopped waiting: the chain is watched.
+      if (error.code === 'UNCLEAR' && phase === 'signing') continue;
+      return void giveUp(swap, wallet, error, label);
     }
-    await pause(1);
   }
 }
 
-const batchOf = (result) => text(field(result, 'id') ?? result, 9000);
-
-// Sends all calls at once where the wallet can (EIP-5792). It gives false where it cannot.
-async function sendBatch(swap, wallet, from, chain, calls) {
-  const { provider } = wallet;
-  try {
-    await provider.request({ method: 'wallet_getCapabilities', params: [from, [hex(chain)]] });
-  } catch {
-    return false;
+// Says what is waited for, once, with a way out.
+function tellSigning(words, stop) {
+  if (!$('waiting').textContent.startsWith(words)) say(words);
+  put($('waiting'), `${words} `, button('Stop waiting', () => stop.abort(), { class: 'second small' }));
+  return !stop.signal.aborted;
+}
+// Shows what the wallet is asked, with a way out; or that it has taken the swap, or may have.
+function showStep(swap, wallet, step, stop) {
+  const wait = (words) => tellSigning(words, stop);
+  if (phase === 'signing' && step.from) $('whose').textContent = whose(swap.request, step.from);
+  asked = step.what ?? asked;
+  const turn = `${step.index + 1} of ${step.count}`;
+  switch (step.step) {
+    case 'connect': return wait('Connect your account in the wallet.');
+    case 'switch': return wait(`Let the wallet use ${chainName(Number(step.chainId))}.`);
+    case 'read': return wait('Reading what the account has…');
+    case 'sign':
+      if (step.what === 'batch') return wait(`Sign all ${step.count} together in ${wallet.name}.`);
+      return wait(`${turn}: ${{ swap: 'sign the swap', approval: 'sign the approval', reset: 'sign the reset of the allowance' }[step.what]} in ${wallet.name}.`);
+    case 'look': return wait('The wallet says that the account has too little. This page looks whether the swap was sent all the same.');
+    case 'confirm': return wait(`Waiting until the approval ${step.txHash.slice(0, 10)}… is in a block.`);
+    case 'batch': return showBatch(journeyOf(swap, stop), step);
+    case 'unclear': return showUnclear(journeyOf(swap, stop), step);
+    default: return undefined;
   }
-  const params = [{ version: '2.0.0', from, chainId: hex(chain), atomicRequired: false, calls: calls.map(({ to, data, value }) => ({ to, data, value })) }];
-  return pay(swap, wallet, from, calls.at(-1), `Sign all ${calls.length} together in ${wallet.name}.`, () => provider.request({ method: 'wallet_sendCalls', params }), (result) => batchOf(result) !== '');
+}
+
+// It was not sent, as far as the error says, and the visitor reads why.
+function giveUp(swap, wallet, error, label) {
+  const under = phase === 'under way' && journey?.swap === swap;
+  if (under && error.code?.startsWith('BATCH_')) {
+    const part = error.code === 'BATCH_IN_PART';
+    return fails(part ? 'A part of the batch was carried out.' : 'The wallet’s batch failed.', [part ? 'Look in the wallet which.' : 'The wallet says that nothing was moved.']);
+  }
+  // A late refusal.
+  if (under && error.code !== 'UNCLEAR') {
+    newSwap();
+    return complain(...explain(error, swap));
+  }
+  if (phase !== 'signing') return undefined;
+  setPhase('quote');
+  const go = $('send-button');
+  go.textContent = label;
+  go.removeAttribute('aria-disabled');
+  if ($('waiting').contains(document.activeElement)) go.focus();
+  $('waiting').replaceChildren();
+  if (error.code === 'EXPIRED') return void renew(error, swap);
+  $('valid').replaceWith(clock(swap.expiresAt));
+  if (error.code === 'UNKNOWN_CHAIN') loadDevelopers().then(({ offerToAdd }) => offerToAdd(wallet.provider, networkOf(swap.request.srcChain)));
+  return complain(...explain(error, swap), $('send-alert'));
+}
+
+// The quote ended on the way, and the swap was not asked for. The next quote is there to be looked at first.
+async function renew(error, swap) {
+  const [title] = explain(error, swap);
+  await getQuote();
+  if (phase !== 'quote') return;
+  const stands = error.sent === 'NOTHING' ? 'Nothing was sent.' : 'The approval was sent and stands, the swap was not sent.';
+  complain(title, [`${stands} This is a new quote: look at it, then sign the swap.`], $('send-alert'));
 }

@@ -7,9 +7,7 @@
 package site
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -26,24 +24,25 @@ import (
 var files embed.FS
 
 // scripts are concatenated in this order to one module.
-var scripts = []string{"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "code.js", "start.js"}
+var scripts = []string{"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "start.js"}
 
-// later are the parts about older versions, a module that the page imports when a visitor comes near them.
-var later = []string{"move.js", "versions.js"}
+// later is what is for developers, and what is needed once a swap was sent: a module that the page imports then.
+var later = []string{"code.js", "contracts.js", "receipt.js", "move.js", "versions.js"}
 
 // maxAge is short, since the page lists what the deployment can swap.
 const maxAge = time.Minute
 
-// Page answers GET / for a deployment. The versions are named in the order of the modules, the current one first.
-func Page(d *chain.Deployment, versions []string) web.Handler {
+// Page answers GET / for a deployment. current is the one of the versions that the
+// index names.
+func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 	body, policy := render(listingOf(d, versions))
 	page := web.Document("text/html; charset=utf-8", body, maxAge)
-	index := web.JSONDocument(indexOf(d, versions), maxAge)
-	rest := web.Document("text/javascript; charset=utf-8", []byte("export default ({ "+shared+" }) => {\n"+join(later)+"return { compareVersions, showVersions };\n};\n"), maxAge)
+	index := web.JSONDocument(indexOf(d, versions, current), maxAge)
+	rest := web.Document("text/javascript; charset=utf-8", []byte("export default ({ "+shared+" }) => {\n"+join(later)+"return { "+offered+" };\n};\n"), maxAge)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Add("Vary", "Accept")
-		if r.URL.RawQuery == "script=versions" {
+		if r.URL.Query().Get("script") == "developers" {
 			return rest(w, r)
 		}
 		if !web.PrefersHTML(r.Header) {
@@ -58,32 +57,44 @@ func Page(d *chain.Deployment, versions []string) web.Handler {
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func render(l listing) (body []byte, policy string) {
-	style, script := tight.Replace(squeeze(read("page.css"))), join(scripts)
+	style, script := tight.Replace(web.Squeeze(read("page.css"))), join(scripts)
+	first := web.Squeeze(read("first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
 		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
 	}
 	policy = strings.Join([]string{
 		"default-src 'none'",
-		"script-src 'self' " + hashOf(script), // 'self' for /v3/client/
-		"style-src " + hashOf(style),
+		"script-src 'self' " + web.PolicyHash(first) + " " + web.PolicyHash(script), // 'self' for /v3/client/
+		"style-src " + web.PolicyHash(style) + " " + web.PolicyHash(noScript),
 		"connect-src 'self'",
 		"img-src data:", // the icons that wallets announce, and ours
 		"base-uri 'none'",
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 	}, "; ")
-	html := strings.NewReplacer("{{style}}", style, "{{script}}", script, "{{listing}}", string(data)).Replace(squeeze(read("page.html")))
-	return []byte(html), policy
+	fill := strings.NewReplacer(
+		"{{style}}", style, "{{noscript}}", noScript, "{{first}}", first, "{{script}}", script, "{{listing}}", string(data),
+	)
+	return []byte(fill.Replace(web.Squeeze(read("page.html")))), policy
 }
 
-// shared is what the page gives the later part.
-const shared = "$, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields"
+// noScript hides what does nothing without scripts.
+const noScript = ".js{display:none}#swap{min-height:0}"
+
+// What the page gives the later part, and what that gives the page.
+const (
+	shared = "$, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields, day, timeOf, " +
+		"listing, readForm, source, target, isPrivate, networkOf, chainName, loadClient, " +
+		"put, facts, money, short, pairs, byKey, HUB, showAmount, duration, TITLE, newSwap, leaveSwap, choose, changed, enter, " +
+		"formQuery, coinOf, openJourney, explainWallet"
+	offered = "showSnippets, showReference, readPin, tellTime, toWrap, tellSent, showDone, offerToAdd, compareVersions, showVersions"
+)
 
 func join(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(squeeze(read(name)))
+		b.WriteString(web.Squeeze(read(name)))
 	}
 	return b.String()
 }
@@ -96,26 +107,8 @@ func read(name string) string {
 	return string(text)
 }
 
-// squeeze leaves out indentation, empty lines and lines that are a comment. No text in the files goes over several lines.
-func squeeze(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "/*") && !strings.HasPrefix(line, "<!--") {
-			b.WriteString(line)
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
 // tight leaves out the spaces of a style sheet that mean nothing. Selectors keep theirs.
 var tight = strings.NewReplacer(" {\n", "{", "{ ", "{", "; }", "}", ";\n}", "}", ": ", ":", "; ", ";", ", ", ",", ";\n", ";")
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
@@ -123,13 +116,17 @@ type listing struct {
 	Versions   []string            `json:"versions"`
 	Chains     map[chain.ID]string `json:"chains"`
 	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
+	Coins      map[chain.ID]string `json:"coins"`               // by network: the symbol of its own coin, where that is not ETH
 	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network, where the deployment states them
 	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least and most in the smallest unit
 	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
-	l := listing{Deployment: d.Name, Versions: versions, Explorers: d.Explorers, Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}}
+	l := listing{
+		Deployment: d.Name, Versions: versions, Explorers: d.Explorers,
+		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}, Coins: map[chain.ID]string{},
+	}
 	places := map[string]json.Number{}
 	place := func(id chain.ID, t *chain.Token) json.Number {
 		key := t.Symbol + "@" + id.String()
@@ -146,6 +143,11 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 			json.Number(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)), json.Number(strconv.Itoa(int(d.Seconds(&p)))),
 		})
 	}
+	for _, network := range chain.Networks() {
+		if network.Coin != chain.ETH {
+			l.Coins[network.ID] = network.Coin
+		}
+	}
 	for _, id := range chain.IDs() {
 		l.Chains[id] = id.Name()
 		if id.Private() {
@@ -156,13 +158,13 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 }
 
 // indexOf is the answer for everyone who does not ask for HTML.
-func indexOf(d *chain.Deployment, versions []string) json.RawMessage {
+func indexOf(d *chain.Deployment, versions []string, current string) json.RawMessage {
 	contracts := map[string]string{}
 	for _, name := range versions {
-		contracts[name] = "/" + name + "/openapi.yaml"
+		contracts[name] = web.ContractPath(name)
 	}
 	byVersion, _ := json.Marshal(contracts) // texts can always be encoded
 	deployment, _ := json.Marshal(d.Name)
-	fill := strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", versions[0], "{{contracts}}", string(byVersion))
+	fill := strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", current, "{{contracts}}", string(byVersion))
 	return json.RawMessage(fill.Replace(read("index.json")))
 }

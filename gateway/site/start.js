@@ -1,27 +1,30 @@
 // Makes the page work: first what can be used at once, then what has to be asked for.
-const query = new URLSearchParams(location.search);
-const complete = recall(query);
-$('columns').hidden = false;
-showLinks();
+$('about').prepend(`Deployment “${listing.deployment}”. `);
 watchForm();
 watchFollow();
-// What is about older versions is loaded when a visitor comes near it.
-let older;
-const loadOlder = () => (older ??= import('/?script=versions').then((part) => part.default({ $, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields })));
+watchHistory();
+// What is for developers is loaded when a visitor comes near it.
+let loading;
+const loadDevelopers = () => (loading ??= loadPart('/?script=developers', () => true).then((part) => {
+  developers = part.default({ $, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields, day, timeOf, listing, readForm, source, target, isPrivate, networkOf, chainName, loadClient,
+    put, facts, money, short, pairs, byKey, HUB, showAmount, duration, TITLE, newSwap, leaveSwap, choose, changed, enter, formQuery, coinOf, openJourney,
+    explainWallet: (error) => explain(sender.sendErrorOf(error)) });
+  developers.showSnippets();
+  developers.showReference();
+  return developers;
+}));
 $('move-form').addEventListener('submit', async (event) => {
   event.preventDefault();
-  (await loadOlder()).compareVersions();
+  (await loadDevelopers()).compareVersions();
 });
 const near = new IntersectionObserver(async (entries) => {
-  if (!entries.some((entry) => entry.isIntersecting)) return;
+  if (!entries.some((one) => one.isIntersecting)) return;
   near.disconnect();
-  (await loadOlder()).showVersions();
+  (await loadDevelopers()).showVersions();
 }, { rootMargin: '300px' });
-near.observe($('versions'));
-addEventListener('popstate', () => { if (!location.hash && ['form', 'asking', 'quote', 'refused'].includes(phase) && recall(new URLSearchParams(location.search))) getQuote(); });
+near.observe($('developers'));
 watchPin();
 showAccount();
 watchWallets();
-if (recallJourney(query)) loadClient().catch(() => {});
-else if (complete) getQuote();
-else loadClient().catch(() => {});
+arrive();
+loadClient().catch(() => {});

@@ -1,7 +1,7 @@
-// The life of each version, from /versions.
-const QUOTES = { v1: '/v1/quote', v3legacy: '/v3legacy/swap/quote' };
-const day = (time) => new Date(time).toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
-const timeOf = (value) => Date.parse(text(value, 40)) || 0;
+// The life of each version, from /versions, and a client's own calls to old ones, from /versions/mine.
+const QUOTES = {
+  v1: '/v1/quote',
+};
 
 async function showVersions() {
   const answer = await ask('/versions');
@@ -10,7 +10,46 @@ async function showVersions() {
     $('lives').replaceChildren(el('p', {}, titleOf(answer)));
     return;
   }
-  $('lives').replaceChildren(...versions.slice(0, 20).map(lifeOf));
+  $('lives').replaceChildren(...versions.slice(0, 20).map(lifeOf), ownCalls());
+}
+
+// The key is in the field and in one request, and nowhere else: not stored, not in the address, gone with the page.
+function ownCalls() {
+  const output = el('div', { 'aria-live': 'polite' });
+  const key = el('input', { id: 'own-key', type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 100 });
+  const form = el('form', { class: 'row', id: 'own-form' }, el('label', { for: 'own-key' }, 'API key'), key, el('button', { type: 'submit', class: 'second' }, 'Show my calls'));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    output.replaceChildren(...await tellMine(key.value.trim()));
+  });
+  return el('div', { class: 'life' }, el('h4', {}, 'Your own calls'),
+    el('p', {}, 'With an API key you see what your client still calls, what the current version would answer, and which window refuses it. The key is kept nowhere.'), form, output);
+}
+
+async function tellMine(key) {
+  if (!/^[\x21-\x7e]+$/.test(key)) return [el('p', {}, 'Type in the key that you were given.')];
+  const answer = await ask('/versions/mine', { 'API-Key': key });
+  const versions = field(answer.body, 'versions');
+  if (!answer.ok || !Array.isArray(versions)) return [el('p', {}, titleOf(answer))];
+  return [el('p', {}, `You are ${text(field(answer.body, 'client'), 80)}.`), ...versions.slice(0, 20).map(myVersion)];
+}
+
+function myVersion(version) {
+  const rows = (name) => (Array.isArray(field(version, name)) ? version[name] : []);
+  const days = rows('days').slice(-90);
+  const of = (name) => days.reduce((sum, row) => sum + (Number(field(row, name)) || 0), 0);
+  const window = field(version, 'window');
+  const moved = timeOf(field(version, 'moved'));
+  const refusal = field(version, 'exempt') === true ? 'No window refuses you: you are exempt. The sunset does.'
+    : window ? `The next window, ${day(timeOf(field(window, 'from')))}, ${field(window, 'refused') === true ? 'refuses you.' : 'does not refuse you.'}` : 'No window is planned.';
+  return el('div', {}, el('h5', {}, `${text(field(version, 'name'), 30)}: ${text(field(version, 'state'), 30)}`),
+    list([days.length ? `${of('served')} calls served, ${of('refused')} refused and ${of('failed')} with errors within 90 days` : 'No call within 90 days',
+      moved && `You have moved: the current version served you on ${day(moved)}, after your last call here`, refusal,
+      ...rows('findings').slice(0, 20).map((finding) => text(field(finding, 'says'), 300))].filter(Boolean)),
+    days.length ? el('details', {}, el('summary', {}, 'Day by day'), el('table', {},
+      el('thead', {}, el('tr', {}, ['Day', 'Served', 'Refused', 'Errors'].map((head) => el('th', { scope: 'col' }, head)))),
+      el('tbody', {}, days.map((row) => el('tr', {}, el('th', { scope: 'row' }, text(field(row, 'day'), 20)),
+        ['served', 'refused', 'failed'].map((name) => el('td', {}, text(String(field(row, name)), 20)))))))) : '');
 }
 
 function lifeOf(version) {
@@ -27,7 +66,7 @@ function lifeOf(version) {
   const successor = text(field(version, 'successor'), 100);
   const output = el('div', { 'aria-live': 'polite' });
   const rehearse = (stage) => el('button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) }, `Rehearse ${stage}`);
-  return el('div', { class: 'life' }, el('h3', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
+  return el('div', { class: 'life' }, el('h4', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
     ...(events.length ? [timeline(deprecated, sunset, brownouts), list([...events, [Date.now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
     successor || migration ? el('p', {}, successor && `Use ${successor} instead. `, /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'How to move')) : '',
     el('div', {}, rehearse('retired'), rehearse('brownout')), output);

@@ -1,51 +1,112 @@
 // The wallets of this browser, which announce themselves (EIP-6963), and what this page asks of them (EIP-1193, EIP-5792).
-const wallets = new Map();
+const wallets = new Map(); // by rdns, or uuid where there is none; the one that announced itself last at the end
+const MOST_WALLETS = 20;
+const INJECTED = 'injected'; // window.ethereum, where nothing is announced
 let chosen = '';
-let account; // the address, once a wallet has told it, and its wallet
-let balance; // of the account: an amount and a token
+let redrawing; // whether the wallets were drawn a moment ago, and what has changed since
+// The address, once a wallet has told it, and its wallet.
+let account;
+// Of the account: an amount and a token.
+let balance;
 
-// Stop is an end that the visitor should read about: a title and what to do. It proves that the swap was not sent.
-class Stop extends Error {
-  constructor(title, ...sentences) {
-    super(title);
-    this.sentences = sentences;
-  }
-}
-const left = (done) => (done ? `${done} Nothing else was sent.` : 'Nothing was sent.');
+// A name without what cannot be seen, or turns text round.
+const plain = (value, most) => text(value, 1000).replace(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').replace(/\s+/g, ' ').trim().slice(0, most);
+const named = ({ name, rdns }) => (rdns ? `${name} (${rdns})` : name);
+const inUse = (wallet) => wallet !== undefined && (account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet);
 
 function watchWallets() {
-  addEventListener('eip6963:announceProvider', (event) => {
-    const { info, provider } = event.detail ?? {};
-    const id = text(field(info, 'uuid'), 100);
-    if (!id || wallets.has(id) || wallets.size >= 20 || typeof provider?.request !== 'function') return;
+  addEventListener('eip6963:announceProvider', ({ detail }) => {
+    const { info, provider } = detail ?? {};
+    const rdns = plain(field(info, 'rdns'), 80).toLowerCase();
+    const id = rdns || text(field(info, 'uuid'), 100);
+    if (!id || typeof provider?.request !== 'function' || inUse(wallets.get(id))) return;
+    const before = wallets.get(id);
+    wallets.delete(id);
+    if (before?.provider === provider) return void wallets.set(id, before); // it answers again
     const icon = text(field(info, 'icon'), 60_000);
-    wallets.set(id, { name: text(field(info, 'name'), 60) || 'a wallet without a name', provider, icon: /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) ? icon : '' });
-    if (!wallets.has(chosen)) chosen = id;
-    showAccount();
-    if (phase === 'quote') showSend();
+    addWallet(id, { name: plain(field(info, 'name'), 60) || 'a wallet without a name', rdns, provider, icon: /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) ? icon : '' });
   });
+  addEventListener('ethereum#initialized', offerInjected);
+  seekWallets();
+}
+// Wallets that answer now come after, and so instead of, those that announced themselves before.
+function seekWallets() {
   dispatchEvent(new Event('eip6963:requestProvider'));
+  offerInjected();
+}
+function offerInjected() {
+  const provider = window.ethereum;
+  if (!wallets.size && typeof provider?.request === 'function') addWallet(INJECTED, { name: 'this browser’s wallet', rdns: '', provider, icon: '' });
+}
+function addWallet(id, wallet) {
+  wallets.set(id, wallet);
+  for (const [other, before] of wallets) {
+    const goes = other === INJECTED ? id !== INJECTED : wallets.size > MOST_WALLETS;
+    if (goes && !inUse(before)) wallets.delete(other);
+  }
+  if (!wallets.has(chosen)) chosen = id;
+  showWallets();
+}
+// Draws at once, and then at most every now and then: thousands may announce themselves.
+function showWallets() {
+  if (redrawing) {
+    redrawing.again = true;
+    return;
+  }
+  redrawing = { again: false };
+  showAccount();
+  if (phase === 'quote') keepFocus(showSend);
+  setTimeout(() => {
+    const { again } = redrawing;
+    redrawing = undefined;
+    if (again) showWallets();
+  }, 100);
+}
+function keepFocus(draw) {
+  const { id } = document.activeElement;
+  draw();
+  if (id && document.activeElement === document.body) $(id)?.focus();
 }
 const iconOf = ({ icon }) => (icon ? el('img', { src: icon, alt: '', width: 20, height: 20 }) : '');
+
+// On a phone, a wallet is an app with a browser of its own.
+function withoutWallet() {
+  if (!matchMedia('(pointer: coarse), (max-width: 48rem)').matches) {
+    return [el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions with a program.'), button('Look again', seekWallets)];
+  }
+  const link = () => location.href;
+  return [el('p', {}, el('b', {}, 'There is no wallet in this browser.'), ' Open this page in your wallet’s browser: copy the link, and paste it there.'),
+    el('p', {}, mono(link(), 4000), ' ', copyButton('the link to this page', link))];
+}
 
 // The wallet first, if the visitor wants that.
 function showAccount() {
   const row = $('wallet-row');
-  if (!wallets.size) return row.replaceChildren(el('span', { class: 'hint' }, 'No wallet found yet. A quote needs none.'));
+  if (!wallets.size) return put(row, el('span', { class: 'hint' }, 'No wallet found yet. A quote needs none.'));
   if (account) {
-    row.replaceChildren(iconOf(account.wallet), el('span', {}, `${account.wallet.name}: `, short(account.address, 'your address')),
+    put(row, iconOf(account.wallet), el('span', {}, `${named(account.wallet)}: `, short(account.address, 'your address')),
       button('Disconnect', () => { setAccount(undefined); }, { class: 'second small' }));
     return undefined;
   }
-  return row.replaceChildren(...[...wallets].slice(0, 6).map(([id, wallet]) => el('button', { type: 'button', class: 'second small', click: async () => {
+  const buttons = [...wallets].map(([id, wallet]) => el('button', { type: 'button', class: 'second small', click: async () => {
     chosen = id;
+    const tell = (words) => {
+      say(words);
+      put(row, el('span', { class: 'hint' }, words), ...row.querySelectorAll('button'));
+      return true;
+    };
     try {
       calm();
+      const { connect } = await loadSender(tell);
+      tell(`Confirm in ${named(wallet)}. If it does not open, open it yourself and unlock it.`);
       setAccount({ address: await connect(wallet.provider), wallet });
     } catch (error) {
-      complain(...explain(error, ''), $('form'));
+      showAccount();
+      complain(...explain(error), $('form'));
     }
-  } }, iconOf(wallet), ` Connect ${wallet.name}`)));
+  } }, iconOf(wallet), ` Connect ${named(wallet)}`));
+  const rest = buttons.slice(0, -6);
+  return put(row, ...buttons.slice(-6), ...(rest.length ? [fold(`${rest.length} more`, ...rest)] : []));
 }
 function setAccount(next) {
   account = next;
@@ -65,114 +126,56 @@ async function readBalance() {
   const from = source();
   showBalance();
   const pair = account && pairsFrom(from).find(({ to }) => !isPrivate(to.chain));
+  const simulate = simulates && isCoin(from); // to know what the gas takes of it
   if (!pair || balance?.key === from.key && balance.address === account.address) return;
   const { address } = account;
   try {
-    const { quote } = await (await loadClient()).quote({ srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min, recipient: address.toLowerCase(), from: address.toLowerCase() });
+    const { quote } = await (await loadClient()).quote({ srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min, recipient: address.toLowerCase(), from: address.toLowerCase(), simulate });
     noteBalance(from.key, address, quote);
   } catch { /* it stays unknown */ }
 }
 function noteBalance(key, address, quote) {
   const actual = text(field(quote, 'details.checks.balance.actual'), 78);
   if (account?.address !== address || !/^\d+$/.test(actual)) return;
-  balance = { key, address, amount: BigInt(actual) };
+  balance = { key, address, amount: BigInt(actual), gas: isCoin(byKey.get(key)) ? gasOf(quote) : 0n };
   showBalance();
+}
+const isCoin = ({ chain, symbol }) => !isPrivate(chain) && symbol === coinOf(chain);
+// What the gas of a swap of coins takes at most: half more than the dry run says, since the price moves until it is signed.
+// Undefined if there was none.
+function gasOf({ srcAmount, details }) {
+  const needed = text(field(details, 'simulation.native.needed'), 78);
+  if (!/^\d+$/.test(needed) || !details.simulation.calls.every(({ status, gasLimit }) => status === 'SUCCESS' && gasLimit > 0)) return undefined;
+  const gas = BigInt(needed) - BigInt(srcAmount);
+  return gas > 0n ? gas * 3n / 2n : undefined;
 }
 function showBalance() {
   const from = source();
   const place = $('balance');
   if (!account || balance?.key !== from.key) return place.replaceChildren();
-  const most = balance.amount < BigInt(from.max) ? balance.amount : BigInt(from.max);
-  return place.replaceChildren('You have ', el('span', {}, money(balance.amount, from)), ' ', most >= BigInt(from.min) ? button('Max', () => {
+  const { amount, gas } = balance;
+  const left = amount - (gas ?? 0n);
+  const most = left < BigInt(from.max) ? left : BigInt(from.max);
+  const max = () => button('Max', () => {
     $('amount').value = showAmount(most, from.decimals);
     changed('amount');
     $('amount').focus();
-  }, { class: 'second small', 'aria-label': 'Max: the most that you can send' }) : 'which is below the minimum.');
+  }, { class: 'second small', 'aria-label': `Max: the most that you can send${gas ? ', less what the gas may take' : ''}` });
+  const few = () => (amount < BigInt(from.min) ? 'which is below the minimum.' : 'which is too little for the gas and the minimum.');
+  return place.replaceChildren('You have ', el('span', {}, money(amount, from)), ' ', most < BigInt(from.min) ? few() : gas === undefined ? 'of which the gas takes a part.' : max());
 }
 
-const hex = (number) => '0x' + BigInt(number).toString(16);
-const word = (address) => address.slice(2).toLowerCase().padStart(64, '0');
-
-// Says what an error of a wallet means before anything was sent, and what to do.
-function explain(error, done) {
-  if (error instanceof Stop) return [error.message, error.sentences.length ? error.sentences : [left(done)]];
-  const said = text(field(error, 'message') ?? error?.message, 300);
-  switch (error?.code) {
-    case 4001: case 5750: return ['You refused in the wallet.', [`${left(done)} Press the button to try again.`]];
-    case 4100: return ['The wallet does not let this page use that account.', [`${left(done)} Allow it in the wallet, then try again.`]];
-    case 4900: case 4901: return ['The wallet is disconnected from the chain.', [`${left(done)} Check its connection, then try again.`]];
-    case -32002: return ['The wallet is already asking you something.', ['Open the wallet, answer it, then try again.']];
-    default: return ['The wallet could not do it.', [said ? `It says: ${said}` : 'It does not say why.', left(done)]];
+// Says what it means that a wallet did not send, and what to do: a title, and sentences.
+function explain({ code, message, chainId, step, actual, needed, problems }, { request, quote } = {}) {
+  const said = text(message, 900);
+  const end = said.indexOf('. ') + 1 || said.length;
+  const title = said.slice(0, end);
+  const amount = (units) => inWords(units, quote.srcToken);
+  if (code === 'UNKNOWN_CHAIN') {
+    return [`Your wallet does not know ${chainName(Number(chainId))}, chain ${Number(chainId)}.`, ['Add it in the wallet, or below with the address of a node that you trust: this page knows none. Then try again. Nothing was sent.']];
   }
-}
-
-async function connect(provider) {
-  const accounts = await provider.request({ method: 'eth_requestAccounts' });
-  const first = text(Array.isArray(accounts) ? accounts[0] : '');
-  if (!isAddress(first)) throw new Stop('The wallet gave no account.', 'Choose an account in the wallet, then try again.');
-  return first;
-}
-const onChain = async (provider) => {
-  const id = await provider.request({ method: 'eth_chainId' });
-  return /^0x[0-9a-f]{1,12}$/i.test(text(id)) ? Number(id) : NaN;
-};
-async function switchTo(provider, chain) {
-  if (await onChain(provider) === chain) return;
-  try {
-    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: hex(chain) }] });
-  } catch (error) {
-    if (error?.code === 4902 || field(error, 'data.originalError.code') === 4902) {
-      offerToAdd(provider, chain);
-      throw new Stop(`Your wallet does not know ${chainName(chain)}, chain ${chain}.`,
-        'Add it in the wallet, or below with the address of a node that you trust: this page knows none. Then try again. Nothing was sent.');
-    }
-    throw error;
-  }
-  if (await onChain(provider) !== chain) throw new Stop('The wallet is on another chain.', `Switch it to ${chainName(chain)}, chain ${chain}, then try again. Nothing was sent.`);
-}
-
-// Asks for what a wallet needs to know of a chain, since the gateway lists no nodes.
-function offerToAdd(provider, chain) {
-  const node = el('input', { id: 'node', type: 'url', placeholder: 'https://…', maxlength: 300 });
-  const coin = el('input', { id: 'coin', maxlength: 6, placeholder: 'ETH' });
-  $('add')?.remove();
-  $('send').append(el('div', { id: 'add' }, el('label', { for: 'node' }, `Address of a node of ${chainName(chain)}`), node,
-    el('label', { for: 'coin' }, 'Symbol of its coin'), coin,
-    button('Add the chain', async () => {
-      calm();
-      try {
-        await provider.request({ method: 'wallet_addEthereumChain', params: [{
-          chainId: hex(chain), chainName: chainName(chain), rpcUrls: [node.value.trim()],
-          nativeCurrency: { name: coin.value.trim(), symbol: coin.value.trim(), decimals: 18 } }] });
-        $('add')?.remove();
-      } catch (error) {
-        complain(...explain(error, ''), $('send-alert'));
-      }
-    })));
-}
-
-// Reads what the account has and has allowed, through the wallet's own node. It gives undefined where that fails.
-async function readAmount(provider, method, params) {
-  try {
-    const value = await provider.request({ method, params });
-    return /^0x[0-9a-f]{1,64}$/i.test(text(value)) ? BigInt(value) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-// The calls that are needed, built anew for what the account allows now, and checked against what is pinned now.
-async function neededCalls(provider, from, { request, quote }) {
-  const { srcToken, approval, to } = quote;
-  const amount = BigInt(request.amount);
-  const view = (data) => readAmount(provider, 'eth_call', [{ to: approval.token, data }, 'latest']);
-  const has = await (approval ? view('0x70a08231' + word(from)) : readAmount(provider, 'eth_getBalance', [from, 'latest']));
-  if (has !== undefined && has < amount) {
-    throw new Stop(`The account has too little ${srcToken.symbol}.`,
-      `${from} has ${inWords(has, srcToken)} on ${chainName(networkOf(request.srcChain))}, and ${inWords(amount, srcToken)} are needed. The swap was not sent.`);
-  }
-  const allowance = approval ? await view('0xdd62ed3e' + word(from) + word(to)) : undefined;
-  const { ok, problems, calls } = tool.verify(request, quote, { ...await knownNow(), ...(allowance !== undefined && { allowance }) });
-  if (!ok) throw new Stop('This quote does not pass the checks any more.', ...problems.slice(0, 9), 'The swap was not sent.');
-  return calls;
+  if (code === 'NO_ACCOUNT') return [title, ['It may be locked: open and unlock it, choose an account there, then try again. Nothing was sent.']];
+  if (code === 'TOO_LITTLE') return [title, [`${text(step?.from, 42)} has ${amount(actual)} on ${chainName(networkOf(request.srcChain))}, and ${amount(needed)} are needed. The swap was not sent.`]];
+  if (code === 'UNVERIFIED') return [title, [...problems.slice(0, 9).map((problem) => text(problem, 600)), 'The swap was not sent.']];
+  return [title, [said.slice(end).trim() || 'Nothing was sent.']];
 }

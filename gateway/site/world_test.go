@@ -78,17 +78,23 @@ func newWorld(t *testing.T, beside *browser.Page) *world {
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	w.url = server.URL
-	w.page = beside.Tab(t, w.url+"/")
+	w.page = openTab(t, beside, w.url+"/")
+	return w
+}
+
+// openTab opens a tab beside a page. The browser itself tells of every answer that is an error, and some cases are about
+// these. It also tells that it asks nobody who has not used the page whether to leave it.
+func openTab(t *testing.T, beside *browser.Page, address string) *browser.Page {
+	t.Helper()
+	page := beside.Tab(t, address)
 	t.Cleanup(func() {
-		for _, problem := range w.page.Close() {
-			// The browser itself tells of every answer that is an error, and some cases are about these.
-			// It also tells that it asks nobody who has not used the page whether to leave it.
+		for _, problem := range page.Close() {
 			if !strings.Contains(problem, "Failed to load resource") && !strings.Contains(problem, "'beforeunload'") {
 				t.Error(problem)
 			}
 		}
 	})
-	return w
+	return page
 }
 
 // helpers are there for the scripts of the tests. No wait ends before a minute, so that a slow machine does no harm.
@@ -136,12 +142,18 @@ func run[T any](t *testing.T, w *world, body string, args ...any) T {
 	}
 	ctx, cancel := context.WithTimeout(w.page.Context(), 2*time.Minute)
 	defer cancel()
-	got, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {"+helpers+body+"})()", chromedp.EvalAwaitPromise))
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {"+helpers+loaded+body+"})()", chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, body)
 	}
 	return got
 }
+
+// loaded waits for a page that is still being loaded: an entry of the history that the
+// test before has left may end the wait for a navigation too early.
+const loaded = `
+	while (document.readyState !== 'complete') await new Promise((done) => setTimeout(done, 10));
+`
 
 // open loads the page anew, with nothing put in between.
 func (w *world) open(t *testing.T, query string) {

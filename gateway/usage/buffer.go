@@ -10,14 +10,15 @@ import (
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/dchest/siphash"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -33,7 +34,7 @@ const (
 	outcomes
 )
 
-var outcomeNames = [outcomes]string{"served", "brownout", "retired", "rehearsed", "failed"}
+var outcomeNames = [outcomes]string{store.Served, store.Brownout, store.Retired, store.Rehearsed, store.Failed}
 
 // outcomeOf is false for an answer that is not counted. What counts is a quote and
 // an error of a route that quotes. Of an old version, every route counts that its
@@ -56,8 +57,8 @@ func outcomeOf(e *event.Event, old bool) (o outcome, counted bool) {
 }
 
 const (
-	hour = 3600 // seconds
-	day  = 24 * hour
+	hour = store.Hour // seconds
+	day  = store.Day
 )
 
 const maxVersions = 64
@@ -113,6 +114,7 @@ type entry struct {
 	key
 	class              class
 	exempt             bool               // at the last call
+	entered            bool               // its network has counted it
 	newSoftware        bool               // since the last take
 	findings           [maxFindings]uint8 // their places among those of the shard
 	nameAt, softwareAt span
@@ -132,14 +134,18 @@ type span struct {
 	size, room uint16
 }
 
-const unknownPosition = -1
-
 // row is an entry as it is written.
 type row struct {
 	entry
 	id             int64 // of the client, in the database
 	name, software string
-	found          []FindingCount // in the order in which all instances write them
+	found          []foundCalls // in the order in which all instances write them
+}
+
+// foundCalls is a finding and how many calls have it.
+type foundCalls struct {
+	event.Finding
+	calls uint32
 }
 
 // buffer counts the calls of clients until they are written. Its size is bounded.
@@ -157,7 +163,7 @@ type shard struct {
 	sync.Mutex
 	totals   map[total]totalCalls
 	seen     map[uint64]uint16 // clients that an old version has seen within 90 days, by their hash: the day when first
-	index    []uint32          // a hash table of 2^n places: the number of an entry, counted from 1, or 0 for none; a collision takes the next
+	index    []uint32          // of 2^n places: the number of an entry from 1, 0 for none; a collision takes the next
 	entries  []entry
 	taken    [classes]int    // how many entries there are of each
 	text     []byte          // names and software of the entries
@@ -200,7 +206,8 @@ func (s *shard) add(one entry, name string) *entry {
 	}
 	one.nameAt = s.keep(span{}, name)
 	s.entries = append(s.entries, one)
-	if s.taken[one.class]++; 2*len(s.entries) >= len(s.index) {
+	s.taken[one.class]++
+	if 2*len(s.entries) >= len(s.index) {
 		s.makeIndex()
 	} else {
 		*s.place(one.key) = uint32(len(s.entries))
@@ -232,10 +239,10 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 	}
 	e.exempt = ev.Exempt
 	agent, was := ev.Caller.Agent, s.text[e.softwareAt.from:e.softwareAt.from+uint32(e.softwareAt.size)]
-	if agent != "" && agent != string(was) && printable(agent, maxClientText) {
+	if agent != "" && agent != string(was) && store.Printable(agent, maxClientText) {
 		e.softwareAt, e.newSoftware = s.keep(e.softwareAt, agent), true
 	}
-	if o == served && ev.Finding.Outcome != "" && e.position != unknownPosition {
+	if o == served && ev.Finding.Outcome != "" && e.position != store.UnknownPosition {
 		s.countFinding(e, ev.Finding)
 	}
 }
@@ -245,7 +252,8 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 func (s *shard) countFinding(e *entry, f event.Finding) {
 	number := slices.Index(s.findings, f)
 	if number < 0 {
-		if number = len(s.findings); number > math.MaxUint8 || !printable(f.Param, maxParamText) {
+		number = len(s.findings)
+		if number > math.MaxUint8 || !store.Printable(f.Param, maxParamText) {
 			return
 		}
 		s.findings = append(s.findings, f)
@@ -279,7 +287,10 @@ type network struct {
 func newBuffer(perShard int) *buffer {
 	b := &buffer{seed: maphash.MakeSeed(), most: perShard, networks: networks{all: map[int64]network{}}}
 	for i := range b.shards {
-		b.shards[i].totals, b.shards[i].seen, b.shards[i].index = map[total]totalCalls{}, map[uint64]uint16{}, make([]uint32, 2)
+		s := &b.shards[i]
+		s.totals = map[total]totalCalls{}
+		s.seen = map[uint64]uint16{}
+		s.index = make([]uint32, 2)
 	}
 	return b
 }
@@ -307,9 +318,12 @@ func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.
 		return
 	}
 	one := entry{key: k, network: secret.network(e.Caller.Addr)}
-	if room && printable(e.Client, maxClientText) {
+	if room && store.Printable(e.Client, maxClientText) {
 		one.position = e.Caller.Identity().Position(e.Version)
 		if b.add(one, e.Client, known, at, o, e) {
+			if old && (o == served || o == brownout) && one.network != 0 && !store.IsAgent(e.Client) {
+				b.remember(agentName(e.Caller.Agent, one.network), at/day)
+			}
 			return
 		}
 	}
@@ -320,7 +334,7 @@ func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.
 	s.Unlock()
 	if one.network != 0 {
 		name := networkName(one.network)
-		b.add(entry{key: key{b.hash(name), k.day, version}, position: unknownPosition}, name, false, at, o, e)
+		b.add(entry{key: key{b.hash(name), k.day, version}, position: store.UnknownPosition}, name, false, at, o, e)
 	}
 }
 
@@ -367,6 +381,15 @@ func (s *shard) remember(hash uint64, day int64) {
 	}
 }
 
+// remember has a client be recognised by its name.
+func (b *buffer) remember(name string, day int64) {
+	hash := b.hash(name)
+	s := b.shard(hash)
+	s.Lock()
+	defer s.Unlock()
+	s.remember(hash, day)
+}
+
 // add makes an entry for a call, if there is room.
 func (b *buffer) add(one entry, name string, known bool, at int64, o outcome, e *event.Event) bool {
 	s := b.shard(one.hash)
@@ -376,9 +399,17 @@ func (b *buffer) add(one entry, name string, known bool, at int64, o outcome, e 
 		return true
 	}
 	one.class = s.classify(one.hash, known, at, o)
-	_, seen := s.seen[one.hash]
-	if !s.room(one.class, b.most) || !known && one.network != 0 && !b.networks.enter(one.network, at/day, !seen) {
+	if !s.room(one.class, b.most) {
 		return false
+	}
+	if !known && one.network != 0 {
+		_, seen := s.seen[one.hash]
+		one.entered = b.networks.enter(one.network, at/day, !seen)
+		// A client of an earlier day has its entry however many networks there are, and
+		// whatever others in its network did: without it, it would hold a gate.
+		if !one.entered && one.class != usual {
+			return false
+		}
 	}
 	made := s.add(one, name)
 	s.recognise(made, at)
@@ -420,7 +451,7 @@ func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 func (s *networks) enter(hash, day int64, new bool) bool {
 	return s.change(hash, day, func(n *network) bool {
 		enough := n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork
-		n.entries, n.added = n.entries+1, n.added+uint16(boolInt(new))
+		n.entries, n.added = n.entries+1, n.added+uint16(oneIf(new))
 		return !enough
 	})
 }
@@ -429,7 +460,7 @@ func (s *networks) enter(hash, day int64, new bool) bool {
 func (s *networks) leave(one *entry) {
 	s.Lock()
 	defer s.Unlock()
-	if n, known := s.all[one.network]; known && one.class != knownClient {
+	if n, known := s.all[one.network]; known && one.entered {
 		n.entries--
 		s.all[one.network] = n
 	}
@@ -444,7 +475,7 @@ func (s *networks) set(hash, day int64, added int) {
 }
 
 // batchRows is about how many rows are taken and written at a time.
-const batchRows = 4096
+const batchRows = store.ManyRows
 
 // take moves the counts of some shards since their last take into a batch, and
 // returns the shard to go on with.
@@ -475,32 +506,40 @@ func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
 			continue
 		}
 		if e.first != 0 {
-			into.rows = append(into.rows, &row{entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e)})
-			e.calls, e.hours, e.proven, e.first, e.times, e.newSoftware = [outcomes]uint32{}, 0, 0, 0, [maxFindings]uint32{}, false
+			into.rows = append(into.rows, &row{
+				entry: e, name: of(e.nameAt), software: of(e.softwareAt), found: s.found(&e),
+			})
+			e.reset()
 		}
-		e.nameAt, e.softwareAt = s.keep(span{}, of(e.nameAt)), s.keep(span{}, of(e.softwareAt))
+		e.nameAt = s.keep(span{}, of(e.nameAt))
+		e.softwareAt = s.keep(span{}, of(e.softwareAt))
 		s.entries = append(s.entries, e)
 	}
 	s.makeIndex()
 }
 
+// reset begins to count anew, once what was counted is taken.
+func (e *entry) reset() {
+	e.calls = [outcomes]uint32{}
+	e.hours = 0
+	e.proven = 0
+	e.first = 0
+	e.times = [maxFindings]uint32{}
+	e.newSoftware = false
+}
+
 // found are the findings of an entry, in the order in which all instances write them.
-func (s *shard) found(e *entry) (all []FindingCount) {
+func (s *shard) found(e *entry) (all []foundCalls) {
 	for i, calls := range e.times {
 		if calls > 0 {
 			is := s.findings[e.findings[i]]
-			all = append(all, FindingCount{is.Outcome, is.Code, is.Param, uint64(calls)})
+			all = append(all, foundCalls{is, calls})
 		}
 	}
-	slices.SortFunc(all, func(a, b FindingCount) int {
+	slices.SortFunc(all, func(a, b foundCalls) int {
 		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Param, b.Param))
 	})
 	return all
-}
-
-// printable keeps out text that a database may refuse.
-func printable(s string, most int) bool {
-	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 // hashKey is the secret key for hashing addresses. It must stay secret: anyone who
@@ -540,33 +579,30 @@ func (k hashKey) network(addr netip.Addr) int64 {
 	return int64(k.hash(network))
 }
 
+// trace is a hash of a network and software, and 0 if one of them is not known.
+func (k hashKey) trace(network int64, software string) int64 {
+	if network == 0 || software == "" {
+		return 0
+	}
+	return int64(k.hash(strconv.FormatInt(network, 16) + " " + software))
+}
+
+// agentName is the name of software at a network, as name makes it.
+func agentName(software string, network int64) string {
+	return string(appendHash([]byte(string(caller.Agent)+" "+cmp.Or(software, "-")+" "), uint64(network)))
+}
+
 // networkName is the name under which further clients of a network count.
 func networkName(hash int64) string { return string(appendHash([]byte("network "), uint64(hash))) }
 
 func (k hashKey) hash(network string) uint64 {
 	var buf [64]byte
-	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), append(append(buf[:0], "network\x00"...), network...))
+	text := append(append(buf[:0], "network\x00"...), network...)
+	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), text)
 }
 
 func appendHash(b []byte, hash uint64) []byte {
 	var digest [8]byte
 	binary.BigEndian.PutUint64(digest[:], hash)
 	return hex.AppendEncode(append(b, '#'), digest[:])
-}
-
-// Kinds of names, as the database keeps them.
-const (
-	otherKind   int64 = iota
-	knownKind         // of a client known to the operator
-	addressKind       // made from software and a network: a client that moves has several
-)
-
-func kindOf(name string) int64 {
-	switch kind, _, _ := strings.Cut(name, " "); kind {
-	case string(caller.Known):
-		return knownKind
-	case string(caller.Agent), "network":
-		return addressKind
-	}
-	return otherKind
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,8 +12,13 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/recorded"
 )
+
+var omitted = event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}
 
 func heap() int64 {
 	runtime.GC()
@@ -21,18 +27,10 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// names are the clients of the last 90 days.
-func (r *rig) names(t *testing.T) (names []string) {
-	for _, c := range r.report(t).Clients {
-		names = append(names, c.Client)
-	}
-	return names
-}
-
 // flood invents clients on one network.
-func (r *rig) flood(what string, clients int) {
+func flood(r *recorded.Rig, what string, clients int) {
 	for i := range clients {
-		r.from(fmt.Sprintf("203.0.113.%d", i%256), fmt.Sprintf("https://%s-%d.example", what, i))
+		r.From(fmt.Sprintf("203.0.113.%d", i%256), fmt.Sprintf("https://%s-%d.example", what, i))
 	}
 }
 
@@ -44,7 +42,7 @@ func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 	before := heap()
 	b := newBuffer(shardEntries)
 	for i := range many {
-		e := event.Event{Client: fmt.Sprintf("%s%07d", long, i), Finding: omits}
+		e := event.Event{Client: fmt.Sprintf("%s%07d", long, i), Finding: omitted}
 		b.observe(0, true, int64(1+i%1000), served, &e, &hashKey{})
 	}
 	if grown := heap() - before; grown > 24<<20 {
@@ -63,23 +61,23 @@ func TestMemoryOfTheBufferIsBounded(t *testing.T) {
 // A stranger's call to the current version counts in the totals, and leaves nothing
 // else. From the day on which the version is in the plan, it has a row.
 func TestStrangersOnTheCurrentVersion(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		r := begin(t, cfg, &clock{t: noon})
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		r := begin(t, cfg, recorded.At(recorded.Noon))
 		known := caller.Caller{Known: &caller.Client{Name: "Acme"}}
-		r.call("origin https://moves.example", 1)
-		r.on("v3", "origin https://moves.example")
-		r.on("v3", "origin https://stranger.example")
-		r.Observe(&event.Event{Time: noon, Version: "v3", Client: "client Acme", Caller: known, Pair: pair})
-		report := r.report(t)
-		if v3 := report.Versions[0]; v3.Hour != (Count{3, 2}) || v3.Days[reportDays-1].Clients != 2 || len(report.Clients) != 3 {
-			t.Errorf("got %+v of %d entries, want three calls, and the clients that are known or move", v3.Hour, len(report.Clients))
+		r.Call("origin https://moves.example", 1)
+		r.On("v3", "origin https://moves.example")
+		r.On("v3", "origin https://stranger.example")
+		r.Observe(&event.Event{Time: recorded.Noon, Version: "v3", Client: "client Acme", Caller: known, Pair: recorded.Pair})
+		read := r.Report(t)
+		if v3 := read.Versions[0]; v3.Hour != (evidence.Count{Calls: 3, Clients: 2}) || v3.Days[store.ReportDays-1].Clients != 2 || len(read.Clients) != 3 {
+			t.Errorf("got %+v of %d entries, want three calls, and the clients that are known or move", v3.Hour, len(read.Clients))
 		}
-		if got := testing.AllocsPerRun(100, func() { r.on("v3", "origin https://stranger.example") }); got > 1 { // the event itself
+		if got := testing.AllocsPerRun(100, func() { r.On("v3", "origin https://stranger.example") }); got > 1 { // the event itself
 			t.Errorf("got %v allocations for a stranger", got)
 		}
 		r.Follow("hash", []string{"v3"})
-		r.on("v3", "origin https://stranger.example")
-		if got := r.names(t); len(got) != 4 {
+		r.On("v3", "origin https://stranger.example")
+		if got := r.Names(t); len(got) != 4 {
 			t.Errorf("got %q, want the stranger too once v3 is in the plan", got)
 		}
 	})
@@ -88,25 +86,25 @@ func TestStrangersOnTheCurrentVersion(t *testing.T) {
 // A client that an old version saw before a restart, or on another instance, is
 // followed to the current one.
 func TestMovingClientsAreFollowed(t *testing.T) {
-	onDisk(t, func(t *testing.T, cfg Config) {
-		at := &clock{t: noon}
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		at := recorded.At(recorded.Noon)
 		first := begin(t, cfg, at)
-		first.call("origin https://moves.example", 1)
-		first.flush(t)
-		at.pass(2 * time.Minute)
+		first.Call("origin https://moves.example", 1)
+		first.Flush(t)
+		at.Pass(2 * time.Minute)
 		second := begin(t, cfg, at)
-		first.call("origin https://later.example", 1)
-		first.flush(t)
-		at.pass(2 * time.Minute)
-		second.flush(t)
-		second.on("v3", "origin https://moves.example")
-		groups := second.report(t).Versions[1].Groups
+		first.Call("origin https://later.example", 1)
+		first.Flush(t)
+		at.Pass(2 * time.Minute)
+		second.Flush(t)
+		second.On("v3", "origin https://moves.example")
+		groups := second.Report(t).Versions[1].Groups
 		if groups.Clients != 2 || groups.Moved != 1 || groups.Uncompared != 1 {
 			t.Errorf("got %+v, want one of two to have moved", groups)
 		}
-		hash := second.buffer.hash("origin https://later.example")
-		if _, seen := second.buffer.shard(hash).seen[hash]; seen != cfg.postgres() {
-			t.Errorf("seen elsewhere: got %v, want %v", seen, cfg.postgres())
+		hash := own(second).buffer.hash("origin https://later.example")
+		if _, seen := own(second).buffer.shard(hash).seen[hash]; seen != cfg.Postgres() {
+			t.Errorf("seen elsewhere: got %v, want %v", seen, cfg.Postgres())
 		}
 	})
 }
@@ -114,35 +112,35 @@ func TestMovingClientsAreFollowed(t *testing.T) {
 // A network adds at most 20 clients a day. Further calls count under the network
 // and as calls without a name, so that the evidence is incomplete.
 func TestNetworkInventsClients(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		at := &clock{t: noon}
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		at := recorded.At(recorded.Noon)
 		r := begin(t, cfg, at)
-		r.from("203.0.113.9", "https://wallet.example")
-		r.up(t, 26*time.Hour)
-		r.flood("invented", 500)
-		r.from("203.0.113.9", "https://wallet.example") // was seen before
-		r.from("198.51.100.1", "https://other.example") // another network
-		names := r.names(t)
+		r.From("203.0.113.9", "https://wallet.example")
+		r.Up(t, 26*time.Hour)
+		flood(r, "invented", 500)
+		r.From("203.0.113.9", "https://wallet.example") // was seen before
+		r.From("198.51.100.1", "https://other.example") // another network
+		names := r.Names(t)
 		if len(names) != 1+newPerNetwork+1+1 || !strings.HasPrefix(names[0], "network #") {
 			t.Errorf("got %d clients, want the network with the most calls, the first, %d invented, and one elsewhere: %q", len(names), newPerNetwork, names)
 		}
-		if got := r.report(t).Versions[1]; got.Day.Calls != 502 || got.Unnamed != 480 {
+		if got := r.Report(t).Versions[1]; got.Day.Calls != 502 || got.Unnamed != 480 {
 			t.Errorf("got %d calls and %d without a name, want all 502, and 480", got.Day.Calls, got.Unnamed)
 		}
 		if got := r.Evidence("v1", 1).Missing; !strings.Contains(got, "480 calls have no client of their own") {
 			t.Errorf("got %q, want to be told how many calls have no name", got)
 		}
-		if cfg.DB != "" { // a restart on the same day gives no new allowance
-			r.close()
+		if cfg.DB != "" { // a restart on the sameMoney day gives no new allowance
+			r.Close()
 			r = begin(t, cfg, at)
-			r.flood("again", 50)
-			if got := r.names(t); len(got) != len(names) {
+			flood(r, "again", 50)
+			if got := r.Names(t); len(got) != len(names) {
 				t.Errorf("got %d clients after a restart, want still %d", len(got), len(names))
 			}
 		}
-		r.up(t, 24*time.Hour)
-		r.flood("tomorrow", 50)
-		if got := r.names(t); len(got) != len(names)+newPerNetwork {
+		r.Up(t, 24*time.Hour)
+		flood(r, "tomorrow", 50)
+		if got := r.Names(t); len(got) != len(names)+newPerNetwork {
 			t.Errorf("got %d clients on the next day, want %d more", len(got), newPerNetwork)
 		}
 	})
@@ -152,40 +150,40 @@ func TestNetworkInventsClients(t *testing.T) {
 // earlier day, push nobody out: neither known clients, nor earlier ones, nor new
 // ones that are served.
 func TestErrorsPushNobodyOut(t *testing.T) {
-	r := begin(t, Config{}, &clock{t: noon})
-	r.buffer = newBuffer(32) // 2,048 places
+	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	between(r, func(r *Recorder) { r.buffer = newBuffer(32) }) // 2,048 places
 	noise := func(version string, code fault.Code) {
 		for network := range 400 {
 			for i := range 10 {
 				c := caller.Caller{Origin: fmt.Sprintf("https://noise-%d-%d.example", network, i), Addr: netip.AddrFrom4([4]byte{10, byte(network >> 8), byte(network), 1})}
-				e := event.Event{Time: r.clock.now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Quotes: true, Code: code, Rehearsal: i%2 == 0}
+				e := event.Event{Time: r.Clock.Now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Quotes: true, Code: code, Rehearsal: i%2 == 0}
 				if code == "" {
-					e.Pair, e.Rehearsal = pair, false
+					e.Pair, e.Rehearsal = recorded.Pair, false
 				}
 				r.Observe(&e)
 			}
 		}
 	}
 	noise("v1", "") // served, so that they are clients of an earlier day
-	r.from("198.51.100.1", "https://earlier.example")
-	r.up(t, 25*time.Hour)
-	r.flush(t)
+	r.From("198.51.100.1", "https://earlier.example")
+	r.Up(t, 25*time.Hour)
+	r.Flush(t)
 	noise("v1", fault.RateLimited)
 	acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1}
 	for range 20 {
-		r.Observe(&event.Event{Time: r.clock.now(), Version: "v1", Client: "client Acme", Caller: acme, Pair: pair})
+		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: "client Acme", Caller: acme, Pair: recorded.Pair})
 	}
 	for i := range 40 {
-		r.from(fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("https://real-%d.example", i))
+		r.From(fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("https://real-%d.example", i))
 	}
-	r.from("198.51.100.1", "https://earlier.example")
-	r.flush(t)
+	r.From("198.51.100.1", "https://earlier.example")
+	r.Flush(t)
 	e := r.Evidence("v1", 1)
 	if want := 1 + 40 + 1; e.Missing != "" && !strings.Contains(e.Missing, "counted only since") || e.Clients < want {
 		t.Errorf("got %+v, want at least %d clients, all with a name", e, want)
 	}
 	var n int
-	if err := r.db.QueryRow("select count(*) from usage_days join usage_names on id = client where served > 0 and day = $1 and (name like 'client %' or name like '%real%' or name like '%earlier%')", r.clock.now().Unix()/day).Scan(&n); err != nil || n != 42 {
+	if err := r.DB.QueryRow("select count(*) from usage_days join usage_names on id = client where served > 0 and day = $1 and (name like 'client %' or name like '%real%' or name like '%earlier%')", r.Clock.Now().Unix()/day).Scan(&n); err != nil || n != 42 {
 		t.Errorf("got %d clients that were served today, %v, want 42", n, err)
 	}
 }
@@ -193,21 +191,21 @@ func TestErrorsPushNobodyOut(t *testing.T) {
 // However many networks take part in a flood of served calls, clients of earlier
 // days are counted apart, and the gate is told of the calls without a name.
 func TestFloodLeavesRoomForEarlierClients(t *testing.T) {
-	r := begin(t, Config{}, &clock{t: noon})
-	r.buffer = newBuffer(16)
+	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	between(r, func(r *Recorder) { r.buffer = newBuffer(16) })
 	for i := range 64 {
-		r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
+		r.Call(fmt.Sprintf("origin https://early-%d.example", i), 1)
 	}
-	r.up(t, 24*time.Hour)
+	r.Up(t, 24*time.Hour)
 	for i := range 3_000 {
-		r.from(fmt.Sprintf("10.%d.%d.1", i/256, i%256), fmt.Sprintf("https://invented-%d.example", i))
+		r.From(fmt.Sprintf("10.%d.%d.1", i/256, i%256), fmt.Sprintf("https://invented-%d.example", i))
 	}
 	for i := range 64 {
-		r.call(fmt.Sprintf("origin https://early-%d.example", i), 1)
+		r.Call(fmt.Sprintf("origin https://early-%d.example", i), 1)
 	}
 	today := 0
-	for _, c := range r.report(t).Clients {
-		if strings.Contains(c.Client, "early") && c.LastSeen.Equal(r.clock.now()) {
+	for _, c := range r.Report(t).Clients {
+		if strings.Contains(c.Client, "early") && c.LastSeen.Equal(r.Clock.Now()) {
 			today++
 		}
 	}
@@ -219,12 +217,55 @@ func TestFloodLeavesRoomForEarlierClients(t *testing.T) {
 	}
 }
 
+// Clients of earlier days have their entries on a day on which more networks called than
+// are counted, and in a network that has as many entries as it may. Others have not.
+func TestManyNetworksShutNoEarlierClientOut(t *testing.T) {
+	b, secret := newBuffer(shardEntries), keyFrom("secret")
+	call := func(addr, name string, at int64) {
+		e := event.Event{Client: "origin https://" + name, Caller: caller.Caller{Addr: netip.MustParseAddr(addr), Origin: "https://" + name}}
+		b.observe(0, true, at, served, &e, &secret)
+	}
+	named := func(name string) bool {
+		rows, _ := taken(b)
+		return slices.ContainsFunc(rows, func(r *row) bool { return r.name == "origin https://"+name })
+	}
+	const full = "203.0.113.1"
+	call("198.51.100.1", "early.example", 0)
+	call(full, "crowded.example", 0)
+	taken(b)
+	b.take(2*store.Hour, 0, &batch{}) // they leave with their hour
+	for range entriesPerNetwork {
+		b.networks.enter(secret.network(netip.MustParseAddr(full)), 1, false)
+	}
+	for i := range int64(2 * maxNetworks) {
+		b.networks.enter(i, 1, true)
+	}
+	for range 2 {
+		call("198.51.100.1", "early.example", day)
+		if !named("early.example") {
+			t.Error("many networks have shut a client of an earlier day out")
+		}
+		call(full, "crowded.example", day)
+		if !named("crowded.example") {
+			t.Error("others in its network have shut a client of an earlier day out")
+		}
+		b.take(day+2*store.Hour, 0, &batch{}) // what was not counted is not given back
+	}
+	call("198.51.100.1", "late.example", day)
+	if named("late.example") {
+		t.Error("a new client has an entry beyond the bound of networks")
+	}
+	if got := b.networks.all[secret.network(netip.MustParseAddr(full))].entries; got != entriesPerNetwork {
+		t.Errorf("the full network has %d entries, want %d", got, entriesPerNetwork)
+	}
+}
+
 // Nothing that networks do grows without bound.
 func TestNetworksAreBounded(t *testing.T) {
 	n := &newBuffer(1).networks
 	for i := range int64(2 * maxNetworks) {
 		n.enter(i, 1, true)
-		n.leave(&entry{network: i, class: fresh})
+		n.leave(&entry{network: i, entered: true})
 	}
 	if len(n.all) != maxNetworks {
 		t.Errorf("got %d networks, want %d", len(n.all), maxNetworks)
@@ -242,16 +283,16 @@ func TestNetworksAreBounded(t *testing.T) {
 // A stranger who sends a known client's Origin writes into its row, and both the
 // calls with a key and those without are shown.
 func TestProvenAndClaimedCalls(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		r := begin(t, cfg, &clock{t: noon})
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		r := begin(t, cfg, recorded.At(recorded.Noon))
 		for i := range 5 {
 			c := caller.Caller{Known: &caller.Client{Name: "Acme"}}
 			if i < 2 {
 				c.Key = 1
 			}
-			r.Observe(&event.Event{Time: noon, Version: "v1", Client: "client Acme", Caller: c, Pair: pair, Exempt: i == 4})
+			r.Observe(&event.Event{Time: recorded.Noon, Version: "v1", Client: "client Acme", Caller: c, Pair: recorded.Pair, Exempt: i == 4})
 		}
-		if got := r.report(t).Clients[0]; got.Proven != 2 || got.Claimed != 3 || !got.Exempt {
+		if got := r.Report(t).Clients[0]; got.Proven != 2 || got.Claimed != 3 || !got.Exempt {
 			t.Errorf("got %d proven and %d claimed calls, exempt %v, want 2 and 3, and what was true of the last call", got.Proven, got.Claimed, got.Exempt)
 		}
 	})
@@ -259,30 +300,30 @@ func TestProvenAndClaimedCalls(t *testing.T) {
 
 // What a database would refuse reaches none.
 func TestNamesThatNoDatabaseTakes(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		r := begin(t, cfg, &clock{t: noon})
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		r := begin(t, cfg, recorded.At(recorded.Noon))
 		for _, bad := range []string{"a\x00b", "\xff\xfe", "line\nline", strings.Repeat("x", maxClientText+1)} {
-			r.call(bad, 1)
-			r.found("origin https://a.example", 1, event.Finding{Outcome: event.Refused, Code: "MISSING_PARAMETER", Param: bad})
-			r.Observe(&event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Caller: caller.Caller{Agent: bad}, Pair: pair})
+			r.Call(bad, 1)
+			r.Found("origin https://a.example", 1, event.Finding{Outcome: event.Refused, Code: "MISSING_PARAMETER", Param: bad})
+			r.Observe(&event.Event{Time: recorded.Noon, Version: "v1", Client: "origin https://a.example", Caller: caller.Caller{Agent: bad}, Pair: recorded.Pair})
 		}
-		if got := r.report(t); got.Versions[1].Day != (Count{12, 1}) || got.Versions[1].Unnamed != 4 {
+		if got := r.Report(t); got.Versions[1].Day != (evidence.Count{Calls: 12, Clients: 1}) || got.Versions[1].Unnamed != 4 {
 			t.Errorf("got %+v, want 12 calls of one client, 4 of them without a name", got)
 		}
 	})
 }
 
 func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
-	r := begin(t, Config{}, &clock{t: noon})
-	e := &event.Event{Time: noon, Version: "v1", Client: "origin https://a.example", Pair: pair, Finding: same}
+	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	e := &event.Event{Time: recorded.Noon, Version: "v1", Client: "origin https://a.example", Pair: recorded.Pair, Finding: sameMoney}
 	r.Observe(e)
-	r.flush(t)
+	r.Flush(t)
 	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {
 		t.Errorf("got %v allocations a call, want none", got)
 	}
 }
 
-// Calls of a new client that come at the same time all count, in one entry.
+// Calls of a new client that come at the sameMoney time all count, in one entry.
 func TestFirstCallsTogether(t *testing.T) {
 	b := newBuffer(shardEntries)
 	const clients, callers = 8000, 4
@@ -291,7 +332,7 @@ func TestFirstCallsTogether(t *testing.T) {
 		all.Go(func() {
 			for i := range clients {
 				e := &event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Version: "v1"}
-				b.observe(1, true, noon.Unix(), served, e, &hashKey{})
+				b.observe(1, true, recorded.Noon.Unix(), served, e, &hashKey{})
 			}
 		})
 	}
@@ -326,7 +367,7 @@ func TestTextsOfEntries(t *testing.T) {
 	b := newBuffer(shardEntries)
 	agents := []string{"a-long-name-for-software", "short", "middling"}
 	call := func(i int, agent string, at int64) {
-		e := event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Finding: []event.Finding{same, omits}[i%2], Caller: caller.Caller{Agent: agent}}
+		e := event.Event{Client: fmt.Sprintf("origin https://wallet-%d.example", i), Finding: []event.Finding{sameMoney, omitted}[i%2], Caller: caller.Caller{Agent: agent}}
 		b.observe(0, true, at, served, &e, &hashKey{})
 	}
 	const clients = 2000
@@ -340,7 +381,7 @@ func TestTextsOfEntries(t *testing.T) {
 			if _, err := fmt.Sscanf(one.name, "origin https://wallet-%d.example", &i); err != nil || i%every != 0 || one.hash != b.hash(one.name) {
 				t.Fatalf("got the name %q with the hash of another", one.name)
 			}
-			want := []event.Finding{same, omits}[i%2]
+			want := []event.Finding{sameMoney, omitted}[i%2]
 			if one.software != software(i) || len(one.found) != 1 || one.found[0].Outcome != want.Outcome || one.found[0].Param != want.Param {
 				t.Fatalf("got %q %+v for %s, want %q %+v", one.software, one.found, one.name, software(i), want)
 			}
@@ -353,7 +394,7 @@ func TestTextsOfEntries(t *testing.T) {
 	check(rows, 1, func(int) string { return "first" })
 	for round := range 100 {
 		for i := 0; i < clients; i += 2 {
-			call(i, agents[(round+i)%3], hour)
+			call(i, agents[(round+i)%3], store.Hour)
 		}
 	}
 	text := 0
@@ -365,7 +406,7 @@ func TestTextsOfEntries(t *testing.T) {
 	}
 	rows, _ = taken(b)
 	check(rows, 2, func(i int) string { return agents[(99+i)%3] })
-	b.take(hour, 0, &batch{}) // the others leave with their hour
+	b.take(store.Hour, 0, &batch{}) // the others leave with their hour
 	entries := 0
 	for i := range b.shards {
 		entries += len(b.shards[i].entries)

@@ -5,8 +5,9 @@
 // Every reading is made for one request and kept for no other: an approval that is
 // left out because of an old reading makes the swap revert. Readings are made in
 // bounded time, through the endpoints of the chain, in the lane of wallets. A
-// request costs a node at most three round trips: one for what the account has,
-// one for the simulation, and one for an estimate where the node cannot simulate.
+// request costs a node one round trip for what the account has, one for the
+// simulation, and one to see whether the gas it found is enough. What a node cannot
+// do is remembered, and it is not asked for that again for a while.
 // When something cannot be read, the error is a sentence for the client and holds
 // nothing of the cause, which the endpoints' own log has.
 package account
@@ -15,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -111,27 +113,29 @@ type Simulation struct {
 	BlockNumber uint64
 	Calls       []Result
 	HasLogs     bool        // false if the node could only estimate, and told no logs
-	GasPrice    uint256.Int // what the node would pay for a unit of gas
+	GasPrice    uint256.Int // that covers a unit of gas in the next blocks, too
 	Native      uint256.Int // what the account has of the chain's own coin
 }
 
 // Result is what became of one call.
 type Result struct {
-	GasUsed uint64 // 0 if it failed and the node does not say
-	Error   string // why it failed, in words; empty if it did not
-	Logs    []rpc.Log
+	GasUsed  uint64 // 0 if it failed and the node does not say
+	GasLimit uint64 // enough to send the call with, unless it fails
+	Error    string // why it failed, in words; empty if it did not
+	Logs     []rpc.Log
 }
 
 // Simulate tries calls that from would send. The text of an error is for the client
 // to read. A node that cannot simulate is asked to estimate, if there is one call.
-func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Address, calls []Call) (*Simulation, error) {
+// holding is what the account has, nil if that is not known.
+func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Address, holding *Holding, calls []Call) (*Simulation, error) {
 	messages := make([]rpc.Message, len(calls))
 	for i, c := range calls {
 		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
 	}
 	var s *Simulation
 	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {
-		s, err = simulate(ctx, e, messages)
+		s, err = simulate(ctx, e, holding, messages)
 		if reasonOf(err) == rpc.Timeout {
 			// The node may be quick enough for readings, so it must not rest.
 			return &rpc.Failure{Reason: rpc.Declined, Text: "no simulation in time"}
@@ -151,68 +155,226 @@ func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Add
 	return nil, fmt.Errorf(text, network)
 }
 
-var errCannot = &rpc.Failure{Reason: rpc.Declined, Text: "it cannot simulate"}
+var (
+	errNoBlock = &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
+	errAbsurd  = &rpc.Failure{Reason: rpc.Undecodable, Text: "an absurd price of gas"}
+	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "it finds no gas with which the calls succeed"}
+)
 
-func simulate(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) (*Simulation, error) {
-	var (
-		blocks        []rpc.Simulated
-		price, native hexutil.U256
-		number        hexutil.Uint64
-	)
-	reads := []rpc.Read{
-		rpc.ReadSimulation(messages, &blocks), rpc.ReadGasPrice(&price), rpc.ReadBalance(messages[0].From, &native), rpc.ReadNumber(&number),
+// conditions are what a simulation does not tell.
+type conditions struct {
+	price, native hexutil.U256
+	latest        *rpc.PricedBlock
+}
+
+func (c *conditions) reads(from common.Address, holding *Holding) []rpc.Read {
+	reads := []rpc.Read{rpc.ReadGasPrice(&c.price), rpc.ReadLatestPrice(&c.latest)}
+	if holding == nil {
+		return append(reads, rpc.ReadBalance(from, &c.native))
 	}
-	if err := e.Batch(ctx, reads); err != nil {
-		return nil, err
-	}
-	for _, r := range reads[1:] {
-		if r.Err != nil {
-			return nil, r.Err
+	c.native = hexutil.U256(holding.Native)
+	return reads
+}
+
+// simulate tries the messages on one node. What the node may not be able to do is
+// asked first, and the rest only if it can.
+func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) (*Simulation, error) {
+	s := &Simulation{}
+	last := messages[len(messages)-1]
+	refusal := s.run(ctx, e, messages)
+	if reasonOf(refusal) == rpc.Declined && len(messages) == 1 {
+		if err := s.estimate(ctx, e, last); err != rpc.ErrNoMethod {
+			refusal = err
 		}
 	}
-	s := &Simulation{BlockNumber: uint64(number), GasPrice: uint256.Int(price), Native: uint256.Int(native)}
-	if s.GasPrice.BitLen() > 128 {
-		return nil, &rpc.Failure{Reason: rpc.Undecodable, Text: "an absurd price of gas"}
+	// Nodes that could try a call refuse to if it sends more than the account has.
+	value := (*uint256.Int)(last.Value)
+	short := reasonOf(refusal) == rpc.Declined && refusal != rpc.ErrNoMethod && !value.IsZero()
+	if refusal != nil && !short {
+		return nil, refusal
 	}
-	last := messages[len(messages)-1]
-	switch {
-	case reads[0].Err == nil:
-		return s, s.take(blocks, len(messages))
-	case s.Native.Lt((*uint256.Int)(last.Value)): // nodes then refuse to simulate at all
-		s.Calls = []Result{{Error: "The account has less of the chain's own coin than the call sends"}}
-		return s, nil
-	case len(messages) > 1:
-		return nil, errCannot
-	}
-	gas, reverted, output, err := e.Estimate(ctx, last)
-	if err != nil {
+	if err := s.complete(ctx, e, holding, messages); err != nil {
 		return nil, err
 	}
-	s.Calls = []Result{{GasUsed: gas}}
-	if reverted {
-		s.Calls[0].Error = explainRevert(output)
+	if short && !s.Native.Lt(value) {
+		return nil, refusal
+	}
+	if short {
+		s.Calls = []Result{{Error: "The account has less of the chain's own coin than the call sends"}}
 	}
 	return s, nil
 }
 
-// take reads what a node has simulated.
-func (s *Simulation) take(blocks []rpc.Simulated, calls int) error {
-	const mostGas = 1 << 40 // far more than fits a block
-	if len(blocks) != 1 || len(blocks[0].Calls) != calls || blocks[0].Number == 0 {
-		return errCannot
+// run has the node simulate the messages. The error is Declined if it does not.
+func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) error {
+	if e.Lacks(rpc.Simulate) {
+		return rpc.ErrNoMethod
 	}
-	s.BlockNumber, s.HasLogs = uint64(blocks[0].Number)-1, true
-	for _, c := range blocks[0].Calls {
-		if c.GasUsed > mostGas {
-			return errCannot
-		}
-		result := Result{GasUsed: uint64(c.GasUsed), Logs: c.Logs}
-		if c.Status != 1 {
-			result.Error, result.Logs = explainRevert(c.Revert()), nil
-		}
-		s.Calls = append(s.Calls, result)
+	var blocks []rpc.Simulated
+	if err := e.ReadAll(ctx, rpc.ReadSimulation(messages, &blocks)); err != nil {
+		return err
+	}
+	results, ok := decode(blocks, len(messages))
+	if !ok {
+		e.Miss(rpc.Simulate) // it answers, and its answer is of no use
+		return rpc.ErrNoMethod
+	}
+	s.BlockNumber, s.HasLogs, s.Calls = uint64(blocks[0].Number)-1, true, results
+	return nil
+}
+
+// estimate has the node estimate a message instead. The error is Declined if it does
+// not.
+func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
+	if e.Lacks(rpc.Estimate) {
+		return rpc.ErrNoMethod
+	}
+	gas, reverted, output, err := e.Estimate(ctx, m)
+	if err != nil {
+		return err
+	}
+	if gas > mostGas {
+		e.Miss(rpc.Estimate)
+		return rpc.ErrNoMethod
+	}
+	s.Calls = []Result{{GasUsed: gas, GasLimit: withMargin(gas)}}
+	if reverted {
+		s.Calls[0].Error = explainRevert(output)
 	}
 	return nil
+}
+
+// complete reads what the simulation does not tell. In the same round trip, and in a
+// few more at most, it runs the calls with no more gas than they are said to need: a
+// contract may need more than it has used in the end.
+func (s *Simulation) complete(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) error {
+	const mostTries = 4
+	var c conditions
+	reads := c.reads(messages[0].From, holding)
+	for try := 1; ; try++ {
+		var blocks []rpc.Simulated
+		limited := s.HasLogs && s.succeeds()
+		if limited {
+			reads = append(reads, rpc.ReadSimulation(s.limited(messages), &blocks))
+		}
+		if err := e.ReadAll(ctx, reads...); err != nil {
+			return err
+		}
+		results, ok := decode(blocks, len(messages))
+		switch {
+		case !limited || ok && s.confirm(results):
+			return s.add(&c)
+		case !ok || try == mostTries:
+			return errNoLimit
+		}
+		reads = nil
+	}
+}
+
+func (s *Simulation) succeeds() bool {
+	return !slices.ContainsFunc(s.Calls, func(r Result) bool { return r.Error != "" })
+}
+
+// limited are the messages with so much gas as they are said to need.
+func (s *Simulation) limited(messages []rpc.Message) []rpc.Message {
+	limited := slices.Clone(messages)
+	for i := range limited {
+		limited[i].Gas = hexutil.Uint64(s.Calls[i].GasLimit)
+	}
+	return limited
+}
+
+// confirm adds a margin to the gas that was enough. It is false if some was not: that
+// is doubled.
+func (s *Simulation) confirm(results []Result) bool {
+	enough := true
+	for i, r := range results {
+		if r.Error != "" {
+			enough = false
+			s.Calls[i].GasLimit *= 2
+		}
+	}
+	if !enough {
+		return false
+	}
+	for i := range s.Calls {
+		s.Calls[i].GasLimit = withMargin(s.Calls[i].GasLimit)
+	}
+	return true
+}
+
+// mostGas is far more than fits a block.
+const mostGas = 1 << 40
+
+// decode reads what a node has simulated. It is false if that is of no use. A call
+// without a status has neither succeeded nor failed.
+func decode(blocks []rpc.Simulated, calls int) ([]Result, bool) {
+	if len(blocks) != 1 || len(blocks[0].Calls) != calls || blocks[0].Number == 0 {
+		return nil, false
+	}
+	results := make([]Result, calls)
+	for i, c := range blocks[0].Calls {
+		if c.Status == nil || c.GasUsed > mostGas || c.MaxUsedGas > mostGas {
+			return nil, false
+		}
+		results[i] = Result{GasUsed: uint64(c.GasUsed), GasLimit: gasFor(uint64(c.GasUsed), uint64(c.MaxUsedGas)), Logs: c.Logs}
+		if *c.Status != 1 {
+			results[i].Error, results[i].Logs = explainRevert(c.Revert()), nil
+		}
+	}
+	return results, true
+}
+
+// gasFor is the gas that a call probably needs, from what it used: after refunds, and
+// before them, 0 if the node does not say. Refunds are at most a fifth of what was
+// used before them (EIP-3529). A contract keeps a 64th of its gas back from each
+// contract that it calls (EIP-150), which an eighth covers for seven of them, one
+// within the other.
+func gasFor(used, before uint64) uint64 {
+	const stipend = 2300 // that comes with a transfer of coins
+	if before == 0 {
+		before = used + (used+3)/4
+	}
+	gas := max(used, before)
+	if gas == 0 {
+		return 0
+	}
+	return gas + gas/8 + stipend
+}
+
+// withMargin adds a quarter, as wallets do, for a state that differs when the call is
+// sent.
+func withMargin(gas uint64) uint64 { return gas + gas/4 }
+
+// add adds what the simulation does not tell.
+func (s *Simulation) add(c *conditions) error {
+	price, baseFee := uint256.Int(c.price), uint256.Int{}
+	if c.latest == nil {
+		return errNoBlock
+	}
+	if c.latest.BaseFee != nil {
+		baseFee = uint256.Int(*c.latest.BaseFee)
+	}
+	if price.BitLen() > 128 || baseFee.BitLen() > 128 {
+		return errAbsurd
+	}
+	if !s.HasLogs {
+		s.BlockNumber = uint64(c.latest.Number)
+	}
+	s.GasPrice, s.Native = priceOf(&price, &baseFee), uint256.Int(c.native)
+	return nil
+}
+
+// priceOf is a price of gas that is enough in the next blocks. The base fee grows by
+// an eighth in each full block, so twice of it lasts for five of them, which is also
+// what wallets offer. Where it is next to nothing, the node's price moves by itself,
+// and a quarter is added.
+func priceOf(price, baseFee *uint256.Int) uint256.Int {
+	more := new(uint256.Int).Rsh(price, 2)
+	if more.Lt(baseFee) {
+		more = baseFee
+	}
+	return *new(uint256.Int).Add(price, more)
 }
 
 const (

@@ -37,6 +37,8 @@ var (
 	usdcPool  = common.HexToAddress("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d")
 	usdtPool  = common.HexToAddress("0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
 	etherPool = common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA")
+	messenger = common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d")
+	burner    = common.HexToAddress("0xB012") // a contract that uses up all gas
 )
 
 func newSwaps(t *testing.T) *swaps {
@@ -49,6 +51,8 @@ func newSwaps(t *testing.T) *swaps {
 			usdcPool:               contracts.Pool(operator, s.usdc.Address.Address, operator, common.Address{}),
 			usdtPool:               contracts.Pool(operator, s.usdt.Address.Address, operator, common.Address{}),
 			etherPool:              contracts.Pool(operator, contracts.Native, operator, common.Address{}),
+			messenger:              contracts.TokenMessenger(0, s.usdc.Address.Address, 6),
+			burner:                 {Code: common.FromHex("5b600056"), Balance: new(big.Int)}, // a loop
 		}
 	})
 	s.front = node.NewFront(t, s.evm)
@@ -84,7 +88,7 @@ func swap(pool common.Address, amount, value uint64) account.Call {
 
 func (s *swaps) simulate(calls ...account.Call) *account.Simulation {
 	s.t.Helper()
-	got, err := s.Simulate(s.t.Context(), 1, s.evm.Operator, calls)
+	got, err := s.Simulate(s.t.Context(), 1, s.evm.Operator, nil, calls)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -119,8 +123,8 @@ func (s *swaps) emitted(got *account.Simulation, pool common.Address, data []byt
 	return false
 }
 
-// TestSimulate: the calls run one after the other on a real chain, in one round
-// trip, and change nothing there. Gas is what the chain then takes.
+// TestSimulate: the calls run one after the other on a real chain, in two round
+// trips, and change nothing there. Gas is what the chain then takes.
 func TestSimulate(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
@@ -132,8 +136,8 @@ func TestSimulate(t *testing.T) {
 	if s.emitted(first, usdcPool, swap(usdcPool, 101, 0).Data) || s.emitted(first, usdtPool, swap(usdcPool, 100, 0).Data) {
 		t.Error("the event of another call, or of another contract, is taken for this one's")
 	}
-	if got := s.front.Count(node.Batch); got != 1 {
-		t.Errorf("%d round trips, want 1", got)
+	if alone, batches := s.front.Count("eth_simulateV1"), s.front.Count(node.Batch); alone != 1 || batches != 1 {
+		t.Errorf("%d simulations alone and %d batches, want 1 and 1", alone, batches)
 	}
 	if first.GasPrice.IsZero() || first.Native.IsZero() {
 		t.Errorf("the price of gas is %s, the account has %s", first.GasPrice.Dec(), first.Native.Dec())
@@ -210,7 +214,7 @@ func (s *swaps) lacks(methods ...string) {
 
 // TestSimulateWithoutSupport: a node that cannot simulate estimates one call, and
 // says nothing of several. One that can do neither says nothing. Its readings
-// still count, and it is asked at most three times for one request.
+// still count.
 func TestSimulateWithoutSupport(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
@@ -224,17 +228,17 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	if got.HasLogs || got.Calls[0].GasUsed < 21_000 || got.BlockNumber == 0 {
 		t.Errorf("got %+v, want an estimate without logs", got)
 	}
-	if batches, estimates := s.front.Count(node.Batch), s.front.Count("eth_estimateGas"); batches != 2 || estimates != 1 {
-		t.Errorf("one request made %d batches and %d estimates, want 2 and 1", batches, estimates)
-	}
 	wants(t, "one call that reverts", s.simulate(swap(usdcPool, 101, 0)), "The contract says: allowance too low")
+	if got := s.front.Count("eth_simulateV1"); got != 1 {
+		t.Errorf("the node was asked %d times for what it cannot do, want once", got)
+	}
 	const none = "No node of this service for chain 1 could try the transactions"
-	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
+	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
 		t.Errorf("two calls: got %v, %v, want %q", got, err, none)
 	}
 
 	s.lacks("eth_simulateV1", "eth_estimateGas")
-	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
+	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
 		t.Errorf("neither: got %v, %v, want %q", got, err, none)
 	}
 	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
@@ -242,44 +246,80 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	}
 }
 
-// TestSimulateNonsense: what a node answers is not believed.
+// TestSimulateNonsense: what a node answers is not believed. A call without a status
+// is unknown, and has not failed. Where the simulation is of no use, an estimate is.
 func TestSimulateNonsense(t *testing.T) {
 	s := newSwaps(t)
+	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
+	s.send(s.usdc, "approve", usdcPool, big.NewInt(100))
 	block := func(number, calls string) string { return fmt.Sprintf(`[{"number":%q,"calls":[%s]}]`, number, calls) }
 	const good = `{"status":"0x1","gasUsed":"0x5208","logs":[]}`
-	for name, tt := range map[string]struct{ simulated, price string }{
-		"no block":          {`[]`, "0x1"},
-		"two blocks":        {`[{"number":"0x2","calls":[]},{"number":"0x3","calls":[]}]`, "0x1"},
-		"no call":           {block("0x2", ""), "0x1"},
-		"too many calls":    {block("0x2", good+","+good), "0x1"},
-		"before the start":  {block("0x0", good), "0x1"},
-		"absurd gas":        {block("0x2", strings.Replace(good, "0x5208", "0xffffffffffffffff", 1)), "0x1"},
-		"an absurd price":   {block("0x2", good), "0x" + strings.Repeat("f", 64)},
-		"null":              {`null`, "0x1"},
-		"text":              {`"yes"`, "0x1"},
-		"logs of no use":    {block("0x2", strings.Replace(good, "[]", `"none"`, 1)), "0x1"},
-		"logs of odd sizes": {block("0x2", strings.Replace(good, "[]", `[{"topics":["0x1"]}]`, 1)), "0x1"},
+	for name, simulated := range map[string]string{
+		"no block":          `[]`,
+		"two blocks":        `[{"number":"0x2","calls":[]},{"number":"0x3","calls":[]}]`,
+		"no call":           block("0x2", ""),
+		"too many calls":    block("0x2", good+","+good),
+		"before the start":  block("0x0", good),
+		"absurd gas":        block("0x2", strings.Replace(good, "0x5208", "0xffffffffffffffff", 1)),
+		"null":              `null`,
+		"text":              `"yes"`,
+		"logs of no use":    block("0x2", strings.Replace(good, "[]", `"none"`, 1)),
+		"logs of odd sizes": block("0x2", strings.Replace(good, "[]", `[{"topics":["0x1"]}]`, 1)),
+		"no status":         block("0x2", strings.Replace(good, `"status":"0x1",`, "", 1)),
+		"a status of null":  block("0x2", strings.Replace(good, `"0x1"`, "null", 1)),
 	} {
+		s.front.Instead("eth_simulateV1", node.Results(simulated))
+		s.front.Instead("eth_estimateGas", nil)
+		wants(t, name, s.simulate(swap(usdcPool, 100, 0)), "")
 		s.front.Instead("eth_estimateGas", node.RPCError(-32601))
-		s.front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
-			var batch []struct{ ID json.RawMessage }
-			if err := json.NewDecoder(r.Body).Decode(&batch); err != nil || len(batch) != 4 {
-				t.Errorf("%d reads: %v", len(batch), err)
-				return
-			}
-			answers := make([]string, len(batch))
-			for i, result := range []string{tt.simulated, `"` + tt.price + `"`, `"0x7"`, `"0x9"`} {
-				answers[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, batch[i].ID, result)
-			}
-			node.Says("["+strings.Join(answers, ",")+"]")(w, r)
-		})
-		if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+		if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
 			t.Errorf("%s: got %+v", name, got)
 		}
+		s.now = s.now.Add(time.Hour + time.Minute) // past all that is remembered
+	}
+	for name, estimate := range map[string]string{"absurd gas": `"0xffffffffffffffff"`, "text": `"yes"`, "null": "null", "a list": "[]"} {
+		s.front.Instead("eth_estimateGas", node.Results(estimate))
+		if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+			t.Errorf("an estimate, %s: got %+v", name, got)
+		}
+		s.now = s.now.Add(time.Hour + time.Minute)
+	}
+	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+		t.Errorf("the readings no longer work: %v", err)
+	}
+	if _, err := s.Simulate(t.Context(), 56, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil || !strings.Contains(err.Error(), "no RPC endpoint for chain 56") {
+		t.Errorf("a chain without an endpoint: got %v", err)
+	}
+}
+
+// TestPriceNonsense: a price that cannot be is none, and so is a chain without blocks.
+func TestPriceNonsense(t *testing.T) {
+	s := newSwaps(t)
+	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
+	s.send(s.usdc, "approve", usdcPool, big.NewInt(100))
+	s.front.Instead(node.Batch, node.Status(400)) // so that it is asked one by one
+	absurd := `"0x1` + strings.Repeat("0", 33) + `"`
+	for name, tt := range map[string]struct{ method, result string }{
+		"an absurd price":    {"eth_gasPrice", absurd},
+		"an absurd base fee": {"eth_getBlockByNumber", `{"number":"0x2","baseFeePerGas":` + absurd + `}`},
+		"no block":           {"eth_getBlockByNumber", "null"},
+	} {
+		s.front.Instead(tt.method, node.Results(tt.result))
+		if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		s.front.Instead(tt.method, nil)
 		s.now = s.now.Add(2 * time.Minute) // past every rest
 	}
-	if _, err := s.Simulate(t.Context(), 56, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil || !strings.Contains(err.Error(), "no RPC endpoint for chain 56") {
-		t.Errorf("a chain without an endpoint: got %v", err)
+	wants(t, "afterwards", s.simulate(swap(usdcPool, 100, 0)), "")
+	s.front.Instead("eth_getBlockByNumber", node.Results(`{"number":"0x2"}`))
+	s.front.Instead("eth_gasPrice", node.Results(`"0x64"`))
+	if got := s.simulate(swap(usdcPool, 100, 0)); got.GasPrice.Uint64() != 125 {
+		t.Errorf("without a base fee, the price is %s, want a quarter more than 100", got.GasPrice.Dec())
+	}
+	s.front.Instead("eth_getBlockByNumber", node.Results(`{"number":"0x2","baseFeePerGas":"0x5a"}`))
+	if got := s.simulate(swap(usdcPool, 100, 0)); got.GasPrice.Uint64() != 190 {
+		t.Errorf("with a base fee of 90, the price is %s, want 190", got.GasPrice.Dec())
 	}
 }
 
@@ -294,11 +334,10 @@ func TestSlowSimulation(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	reader := account.New(client, nil)
-	s.front.Instead(node.Batch, node.Hangs)
-	if _, err := reader.Simulate(t.Context(), 1, s.evm.Operator, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
+	s.front.Instead("eth_simulateV1", node.Hangs)
+	if _, err := reader.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
 		t.Fatal("a node that hangs has simulated something")
 	}
-	s.front.Instead(node.Batch, nil)
 	if got := client.Health(1, rpc.Wallets); got.Endpoints != 1 || got.State == rpc.Failing {
 		t.Errorf("the endpoint is %v after a slow simulation", got)
 	}

@@ -32,12 +32,16 @@ const (
 	longestHold  = time.Hour
 
 	// The service blocks a caller above 35 requests a second, fees included. Messages
-	// are asked for at most every messagePause. Who would have to wait for longer than
-	// messageWait is refused.
+	// are asked for at most every messagePause, and more slowly for a while after it has
+	// blocked us. Who cannot have an answer before its deadline, or would wait for longer
+	// than messageWait, is refused.
 	messagePause = 100 * time.Millisecond
-	messageWait  = 2 * time.Second
-	messageLimit = 256 << 10 // bytes of an answer
-	mostMessages = 64        // of a transaction; later ones are not read
+	slowPause    = 500 * time.Millisecond
+	slowFor      = 10 * time.Minute
+	messageWait  = 10 * time.Second
+	answerTime   = time.Second // what an answer may take
+	messageLimit = 256 << 10   // bytes of an answer
+	mostMessages = 64          // of a transaction; later ones are not read
 )
 
 // failure is why a look-up gave no rate. Its text is fit for a public health
@@ -46,6 +50,16 @@ const (
 type failure struct {
 	reason string
 	cause  error
+	until  time.Time // no request is made before; zero if one may be made at once
+}
+
+// BlockedFor is for how long the issuer's service is not asked, if that is why Messages
+// failed, and 0 otherwise.
+func BlockedFor(err error) time.Duration {
+	if f := (*failure)(nil); errors.As(err, &f) {
+		return max(0, time.Until(f.until))
+	}
+	return 0
 }
 
 func (f *failure) Error() string { return f.reason }
@@ -90,8 +104,8 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 }
 
 // rate looks the fee of one source up. It waits for a free slot, and from then
-// on takes requestTimeout at most. Every error is a *failure.
-func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
+// on takes requestTimeout at most. fast is as for decode. Every error is a *failure.
+func (c *client) rate(ctx context.Context, source uint32, fast bool) (Rate, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return Rate{}, unanswered(err)
 	}
@@ -100,7 +114,7 @@ func (c *client) rate(ctx context.Context, source uint32) (Rate, error) {
 	if err != nil {
 		return Rate{}, err
 	}
-	return decode(body)
+	return decode(body, fast)
 }
 
 // errNotFound is the failure of a request that is answered 404.
@@ -151,10 +165,11 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 // stayAway sees to it that no request is made for so long, or for longer if
 // another of those under way was told so, and gives the reason.
 func (c *client) stayAway(hold time.Duration) error {
-	refusal := &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold)}
+	until := time.Now().Add(hold)
+	refusal := &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold), until: until}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if until := time.Now().Add(hold); until.After(c.blocked) {
+	if until.After(c.blocked) {
 		c.blocked, c.refusal = until, refusal
 	}
 	return refusal
@@ -172,12 +187,22 @@ func unanswered(err error) *failure {
 	return &failure{reason: "unreachable", cause: err}
 }
 
+// The finality thresholds of burns, as the service writes them: fast, and final.
+const (
+	thresholdFast  = "1000"
+	thresholdFinal = "2000"
+)
+
 // decode finds the fee in an answer: a bare array with a row for each finality
 // threshold, in any order. The higher of the rows for 1000 (fast) and 2000
 // (final) counts, and one of them is enough: a source without fast transfers
 // is attested at 2000, and its messenger reverts a burn whose maxFee is below
 // the fee for that.
-func decode(body []byte) (Rate, error) {
+//
+// With fast, the source is known to charge for fast transfers. Its row for 1000
+// must then be there and above 0: with a maxFee of 0 a burn would wait for hours
+// until it is final, or revert.
+func decode(body []byte, fast bool) (Rate, error) {
 	var rows []struct {
 		FinalityThreshold json.RawMessage `json:"finalityThreshold"`
 		MinimumFee        json.RawMessage `json:"minimumFee"`
@@ -186,22 +211,28 @@ func decode(body []byte) (Rate, error) {
 		return Rate{}, &failure{reason: "the answer is not the expected JSON", cause: err}
 	}
 	text := func(number []byte) string { return strings.Trim(string(number), `"`) } // a string may hold one
-	var found bool
-	var fee Rate
+	fees := make(map[string]Rate, 2)                                                // the highest of each threshold
 	for _, row := range rows {
-		if threshold := text(row.FinalityThreshold); threshold != "1000" && threshold != "2000" {
+		threshold := text(row.FinalityThreshold)
+		if threshold != thresholdFast && threshold != thresholdFinal {
 			continue
 		}
 		rate, err := ParseRate(text(row.MinimumFee))
 		if err != nil {
 			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err)}
 		}
-		found, fee.nano = true, max(fee.nano, rate.nano)
+		fees[threshold] = Rate{max(fees[threshold].nano, rate.nano)}
 	}
-	if !found {
+	quick, found := fees[thresholdFast]
+	switch {
+	case len(fees) == 0:
 		return Rate{}, &failure{reason: "no row for threshold 1000 or 2000"}
+	case fast && !found:
+		return Rate{}, &failure{reason: "no row for threshold 1000, though this source charges for fast transfers"}
+	case fast && quick.nano == 0:
+		return Rate{}, &failure{reason: "the fee is 0, though this source charges for fast transfers"}
 	}
-	return fee, nil
+	return Rate{max(quick.nano, fees[thresholdFinal].nano)}, nil
 }
 
 // Attestation is how far the issuer is with a burn.
@@ -252,17 +283,11 @@ func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]M
 	return decodeMessages(body)
 }
 
-// await waits for the turn of a request for messages.
+// await waits for the turn of a request for messages, in line with others.
 func (c *client) await(ctx context.Context) error {
-	c.mu.Lock()
-	now := time.Now()
-	wait := max(0, c.next.Sub(now))
-	if wait <= messageWait {
-		c.next = now.Add(wait + messagePause)
-	}
-	c.mu.Unlock()
-	if wait > messageWait {
-		return &failure{reason: "too many requests wait for the issuer's service"}
+	wait, err := c.reserve(ctx, time.Now())
+	if err != nil {
+		return err
 	}
 	select {
 	case <-time.After(wait):
@@ -270,6 +295,30 @@ func (c *client) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return unanswered(ctx.Err())
 	}
+}
+
+// reserve is how long a request for messages has to wait. Nobody waits in vain: neither
+// beyond the deadline, nor while the service blocks us.
+func (c *client) reserve(ctx context.Context, now time.Time) (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.blocked) {
+		return 0, c.refusal
+	}
+	longest := messageWait
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, deadline.Sub(now)-answerTime)
+	}
+	wait := max(0, c.next.Sub(now))
+	if wait > max(longest, 0) {
+		return 0, &failure{reason: "too many requests wait for the issuer's service"}
+	}
+	pause := messagePause
+	if now.Sub(c.blocked) < slowFor {
+		pause = slowPause
+	}
+	c.next = now.Add(wait + pause)
+	return wait, nil
 }
 
 // decodeMessages reads an answer. A message counts as complete only if it is

@@ -20,24 +20,25 @@ func FuzzDecode(f *testing.F) {
 		`[{"finalityThreshold":2000,"minimumFee":1}]`,
 		`{}`, `[`, `null`, `[[]]`, `"1000"`, "<html>", "",
 	} {
-		f.Add([]byte(body))
+		f.Add([]byte(body), false)
+		f.Add([]byte(body), true)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		rate, err := decode(body)
+	f.Fuzz(func(t *testing.T, body []byte, fast bool) {
+		rate, err := decode(body, fast)
 		if err != nil {
 			var reason *failure
 			if !errors.As(err, &reason) || rate != (Rate{}) {
 				t.Fatalf("got %s and %v, want a failure", rate, err)
 			}
-			for _, known := range []string{"the answer is not the expected JSON", "no row for threshold 1000 or 2000", "the fee is "} {
-				if strings.HasPrefix(reason.reason, known) && len(reason.reason) < 60 {
+			for _, known := range []string{"the answer is not the expected JSON", "no row for threshold 1000", "the fee is "} {
+				if strings.HasPrefix(reason.reason, known) && len(reason.reason) < 90 {
 					return
 				}
 			}
 			t.Fatalf("got the reason %q", reason.reason)
 		}
-		if rate.nano > highest.nano {
-			t.Fatalf("got %s bps", rate)
+		if rate.nano > highest.nano || fast && rate.nano == 0 {
+			t.Fatalf("got %s bps, though fast is %v", rate, fast)
 		}
 		var rows []map[string]json.RawMessage
 		if err := json.Unmarshal(body, &rows); err != nil {

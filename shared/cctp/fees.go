@@ -9,7 +9,7 @@
 // serves: a burn whose maxFee is too low is refused, or held back until the
 // source chain is final, while one that is too high still pays only the fee of
 // the day. Where there is no last good rate, or no service configured, the
-// built-in table serves.
+// built-in table serves. Where the table has a fee, a fee of 0 is such nonsense.
 //
 // The service sees at most one request a minute for each source, and four at
 // once, each bounded in time, whatever the number of callers and however it
@@ -29,7 +29,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +83,7 @@ type Fees struct {
 
 	ctx  context.Context // of the look-ups
 	stop context.CancelFunc
-	work sync.WaitGroup
+	work guard.Group
 }
 
 // New gives rates for burns that are minted on the settlement chain, and
@@ -109,8 +108,8 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 	if base != nil {
 		f.client = newClient(base, to.Domain, transport)
 		for _, s := range f.sources {
-			f.work.Go(func() { // now, and again and again until Close
-				const what = "looking an issuer fee up"
+			const what = "looking an issuer fee up"
+			f.work.Go(f.log, what, func() { // now, and again and again until Close
 				guard.Do(f.log, what, func() { f.renew(s) })
 				close(s.tried)
 				guard.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
@@ -224,7 +223,7 @@ func (s *source) state(now time.Time) State {
 // renew looks a source up, and logs when it begins to serve from another
 // origin.
 func (f *Fees) renew(s *source) {
-	rate, err := f.client.rate(f.ctx, s.domain)
+	rate, err := f.client.rate(f.ctx, s.domain, s.builtIn.nano > 0)
 	if f.ctx.Err() != nil {
 		return // closing is no failure
 	}

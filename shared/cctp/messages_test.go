@@ -171,7 +171,7 @@ func TestMessagesPace(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	errs := make(chan error, 100)
+	errs := make(chan error, 150)
 	for range cap(errs) {
 		go func() {
 			_, err := fees.Messages(ctx, 2, burnTx)
@@ -179,16 +179,16 @@ func TestMessagesPace(t *testing.T) {
 		}()
 	}
 	refused := 0
-	for range 50 {
+	for range 20 { // others may have begun a moment later, and have had a turn
 		if err := <-errs; err != nil && strings.Contains(err.Error(), "too many requests wait") {
 			refused++
 		}
 	}
-	if refused < 50 {
-		t.Errorf("%d of 100 questions were refused at once, want those without a turn in two seconds", refused)
+	if refused < 20 {
+		t.Errorf("%d of 20 questions were refused at once, want those without a turn in ten seconds", refused)
 	}
 	cancel()
-	for range 50 {
+	for range cap(errs) - 20 {
 		if err := <-errs; err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}

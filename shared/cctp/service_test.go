@@ -35,6 +35,12 @@ func sources() []chain.ID {
 	return ids
 }
 
+// turns is how often four look-ups at once are made until all sources were looked up.
+func turns() int { return (len(sources()) + 3) / 4 }
+
+// allTimeOut is how long it takes until a look-up of every source has timed out.
+func allTimeOut() time.Duration { return time.Duration(turns()) * 5 * time.Second }
+
 func bps(t testing.TB, text string) cctp.Rate {
 	t.Helper()
 	rate, err := cctp.ParseRate(text)

@@ -56,17 +56,8 @@ func (id ID) Name() string {
 	return network.Name
 }
 
-// BlockTime is about how long a block takes: those of two networks are slow, and
-// those of all others take two seconds at most.
-func (id ID) BlockTime() time.Duration {
-	switch id.Network() {
-	case 1:
-		return 12 * time.Second
-	case Hub:
-		return 10 * time.Second
-	}
-	return 2 * time.Second
-}
+// BlockTime is about how long a block takes: two seconds at most, but on the networks whose shortest time is longer.
+func (id ID) BlockTime() time.Duration { return max(2*time.Second, id.FastestBlock()) }
 
 // UsualGap is how old the latest block of a network is at most, unless the node that
 // tells of it stands still.

@@ -134,12 +134,6 @@ func (d *Deployment) Routers() []Router { return slices.Clone(d.routers) }
 // anyone can find the settlement of a swap on chain.
 func (d *Deployment) Tracked() bool { return d.tracked }
 
-// Confirmations is how many blocks make a transaction on a network final. The
-// block of the transaction is the first.
-func (d *Deployment) Confirmations(network ID) uint64 {
-	return cmp.Or(d.confirmations[network], defaultConfirmations)
-}
-
 // FindRouter finds the contract at an address of a network that takes source
 // transactions, or took them before it was retired. Where a privacy pool shares
 // its router with its network, the row of the network counts.
@@ -237,13 +231,7 @@ type poolRow struct {
 	Router  string `json:"router"`
 }
 
-// Confirmations that a deployment demands of a network it does not name, and the
-// most it can demand.
-const (
-	defaultConfirmations = 12
-	mostConfirmations    = 10_000
-	mostContact          = 200
-)
+const mostContact = 200 // bytes
 
 // ReadDeployment reads an operator's file.
 func ReadDeployment(path string) (*Deployment, error) {

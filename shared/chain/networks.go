@@ -1,7 +1,9 @@
 package chain
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -10,8 +12,21 @@ import (
 type Network struct {
 	ID   ID
 	Name string
+	// Coin pays for gas there. That of every network has 18 decimals.
+	Coin string
+	// MostGas is the most that our clients pay for the gas of one transaction, in coins, unless somebody chooses
+	// another bound. It is well above what a swap costs on an ordinary day: it stops a node that asks for an absurd
+	// price, and is no estimate.
+	MostGas string
 	// CCTP describes the chain in the issuer's burn-and-mint network, nil if it is not part of it.
 	CCTP *CCTP
+	// Block is the shortest time between two blocks that the network is known for.
+	Block time.Duration
+	// Confirmations is after how many blocks a transaction counts as final where a deployment does not say otherwise:
+	// at least half a minute of them. Twelve were the default of every chain, and no chain demands fewer now.
+	Confirmations uint64
+	// Final says what makes a transaction final there, and so why that many.
+	Final string
 	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
 }
@@ -21,7 +36,8 @@ type CCTP struct {
 	Domain      uint32
 	Messenger   Address // TokenMessengerV2
 	Transmitter Address // MessageTransmitterV2, which takes the messages of other chains
-	// FastFeeMilliBPS is the built-in fee for a fast transfer from there, in thousandths of a basis point.
+	// FastFeeMilliBPS is the built-in fee for a fast transfer from there, in thousandths of a basis point. It is 0
+	// where there is no fast transfer.
 	FastFeeMilliBPS uint32
 }
 
@@ -50,47 +66,172 @@ const (
 	WETH = "WETH"
 )
 
-// networks are the 21 public chains.
-var networks = []Network{
-	{1, "Ethereum", cctp(0, 1_000), []Token{
-		ether(1),
-		token(1, WETH, "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
-		token(1, USDC, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
-		token(1, USDT, "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
-		token(1, DAI, "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
-	}},
-	{10, "OP Mainnet", cctp(2, 1_300), []Token{token(10, USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)}},
-	{25, "Cronos", cctp(32, 0), []Token{token(25, USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)}},
-	{56, "BNB Smart Chain", nil, []Token{
-		token(56, USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
-		token(56, USDT, "0x55d398326f99059fF775485246999027B3197955", 18),
-		token(56, DAI, "0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3", 18),
-		token(56, USD1, "0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", 18),
-		token(56, WETH, "0x2170Ed0880ac9A755fd29B2688956BD959F933F8", 18),
-	}},
-	{130, "Unichain", cctp(10, 2_000), []Token{token(130, USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)}},
-	{137, "Polygon PoS", cctp(7, 0), []Token{token(137, USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)}},
-	{143, "Monad", cctp(15, 0), []Token{token(143, USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)}},
-	{146, "Sonic", cctp(13, 0), []Token{token(146, USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)}},
-	{369, "PulseChain", nil, []Token{
-		token(369, USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
-		token(369, WETH, "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
-	}},
-	{480, "World Chain", cctp(14, 1_300), []Token{token(480, USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)}},
-	{999, "HyperEVM", cctp(19, 0), []Token{token(999, USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)}},
-	{1329, "Sei", cctp(16, 0), []Token{token(1329, USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)}},
-	{1672, "Pharos", cctp(31, 0), []Token{token(1672, USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)}},
-	{2818, "Morph", cctp(30, 4_000), []Token{token(2818, USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)}},
-	{4663, "Robinhood Chain", nil, []Token{ether(4663)}},
-	{8453, "Base", cctp(6, 1_300), []Token{
-		ether(8453),
-		token(8453, USDC, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
-	}},
-	{42161, "Arbitrum One", cctp(3, 1_400), []Token{token(42161, USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)}},
-	{43114, "Avalanche C-Chain", cctp(1, 0), []Token{token(43114, USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)}},
-	{57073, "Ink", cctp(21, 2_000), []Token{token(57073, USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)}},
-	{59144, "Linea", cctp(11, 13_000), []Token{token(59144, USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)}},
-	{98866, "Plume", cctp(22, 2_000), []Token{token(98866, USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)}},
+// Symbols are those of all tokens.
+var Symbols = []string{USDC, USDT, DAI, USD1, ETH, WETH}
+
+// table has a row for each public chain. The chains without pools come in the order in which their pairs are listed; a
+// new one is added at the end. docs/CONTRIBUTING.md says what else it needs.
+var table = []Network{
+	// With pools of the service.
+	{
+		ID: 1, Name: "Ethereum", Coin: "ETH", MostGas: "0.05", CCTP: cctp(0, 1_000),
+		Block: 12 * time.Second, Confirmations: 12,
+		Final: "a block that is replaced is nearly always among the last two; 64 blocks make it final",
+		Tokens: []Token{
+			ether,
+			token(WETH, "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
+			token(USDC, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
+			token(USDT, "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
+			token(DAI, "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
+		},
+	},
+	{
+		ID: 8453, Name: "Base", Coin: "ETH", MostGas: "0.005", CCTP: cctp(6, 1_300),
+		Block: 2 * time.Second, Confirmations: 15,
+		Final: "one sequencer, blocks every 2 s; what is shown between them is a promise",
+		Tokens: []Token{
+			ether,
+			token(USDC, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
+		},
+	},
+	{
+		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", MostGas: "0.01",
+		Block: 450 * time.Millisecond, Confirmations: 67,
+		Final: "validators take turns; final after some seconds where fast finality works",
+		Tokens: []Token{
+			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
+			token(USDT, "0x55d398326f99059fF775485246999027B3197955", 18),
+			token(DAI, "0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3", 18),
+			token(USD1, "0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", 18),
+			token(WETH, "0x2170Ed0880ac9A755fd29B2688956BD959F933F8", 18),
+		},
+	},
+	{
+		ID: Hub, Name: "PulseChain", Coin: "PLS", MostGas: "50000",
+		Block: 10 * time.Second, Confirmations: 12,
+		Final: "like Ethereum, with blocks every 10 s",
+		Tokens: []Token{
+			token(USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
+			token(WETH, "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
+		},
+	},
+	{
+		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", MostGas: "0.005",
+		Block: 100 * time.Millisecond, Confirmations: 300,
+		Final:  "one sequencer, up to ten blocks a second",
+		Tokens: []Token{ether},
+	},
+	// Without pools: the issuer of USDC burns and mints there.
+	{
+		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", MostGas: "0.1", CCTP: cctp(1, 0),
+		Block: 500 * time.Millisecond, Confirmations: 60,
+		Final:  "final at once by its consensus; blocks every half second when it is busy",
+		Tokens: []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
+	},
+	{
+		ID: 42161, Name: "Arbitrum One", Coin: "ETH", MostGas: "0.005", CCTP: cctp(3, 1_400),
+		Block: 250 * time.Millisecond, Confirmations: 120,
+		Final:  "one sequencer, four blocks a second",
+		Tokens: []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
+	},
+	{
+		ID: 10, Name: "OP Mainnet", Coin: "ETH", MostGas: "0.005", CCTP: cctp(2, 1_300),
+		Block: 2 * time.Second, Confirmations: 15,
+		Final:  "one sequencer, blocks every 2 s",
+		Tokens: []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
+	},
+	{
+		ID: 137, Name: "Polygon PoS", Coin: "POL", MostGas: "2", CCTP: cctp(7, 0),
+		Block: 2 * time.Second, Confirmations: 30,
+		Final:  "forks of many blocks have happened; a minute is past the usual ones",
+		Tokens: []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
+	},
+	{
+		ID: 130, Name: "Unichain", Coin: "ETH", MostGas: "0.005", CCTP: cctp(10, 2_000),
+		Block: time.Second, Confirmations: 30,
+		Final:  "one sequencer, blocks every second; what is shown between them is a promise",
+		Tokens: []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
+	},
+	{
+		ID: 59144, Name: "Linea", Coin: "ETH", MostGas: "0.005", CCTP: cctp(11, 13_000),
+		Block: time.Second, Confirmations: 30,
+		Final:  "one sequencer, blocks every one or two seconds",
+		Tokens: []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
+	},
+	{
+		ID: 480, Name: "World Chain", Coin: "ETH", MostGas: "0.005", CCTP: cctp(14, 1_300),
+		Block: 2 * time.Second, Confirmations: 15,
+		Final:  "one sequencer, blocks every 2 s",
+		Tokens: []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
+	},
+	{
+		ID: 98866, Name: "Plume", Coin: "PLUME", MostGas: "20", CCTP: cctp(22, 2_000),
+		Block: 100 * time.Millisecond, Confirmations: 300,
+		Final:  "one sequencer, up to ten blocks a second",
+		Tokens: []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
+	},
+	{
+		ID: 2818, Name: "Morph", Coin: "ETH", MostGas: "0.005", CCTP: cctp(30, 4_000),
+		Block: 300 * time.Millisecond, Confirmations: 100,
+		Final:  "one sequencer, several blocks a second when it is busy",
+		Tokens: []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
+	},
+	{
+		ID: 57073, Name: "Ink", Coin: "ETH", MostGas: "0.005", CCTP: cctp(21, 2_000),
+		Block: time.Second, Confirmations: 30,
+		Final:  "one sequencer, blocks every second",
+		Tokens: []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
+	},
+	{
+		ID: 143, Name: "Monad", Coin: "MON", MostGas: "5", CCTP: cctp(15, 0),
+		Block: 400 * time.Millisecond, Confirmations: 75,
+		Final:  "final after two blocks by its consensus; nodes lag behind each other",
+		Tokens: []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
+	},
+	{
+		ID: 146, Name: "Sonic", Coin: "S", MostGas: "1", CCTP: cctp(13, 0),
+		Block: 250 * time.Millisecond, Confirmations: 120,
+		Final:  "final at once by its consensus; several blocks a second",
+		Tokens: []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
+	},
+	{
+		ID: 1329, Name: "Sei", Coin: "SEI", MostGas: "2", CCTP: cctp(16, 0),
+		Block: 400 * time.Millisecond, Confirmations: 75,
+		Final:  "final at once by its consensus; nodes lag behind each other",
+		Tokens: []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
+	},
+	{
+		ID: 999, Name: "HyperEVM", Coin: "HYPE", MostGas: "0.1", CCTP: cctp(19, 0),
+		Block: time.Second, Confirmations: 30,
+		Final:  "final at once by its consensus; blocks every second",
+		Tokens: []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
+	},
+	{
+		ID: 1672, Name: "Pharos", Coin: "PROS", MostGas: "1", CCTP: cctp(31, 0),
+		Block: 500 * time.Millisecond, Confirmations: 60,
+		Final:  "final at once by its consensus; blocks of less than a second",
+		Tokens: []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
+	},
+	{
+		ID: 25, Name: "Cronos", Coin: "CRO", MostGas: "20", CCTP: cctp(32, 0),
+		Block: 500 * time.Millisecond, Confirmations: 60,
+		Final:  "final at once by its consensus; half-second blocks, and nodes lag behind each other",
+		Tokens: []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
+	},
+}
+
+// networks are the rows in the order of their IDs, and their tokens know their chain.
+var networks = sortNetworks(table)
+
+func sortNetworks(rows []Network) []Network {
+	sorted := slices.Clone(rows)
+	for _, n := range sorted {
+		for i := range n.Tokens {
+			n.Tokens[i].ChainID = n.ID
+		}
+	}
+	slices.SortFunc(sorted, func(a, b Network) int { return cmp.Compare(a.ID, b.ID) })
+	return sorted
 }
 
 // PoolChains are the networks where the service has its own pools, and so an
@@ -108,11 +249,11 @@ func cctp(domain, fastFeeMilliBPS uint32) *CCTP {
 	return &CCTP{Domain: domain, Messenger: messenger, Transmitter: transmitter, FastFeeMilliBPS: fastFeeMilliBPS}
 }
 
-func token(id ID, symbol, address string, decimals uint8) Token {
-	return Token{symbol, NewAddress(common.HexToAddress(address)), decimals, id}
+func token(symbol, address string, decimals uint8) Token {
+	return Token{Symbol: symbol, Address: NewAddress(common.HexToAddress(address)), Decimals: decimals}
 }
 
-func ether(id ID) Token { return Token{ETH, Native, 18, id} }
+var ether = Token{Symbol: ETH, Address: Native, Decimals: 18}
 
 // Networks lists the public chains in the order of their IDs.
 func Networks() []Network { return slices.Clone(networks) }

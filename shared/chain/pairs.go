@@ -30,8 +30,18 @@ func (r Route) String() string {
 
 type ids []ID
 
-// onCCTP are the chains from which, and to which, USDC travels over the issuer's network.
-var onCCTP = ids{43114, 42161, 10, 137, 130, 59144, 480, 98866, 2818, 57073, 143, 146, 1329, 999, 1672, 25}
+// onCCTP are the chains from which, and to which, USDC travels over the issuer's network: those without a pool.
+var onCCTP = withoutPools(table)
+
+func withoutPools(rows []Network) ids {
+	var found ids
+	for _, n := range rows {
+		if n.CCTP != nil && !slices.Contains(PoolChains, n.ID) {
+			found = append(found, n.ID)
+		}
+	}
+	return found
+}
 
 var privacy = ids{PrivacyEthereum, PrivacyBNB}
 
@@ -160,7 +170,7 @@ func Tokens(id ID) []Token { return slices.Clone(tokensOf[id]) }
 func Pairs() []Pair { return slices.Clone(allPairs) }
 
 // FindToken finds a token that can be swapped from or to id. The name is a
-// symbol in any case, or an address.
+// symbol in any case of ASCII letters, or an address.
 func FindToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
@@ -177,15 +187,33 @@ func FindToken(id ID, name string) (*Token, error) {
 		}
 		return nil, notListed(id, "The token with that address")
 	}
-	if t := findIn(tokensOf[id], func(t *Token) bool { return strings.EqualFold(t.Symbol, name) }); t != nil {
+	if t := findIn(tokensOf[id], func(t *Token) bool { return sameSymbol(t.Symbol, name) }); t != nil {
 		return t, nil
 	}
-	for _, symbol := range []string{USDC, USDT, DAI, USD1, ETH, WETH} {
-		if strings.EqualFold(symbol, name) {
+	for _, symbol := range Symbols {
+		if sameSymbol(symbol, name) {
 			return nil, notListed(id, symbol)
 		}
 	}
 	return nil, notListed(id, "That token")
+}
+
+// sameSymbol compares a symbol of ours with a name in any case. Only ASCII letters fold: Unicode also folds ſ to s, and a
+// client that compares in another way would take the same name for another token.
+func sameSymbol(symbol, name string) bool {
+	if len(symbol) != len(name) {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != symbol[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func notListed(id ID, subject string) error {

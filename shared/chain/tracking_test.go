@@ -1,8 +1,10 @@
 package chain_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -41,7 +43,54 @@ func TestConfirmations(t *testing.T) {
 	}
 	for _, n := range chain.Networks() {
 		if got := chain.Reference().Confirmations(n.ID); got != 1 {
-			t.Errorf("the reference deployment demands %d on chain %s, whose blocks nobody changes", got, n.ID)
+			t.Errorf("shared/chain/reference.json demands %d confirmations on chain %s, whose blocks nobody changes: "+
+				"add \"%s\": 1 to its confirmations", got, n.ID, n.ID)
+		}
+	}
+}
+
+// What is final by default is at least 30 seconds old, on every chain, and no default is
+// below the twelve blocks that it once was.
+func TestDefaultConfirmations(t *testing.T) {
+	var file map[string]any
+	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+		t.Fatal(err)
+	}
+	delete(file, "confirmations")
+	text, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ParseDeployment(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range chain.Networks() {
+		got := d.Confirmations(n.ID)
+		if age := time.Duration(got) * n.Block; got != n.Confirmations || got < 12 || age < 30*time.Second {
+			t.Errorf("chain %s: its %d Confirmations are %v of its Block, want half a minute at least and 12 blocks",
+				n.ID, got, age)
+		}
+		if n.Final == "" {
+			t.Errorf("chain %s: its row does not say what makes a transaction Final there", n.ID)
+		}
+		if n.ID.FastestBlock() != n.Block || n.Block > n.ID.BlockTime() {
+			t.Errorf("chain %s: blocks take %v at least and %v usually", n.ID, n.Block, n.ID.BlockTime())
+		}
+	}
+	const unknown chain.ID = 370
+	if got := d.Confirmations(unknown); got != 300 || unknown.FastestBlock() != 100*time.Millisecond {
+		t.Errorf("an unknown chain: got %d blocks of %v, want as many as the fastest", got, unknown.FastestBlock())
+	}
+}
+
+func TestBlockTime(t *testing.T) {
+	for id, want := range map[chain.ID]time.Duration{
+		1: 12 * time.Second, chain.PrivacyEthereum: 12 * time.Second, 369: 10 * time.Second,
+		8453: 2 * time.Second, 4663: 2 * time.Second, 98866: 2 * time.Second,
+	} {
+		if got := id.BlockTime(); got != want {
+			t.Errorf("chain %s: got %v, want %v", id, got, want)
 		}
 	}
 }

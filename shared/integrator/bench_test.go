@@ -66,7 +66,7 @@ func BenchmarkLookupAsked(b *testing.B) {
 	k := memo.Key{Network: 369, Name: id}
 	b.ReportAllocs()
 	for b.Loop() {
-		if a := r.fetch(k); a.Value.failure != nil {
+		if a := r.fetch(context.Background(), k); a.Value.failure != nil {
 			b.Fatal(a.Value.failure)
 		}
 	}

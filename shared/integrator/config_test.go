@@ -43,11 +43,11 @@ func TestConfigProblems(t *testing.T) {
 	}{
 		{Config{0, -time.Second}, []string{
 			"INTEGRATOR_CACHE_SIZE: 0 is not between 1 and 1048576",
-			"INTEGRATOR_CACHE_TTL: -1s is not more than 0s and at most 1h0m0s",
+			"INTEGRATOR_CACHE_TTL: -1s is not more than 0s and at most 1h",
 		}},
 		{Config{1<<20 + 1, time.Hour + 1}, []string{
 			"INTEGRATOR_CACHE_SIZE: 1048577 is not between 1 and 1048576",
-			"INTEGRATOR_CACHE_TTL: 1h0m0.000000001s is not more than 0s and at most 1h0m0s",
+			"INTEGRATOR_CACHE_TTL: 1h0m0.000000001s is not more than 0s and at most 1h",
 		}},
 	} {
 		err := test.cfg.Validate()

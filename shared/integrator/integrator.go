@@ -6,6 +6,9 @@
 //   - A fee is what the registry of that very chain said, at most the
 //     configured time ago. If no endpoint answers, or the answer is not one a
 //     registry gives, the look-up fails. A fee is never guessed.
+//   - Where a chain has several endpoints, two are asked at once, and a fee is what
+//     both say, or two of three. One that stands still does not count. If only one
+//     answers, it is believed, and so is the only endpoint of a chain.
 //   - Answers are cached, failures are not. Look-ups of one integrator at the
 //     same time share one call. A look-up that gives up does not end the call
 //     for the others.
@@ -20,11 +23,14 @@ package integrator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,8 +38,10 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/setting"
 )
 
 // ID names an integrator: the address of its wallet, left-padded with zeros.
@@ -56,25 +64,11 @@ type Partner struct {
 type Config struct {
 	// CacheSize is how many active integrators are cached, and how many others
 	// in addition.
-	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096"`
-	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s"`
+	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096" min:"1" max:"1048576"`
+	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s" above:"0s" max:"1h"`
 }
 
-const (
-	maxCacheSize = 1 << 20
-	maxCacheTTL  = time.Hour
-)
-
-func (c Config) Validate() error {
-	var problems []error
-	if c.CacheSize < 1 || c.CacheSize > maxCacheSize {
-		problems = append(problems, fmt.Errorf("INTEGRATOR_CACHE_SIZE: %d is not between 1 and %d", c.CacheSize, maxCacheSize))
-	}
-	if c.CacheTTL <= 0 || c.CacheTTL > maxCacheTTL {
-		problems = append(problems, fmt.Errorf("INTEGRATOR_CACHE_TTL: %v is not more than 0s and at most %v", c.CacheTTL, maxCacheTTL))
-	}
-	return errors.Join(problems...)
-}
+func (c Config) Validate() error { return setting.Check(c) }
 
 // ParseID reads an integrator from a request: a wallet address, or its 32-byte
 // form. Both give the same ID.
@@ -129,12 +123,15 @@ type Registry struct {
 	ttl        time.Duration // how long an answer is used
 	cache      *memo.Cache[registration]
 	Options
+
+	differLogged atomic.Int64 // when the log last said that endpoints differ
 }
 
 // Options of a Registry. All are optional.
 type Options struct {
 	Hooks    Hooks
 	Validity time.Duration    // how long a quote counts; see Partner.GoodUntil
+	Log      *slog.Logger     // for bugs, and endpoints that differ; nil logs nothing
 	Now      func() time.Time // nil for time.Now
 }
 
@@ -145,6 +142,7 @@ type Hooks struct {
 	Miss    func(network chain.ID)                    // a look-up was not answered from the cache
 	Failure func(network chain.ID, reason rpc.Reason) // asking the chain failed; once for all look-ups that waited for it
 	Latency func(network chain.ID, d time.Duration)   // of asking the chain, including the wait for a turn, also if it failed
+	Differ  func(network chain.ID)                    // two endpoints told different things, whether a third decided or not
 }
 
 // New prepares to read the registries of d through the endpoints of chains. Once
@@ -156,10 +154,12 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.Hooks.Hit == nil {
-		opts.Hooks = Hooks{func(chain.ID) {}, func(chain.ID) {}, func(chain.ID, rpc.Reason) {}, func(chain.ID, time.Duration) {}}
+		opts.Hooks = Hooks{func(chain.ID) {}, func(chain.ID) {}, func(chain.ID, rpc.Reason) {}, func(chain.ID, time.Duration) {}, func(chain.ID) {}}
 	}
-	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: memo.New[registration](cfg.CacheSize, opts.Now), Options: opts}, nil
+	cache := memo.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
+	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: cache, Options: opts}, nil
 }
 
 // Lookup returns the integrator with that ID from the registry on a network.
@@ -172,12 +172,12 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	if ok {
 		r.Hooks.Hit(network)
 		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
-			r.cache.Renew(k, func() memo.Answer[registration] { return r.fetch(k) })
+			r.cache.Renew(k, func() memo.Answer[registration] { return r.fetch(context.Background(), k) })
 		}
 		return reg.result(network)
 	}
 	r.Hooks.Miss(network)
-	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(k) })
+	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(rpc.OnBehalf(ctx), k) })
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), time.Second,
@@ -189,9 +189,9 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 }
 
 // fetch reads a registration from the chain. It runs once for all look-ups of the
-// same key at the same time, and not in a caller's context. A failure is not kept.
-func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
-	reg, f := r.ask(k)
+// same key at the same time, and does not end with a caller. A failure is not kept.
+func (r *Registry) fetch(ctx context.Context, k memo.Key) memo.Answer[registration] {
+	reg, f := r.ask(ctx, k)
 	if f != nil {
 		r.Hooks.Failure(k.Network, f.Reason)
 		return memo.Answer[registration]{Value: registration{failure: f}, Forget: true}
@@ -200,7 +200,7 @@ func (r *Registry) fetch(k memo.Key) memo.Answer[registration] {
 }
 
 // ask asks the chain. Known partners have a lane of their own.
-func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
+func (r *Registry) ask(ctx context.Context, k memo.Key) (reg registration, f *rpc.Failure) {
 	registry := r.deployment.Registry(k.Network)
 	if registry == (chain.Address{}) {
 		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
@@ -210,23 +210,152 @@ func (r *Registry) ask(k memo.Key) (reg registration, f *rpc.Failure) {
 		lane = rpc.Partners
 	}
 	start := r.Now()
-	err := r.chains.Ask(context.Background(), k.Network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
-		askedAt := r.Now()
-		var output hexutil.Bytes
-		if err := e.ReadAll(ctx, rpc.ReadContract(registry.Address, getIntegrator(k.Name), &output)); err != nil {
-			return err
-		}
-		var f *rpc.Failure
-		if reg, f = decode(k.Name, output); f != nil {
-			return f
-		}
-		reg.partner.CheckedAt, reg.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
-		return nil
-	})
-	if !errors.As(err, &f) || f.Reason != rpc.Unconfigured {
+	reg, f = r.agreed(ctx, question{k, registry, lane})
+	if f == nil || f.Reason != rpc.Unconfigured {
 		r.Hooks.Latency(k.Network, r.Now().Sub(start))
 	}
 	return reg, f
+}
+
+// question is what is asked about an integrator, where, and for whom.
+type question struct {
+	memo.Key
+	registry chain.Address
+	lane     rpc.Lane
+}
+
+// word is what one endpoint says, or why none does.
+type word struct {
+	registration
+	endpoint int // its place in the configuration
+	failure  *rpc.Failure
+}
+
+func (w word) String() string {
+	if w.failure != nil {
+		return "no answer"
+	}
+	return fmt.Sprintf("endpoint %d: %s, %d basis points", w.endpoint, w.standing, w.partner.FeeBPS)
+}
+
+// secondWait is how long the second of two endpoints is waited for once the first
+// has answered.
+const secondWait = 300 * time.Millisecond
+
+var (
+	errNoWord   = &rpc.Failure{Reason: rpc.Undecodable, Text: "asking ended in a panic", RetryAfter: time.Minute}
+	errDisagree = &rpc.Failure{Reason: rpc.Disagree, Text: "endpoints tell different things of the integrator", RetryAfter: time.Second}
+)
+
+// agreed asks two endpoints at once, and a third one where they differ. The only
+// endpoint of a chain is believed.
+func (r *Registry) agreed(ctx context.Context, q question) (registration, *rpc.Failure) {
+	asked := new(rpc.Asked)
+	if r.chains.Endpoints(q.Network) < 2 {
+		w := r.read(ctx, q, asked)
+		return w.registration, w.failure
+	}
+	words := make(chan word, 2)
+	for range 2 {
+		guard.Go(r.Log, "asking a registry", func() {
+			w := word{failure: errNoWord}
+			defer func() { words <- w }()
+			w = r.read(ctx, q, asked)
+		})
+	}
+	first := <-words
+	if first.failure != nil {
+		second := <-words
+		return either(first, second)
+	}
+	select {
+	case second := <-words:
+		if second.failure != nil || first.same(second.registration) {
+			return first.registration, nil
+		}
+		third := r.read(ctx, q, asked)
+		r.differ(q, first, second, third)
+		return majority(first, second, third)
+	case <-time.After(secondWait):
+		// The question goes on in the background: an endpoint that hangs is skipped
+		// afterwards, and not waited for again.
+		return first.registration, nil
+	}
+}
+
+// differLogEvery is how often the log says at most that endpoints differ.
+const differLogEvery = 10 * time.Minute
+
+// differ tells that endpoints tell different things.
+func (r *Registry) differ(q question, words ...word) {
+	r.Hooks.Differ(q.Network)
+	now, last := r.Now().UnixNano(), r.differLogged.Load()
+	if now-last < int64(differLogEvery) || !r.differLogged.CompareAndSwap(last, now) {
+		return
+	}
+	r.Log.Warn("RPC endpoints tell different things of an integrator; a majority counts, or no quote is given",
+		"chain", q.Network, "integrator", ID(q.Name).String(), "said", fmt.Sprint(words))
+}
+
+// either is what the second endpoint says, as the first says nothing. Of two failures,
+// the one that names a cause counts: the other may only say that no endpoint was left.
+func either(first, second word) (registration, *rpc.Failure) {
+	if second.failure != nil && second.failure.Reason == rpc.Unconfigured {
+		return registration{}, first.failure
+	}
+	return second.registration, second.failure
+}
+
+// majority is what the third endpoint says, if that is what one of two others says
+// that differ.
+func majority(first, second, third word) (registration, *rpc.Failure) {
+	if third.failure != nil || !third.same(first.registration) && !third.same(second.registration) {
+		return registration{}, errDisagree
+	}
+	return third.registration, nil
+}
+
+// read reads a registration from an endpoint that was not asked yet.
+func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w word) {
+	err := r.chains.AskAnother(ctx, q.Network, q.lane, asked, func(ctx context.Context, e *rpc.Endpoint) error {
+		askedAt := r.Now()
+		var output hexutil.Bytes
+		var latest *rpc.Block
+		reads := []rpc.Read{rpc.ReadContract(q.registry.Address, getIntegrator(q.Name), &output)}
+		if r.chains.Endpoints(q.Network) > 1 {
+			reads = append(reads, rpc.ReadLatest(&latest))
+		}
+		if err := e.ReadAll(ctx, reads...); err != nil {
+			return err
+		}
+		if len(reads) > 1 {
+			if f := upToDate(latest, q.Network, askedAt); f != nil {
+				return f
+			}
+		}
+		var f *rpc.Failure
+		if w.registration, f = decode(q.Name, output); f != nil {
+			return f
+		}
+		w.partner.CheckedAt, w.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
+		w.endpoint = e.Place
+		return nil
+	})
+	errors.As(err, &w.failure)
+	return w
+}
+
+// upToDate fails if the latest block of an endpoint is so old that the endpoint stands
+// still. What it says of an integrator may have changed since.
+func upToDate(latest *rpc.Block, network chain.ID, now time.Time) *rpc.Failure {
+	if latest == nil {
+		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
+	}
+	if latest.TooOld(network, now) {
+		age := now.Sub(latest.At())
+		return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is %v old", age.Round(time.Second))}
+	}
+	return nil
 }
 
 // Health tells whether the registry of one chain can be read.
@@ -255,6 +384,8 @@ const (
 	active
 )
 
+func (s standing) String() string { return [...]string{"unregistered", "inactive", "active"}[s] }
+
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
 	standing standing
@@ -279,6 +410,11 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 	}
 }
 
+// same tells whether another endpoint says the same.
+func (reg registration) same(other registration) bool {
+	return reg.standing == other.standing && reg.partner.Wallet == other.partner.Wallet && reg.partner.FeeBPS == other.partner.FeeBPS
+}
+
 // accepted tells whether quotes are made for the integrator.
 func (reg registration) accepted() bool {
 	return reg.standing == active && reg.partner.FeeBPS <= MaxFeeBPS
@@ -290,6 +426,8 @@ func faultOf(f *rpc.Failure, network chain.ID) error {
 	switch f.Reason {
 	case rpc.Unconfigured:
 		text = "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, and gives no quote without that"
+	case rpc.Disagree:
+		text = "The nodes of chain %s tell different things of the integrator, and no quote is given until they agree; try again shortly"
 	case rpc.Reverted, rpc.Misconfigured:
 		text = "The registry on chain %s has no valid entry for this integrator, and no quote is given without one"
 	}

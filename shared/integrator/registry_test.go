@@ -191,7 +191,7 @@ func TestLatecomerAsksNobody(t *testing.T) {
 	g := newRig(t, front)
 	g.wantFee(1, 25)
 	k := memo.Key{Network: 369, Name: idOf(wallet(1))}
-	if got, err := g.cache.Ask(t.Context(), k, func() memo.Answer[registration] { return g.fetch(k) }); err != nil || got.partner.FeeBPS != 25 {
+	if got, err := g.cache.Ask(t.Context(), k, func() memo.Answer[registration] { return g.fetch(context.Background(), k) }); err != nil || got.partner.FeeBPS != 25 {
 		t.Errorf("got %+v, %v, want a fee of 25", got, err)
 	}
 	if got := front.Count("eth_call"); got != 1 {

@@ -35,6 +35,7 @@ type rig struct {
 	misses  int
 	asked   int // how often latency was reported
 	failed  map[rpc.Reason]int
+	differs int // how often endpoints told different things
 	logged  journal.Journal
 	secrets []string
 }
@@ -69,8 +70,9 @@ func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig 
 		g.secrets = append(g.secrets, host)
 	}
 	var err error
+	log := slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	g.chains, err = rpc.New(chains, rpc.Options{
-		Log:    slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log:    log,
 		Now:    g.now,
 		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Strangers: l},
 	})
@@ -78,12 +80,13 @@ func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig 
 		t.Fatal(err)
 	}
 	g.Registry, err = New(cfg, deployment, g.chains, Options{
-		Now: g.now, Validity: validity,
+		Now: g.now, Validity: validity, Log: log,
 		Hooks: Hooks{
 			Hit:     func(chain.ID) { g.note(func() { g.hits++ }) },
 			Miss:    func(chain.ID) { g.note(func() { g.misses++ }) },
 			Failure: func(_ chain.ID, reason rpc.Reason) { g.note(func() { g.failed[reason]++ }) },
 			Latency: func(chain.ID, time.Duration) { g.note(func() { g.asked++ }) },
+			Differ:  func(chain.ID) { g.note(func() { g.differs++ }) },
 		},
 	})
 	if err != nil {

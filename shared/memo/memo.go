@@ -5,16 +5,16 @@
 //     that gives up does not end the question for the others.
 //   - Memory is bounded. Answers about what is known have a place of their own, so
 //     that a flood of invented names evicts only other invented names.
-//   - A panic while asking is an error, not the end of the process.
+//   - A panic while asking is logged, and is an error for those who wait.
 package memo
 
 import (
 	"context"
 	"encoding/binary"
+	"log/slog"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/guard"
@@ -26,7 +26,7 @@ type Key struct {
 	Name    [32]byte
 }
 
-// text is the key as singleflight needs it.
+// text is the key as guard.Flights needs it.
 func (k Key) text() string {
 	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.Network)), k.Name[:]...))
 }
@@ -42,19 +42,22 @@ type Answer[V any] struct {
 
 // Cache remembers answers. It is safe for concurrent use.
 type Cache[V any] struct {
+	what          string // is asked, for the log
+	log           *slog.Logger
 	now           func() time.Time
-	flights       singleflight.Group
+	flights       guard.Flights[V]
 	known, others *lru.Cache[Key, Answer[V]]
 }
 
-// New remembers so many answers about what is known, and as many others.
-func New[V any](size int, now func() time.Time) *Cache[V] {
+// New remembers so many answers about what is known, and as many others. what and
+// log are for a panic while asking.
+func New[V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[V] {
 	known, err := lru.New[Key, Answer[V]](size)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
 	others, _ := lru.New[Key, Answer[V]](size)
-	return &Cache[V]{now: now, known: known, others: others}
+	return &Cache[V]{what: what, log: log, now: now, known: known, others: others}
 }
 
 // Get is the answer that may still be used.
@@ -79,39 +82,26 @@ func (c *Cache[V]) Last(k Key) (v V, known bool) {
 
 // Ask asks and remembers, unless there is an answer already. The error is that of
 // ctx, or a panic of ask.
-func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() Answer[V]) (v V, err error) {
-	select {
-	case flight := <-c.flights.DoChan(k.text(), func() (any, error) {
+func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() Answer[V]) (V, error) {
+	return c.flights.Ask(ctx, c.log, c.what, k.text(), func() (V, error) {
 		// The answer may have come since the caller looked.
 		if v, ok := c.Get(k); ok {
 			return v, nil
 		}
-		return c.renew(k, ask)
-	}):
-		if flight.Err != nil {
-			return v, flight.Err
-		}
-		return flight.Val.(V), nil
-	case <-ctx.Done():
-		return v, ctx.Err()
-	}
+		return c.renew(k, ask), nil
+	})
 }
 
 // Renew asks in the background, although there is an answer. It does nothing while
 // the question is being asked.
 func (c *Cache[V]) Renew(k Key, ask func() Answer[V]) {
-	c.flights.DoChan(k.text(), func() (any, error) { return c.renew(k, ask) })
+	c.flights.Start(c.log, c.what, k.text(), func() (V, error) { return c.renew(k, ask), nil })
 }
 
-func (c *Cache[V]) renew(k Key, ask func() Answer[V]) (v V, err error) {
-	defer func() {
-		if p := recover(); p != nil { // singleflight would end the process
-			err = guard.Caught(p)
-		}
-	}()
+func (c *Cache[V]) renew(k Key, ask func() Answer[V]) V {
 	a := ask()
 	if a.Forget {
-		return a.Value, nil
+		return a.Value
 	}
 	tier, other := c.others, c.known
 	if a.Known {
@@ -119,5 +109,5 @@ func (c *Cache[V]) renew(k Key, ask func() Answer[V]) (v V, err error) {
 	}
 	tier.Add(k, a)
 	other.Remove(k)
-	return a.Value, nil
+	return a.Value
 }

@@ -1,20 +1,24 @@
 package memo
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/quotegate/quotegate/shared/guard"
 )
 
 func name(n int) Key { return Key{Network: 1, Name: [32]byte{byte(n), byte(n >> 8)}} }
 
 // Callers at the same time share one answer, and who gives up leaves it to the others.
 func TestOneQuestionForAll(t *testing.T) {
-	c := New[int](4, time.Now)
+	c := New[int](4, time.Now, "a test", nil)
 	var asked atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
 	ask := func() Answer[int] {
@@ -46,7 +50,7 @@ func TestOneQuestionForAll(t *testing.T) {
 
 func TestKnownNamesStay(t *testing.T) {
 	now := time.Now()
-	c := New[int](4, func() time.Time { return now })
+	c := New[int](4, func() time.Time { return now }, "a test", nil)
 	say := func(n int, a Answer[int]) {
 		if v, err := c.Ask(context.Background(), name(n), func() Answer[int] { return a }); v != a.Value || err != nil {
 			t.Errorf("got %d, %v", v, err)
@@ -79,9 +83,22 @@ func TestKnownNamesStay(t *testing.T) {
 	}
 }
 
+// TestPanicIsAnError: of one who waits, and in the log also if nobody does.
 func TestPanicIsAnError(t *testing.T) {
-	c := New[int](4, time.Now)
-	if _, err := c.Ask(context.Background(), name(1), func() Answer[int] { panic("a bug") }); err == nil || !strings.Contains(err.Error(), "a bug") {
-		t.Errorf("got %v", err)
+	var out bytes.Buffer
+	c := New[int](4, time.Now, "asking", slog.New(slog.NewTextHandler(&out, nil)))
+	before := guard.Total()
+	bug := func() Answer[int] { panic("a slip") }
+	if _, err := c.Ask(context.Background(), name(1), bug); err == nil || strings.Contains(err.Error(), "a slip") {
+		t.Errorf("got %v, want an error that says no more than that there was a bug", err)
+	}
+	for _, want := range []string{"in=asking", "a slip", "memo_test.go"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing from the log: %s", want, &out)
+		}
+	}
+	c.Renew(name(2), bug)
+	for guard.Total() != before+2 {
+		time.Sleep(time.Millisecond)
 	}
 }

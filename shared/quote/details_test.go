@@ -39,10 +39,11 @@ type wallet struct {
 	err        error
 	asked      int
 	tried      []account.Call
+	known      *account.Holding // what it had read before
 }
 
-func (w *wallet) Simulate(_ context.Context, _ chain.ID, _ common.Address, calls []account.Call) (*account.Simulation, error) {
-	w.tried = calls
+func (w *wallet) Simulate(_ context.Context, _ chain.ID, _ common.Address, known *account.Holding, calls []account.Call) (*account.Simulation, error) {
+	w.tried, w.known = calls, known
 	return &w.simulation, w.err
 }
 
@@ -301,13 +302,16 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		}
 		return q
 	}
-	two := account.Simulation{BlockNumber: 7, Calls: []account.Result{{GasUsed: 40_000}, {GasUsed: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
+	two := account.Simulation{BlockNumber: 7, Calls: []account.Result{{GasUsed: 30_000, GasLimit: 40_000}, {GasUsed: 40_000, GasLimit: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
 	w := &wallet{simulation: two}
 	q := simulated(usdc, w, chain.Reference())
+	if w.known == nil || w.known != q.Details.Checks {
+		t.Error("what was read of the account is read again")
+	}
 	if len(w.tried) != 2 || &w.tried[0] != &q.Details.Transactions[0] || q.Details.Simulation.Needed.Uint64() != 300_000 || *q.Details.Simulation.Event {
 		t.Errorf("tried %d calls, needs %s, event %v; want both calls, 300000 and no event", len(w.tried), q.Details.Simulation.Needed.Dec(), *q.Details.Simulation.Event)
 	}
-	w = &wallet{simulation: account.Simulation{Calls: []account.Result{{GasUsed: 100}}, GasPrice: *uint256.NewInt(5)}}
+	w = &wallet{simulation: account.Simulation{Calls: []account.Result{{GasUsed: 70, GasLimit: 100}}, GasPrice: *uint256.NewInt(5)}}
 	q = simulated(ether, w, chain.Reference())
 	if want := new(uint256.Int).AddUint64(&q.Value, 500); !q.Details.Simulation.Needed.Eq(want) || q.Details.Simulation.Event != nil {
 		t.Errorf("needs %s, want %s; an estimate tells no event", q.Details.Simulation.Needed.Dec(), want.Dec())

@@ -19,20 +19,16 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/setting"
 )
 
 // Config says how long the operator stands by a quote.
 type Config struct {
-	TTL time.Duration `env:"QUOTE_TTL, default=60s"`
+	TTL time.Duration `env:"QUOTE_TTL, default=60s" min:"5s" max:"1h"`
 }
 
 // Validate reports a time that no wallet or no operator could live with.
-func (c Config) Validate() error {
-	if c.TTL < 5*time.Second || c.TTL > time.Hour {
-		return fmt.Errorf("QUOTE_TTL: %v is not between 5s and 1h", c.TTL)
-	}
-	return nil
-}
+func (c Config) Validate() error { return setting.Check(c) }
 
 // Request asks for a swap of an amount of one token to a token on another chain.
 type Request struct {
@@ -107,7 +103,9 @@ type Integrators interface {
 // The text of an error is for the client to read.
 type Accounts interface {
 	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)
-	Simulate(ctx context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error)
+	Simulate(
+		ctx context.Context, network chain.ID, from common.Address, holding *account.Holding, calls []account.Call,
+	) (*account.Simulation, error)
 }
 
 type Parts struct {
@@ -266,7 +264,7 @@ type IssuerFee struct {
 type Simulation struct {
 	account.Simulation
 	Event  *bool       // whether the contract's event says what was asked for; nil if that cannot be told
-	Needed uint256.Int // coins for value and gas
+	Needed uint256.Int // coins with which every transaction can be sent: value, and the gas that each may take
 }
 
 // explain adds the details to q. It reads the calldata that is sent, so that it
@@ -289,9 +287,11 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		d.Registry = e.Deployment.Registry(q.Fee.ChainID)
 	}
 	q.Details = d
-	if q.Pair.Src.Private() { // the money comes out of the privacy pool, in a transaction that only the wallet can make
+	if q.Pair.Src.Private() {
+		// The money comes out of the privacy pool, in a transaction that only the wallet can make.
 		d.Unchecked = "The swap is paid for from the privacy pool, so what this account has does not matter"
-		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, which cannot be tried without the wallet"
+		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, " +
+			"which cannot be tried without the wallet"
 		return nil
 	}
 	if req.From != nil {
@@ -361,14 +361,14 @@ func transactions(q *Quote, checks *account.Holding) []account.Call {
 // failure is only told.
 func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*Simulation, string) {
 	d := q.Details
-	found, err := e.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Transactions)
+	found, err := e.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Checks, d.Transactions)
 	if err != nil {
 		return nil, err.Error()
 	}
 	s := &Simulation{Simulation: *found, Needed: q.Value}
 	var gas uint256.Int
 	for _, c := range s.Calls {
-		gas.AddUint64(&gas, c.GasUsed)
+		gas.AddUint64(&gas, c.GasLimit)
 	}
 	s.Needed.Add(&s.Needed, gas.Mul(&gas, &s.GasPrice))
 	// A pool of a deployment that does not settle in the documented way may emit

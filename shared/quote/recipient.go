@@ -43,7 +43,8 @@ func ParseRecipientType(text string) (RecipientType, error) {
 	case "2":
 		return PrivateRecipient, nil
 	}
-	return 0, fault.New(fault.InvalidParameter, "The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
+	return 0, fault.New(fault.InvalidParameter,
+		"The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
 }
 
 // Parse reads a recipient of this type: an EVM address or a raw 0zk address.
@@ -74,19 +75,22 @@ func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
 		return Recipient{Private: &address}, nil
 	}
 	if strings.TrimSpace(text) != text {
-		return Recipient{}, fault.BadRecipient(fault.Malformed, "The recipient has a space before or after it: send the address alone")
+		return Recipient{}, fault.BadRecipient(fault.Malformed,
+			"The recipient has a space before or after it: send the address alone")
 	}
 	address, err := chain.ParseAddress(text)
 	switch {
 	case err != nil && strings.Contains(text, "."):
-		return Recipient{}, fault.BadRecipient(fault.Name, "The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
+		return Recipient{}, fault.BadRecipient(fault.Name,
+			"The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
 	case errors.Is(err, chain.ErrChecksum):
 		return Recipient{}, fault.BadRecipient(fault.Checksum, "The recipient %v", err)
 	case err != nil:
 		return Recipient{}, fault.BadRecipient(fault.Malformed, "The recipient %v", err)
 	}
 	if t == PrivateRecipient {
-		return Recipient{}, fault.BadRecipient(fault.PublicOnPrivate, "A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
+		return Recipient{}, fault.BadRecipient(fault.PublicOnPrivate,
+			"A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
 	}
 	return Recipient{EVM: address}, nil
 }
@@ -96,11 +100,13 @@ func (r Recipient) payableOn(dst chain.ID) error {
 	var err error
 	switch {
 	case dst.Private() && r.Private == nil:
-		err = fault.BadRecipient(fault.PublicOnPrivate, "Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
+		err = fault.BadRecipient(fault.PublicOnPrivate,
+			"Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
 	case dst.Private():
 		err = r.Private.PayableOn(uint64(dst.Network()))
 	case r.Private != nil:
-		err = fault.BadRecipient(fault.PrivateOnPublic, "Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
+		err = fault.BadRecipient(fault.PrivateOnPublic,
+			"Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
 	}
 	return fault.About(fault.Recipient, err)
 }

@@ -6,8 +6,12 @@
 //     asked which before its first use, and again after a failure.
 //   - Every question ends in bounded time and reads a bounded answer. So many
 //     questions are under way, so many more wait, and the rest are refused.
+//   - An endpoint that takes much longer than it usually does is not waited for while
+//     there is another one. What an endpoint cannot do is remembered, and makes it no
+//     worse for anything else.
 //   - Each use has a lane: bounds of its own, and a rest of its own for each
 //     endpoint. An endpoint that fails in one lane is not skipped in another.
+//   - One network of callers holds at most a quarter of a lane; see CallerNetwork.
 //   - When a provider says that we are over its quota, all other lanes give way to
 //     known partners, whichever lane was told.
 //   - No text from an endpoint, and no part of its address, is in any error, log
@@ -33,6 +37,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/remote"
 )
@@ -42,6 +47,7 @@ type Client struct {
 	networks map[chain.ID]network
 	limits   [laneCount]Limits
 	http     *http.Client
+	log      *slog.Logger
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelCauseFunc
@@ -50,7 +56,7 @@ type Client struct {
 
 type network struct {
 	endpoints []*Endpoint // in the order in which they are tried
-	turns     [laneCount]turns
+	turns     [laneCount]*turns
 }
 
 type Options struct {
@@ -68,7 +74,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits}
+	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, log: opts.Log}
 	var connections int64
 	for lane := range c.limits {
 		if l, ok := opts.Limits[Lane(lane)]; ok {
@@ -99,27 +105,96 @@ func New(cfg Config, opts Options) (*Client, error) {
 // Ask waits for a turn in the lane and gives use one endpoint of the chain after
 // the other, until use returns nil. use may be called several times, never at
 // the same time, and must make its calls with the context it is given. It must
-// not ask the client another question.
+// not ask the client another question. An endpoint that takes longer than it usually
+// does has its call ended and the next one is asked; see habit.
 //
 // The error is a *Failure. What use returns counts like a failed call if it is a
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
 // use counts as Undecodable, and its text is dropped.
 func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(context.Context, *Endpoint) error) error {
+	return c.AskAnother(ctx, network, lane, new(Asked), use)
+}
+
+// Asked are the endpoints that were asked already. The zero value is ready to use.
+type Asked struct {
+	mu        sync.Mutex
+	endpoints map[*Endpoint]bool
+}
+
+// Add adds an endpoint. It is false if the endpoint was there.
+func (a *Asked) Add(e *Endpoint) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.endpoints[e] {
+		return false
+	}
+	if a.endpoints == nil {
+		a.endpoints = make(map[*Endpoint]bool)
+	}
+	a.endpoints[e] = true
+	return true
+}
+
+func (a *Asked) has(e *Endpoint) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.endpoints[e]
+}
+
+// forget takes out endpoints that had too little time to answer.
+func (a *Asked) forget(late []*Endpoint) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range late {
+		delete(a.endpoints, e)
+	}
+}
+
+// AskAnother is like Ask, for an answer that must be of another endpoint than an
+// earlier one: it passes over the endpoints in asked, and adds those that it tries.
+// Questions with the same asked may be under way at the same time: each endpoint is
+// given to one of them. If there is none left, the failure is Unconfigured.
+func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use func(context.Context, *Endpoint) error) error {
 	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
 		reason, details := Resting, make([]string, 0, len(endpoints))
-		for _, e := range endpoints {
+		var late []*Endpoint
+		try := func(e *Endpoint, patience time.Duration) *Failure {
+			f := c.try(ctx, e, lane, patience, use)
+			if f == errLate {
+				late = append(late, e)
+			}
+			if f != nil {
+				reason, details = f.Reason, append(details, fmt.Sprintf("endpoint %d: %s", e.Place, f.Text))
+			}
+			return f
+		}
+		for i, e := range endpoints {
+			if !asked.Add(e) {
+				continue
+			}
 			if rest := e.take(lane); rest > 0 {
 				details = append(details, fmt.Sprintf("endpoint %d: rests for %v", e.Place, rest.Round(time.Millisecond)))
 				continue
 			}
-			f := c.try(ctx, e, lane, use)
-			if f == nil {
+			patience := c.limits[lane].Try
+			if slices.ContainsFunc(endpoints[i+1:], func(next *Endpoint) bool { return !asked.has(next) && next.resting(lane) == 0 }) {
+				patience = e.patience(lane, patience)
+			}
+			if try(e, patience) == nil {
+				asked.forget(late)
 				return nil
 			}
-			reason, details = f.Reason, append(details, fmt.Sprintf("endpoint %d: %s", e.Place, f.Text))
 			if ctx.Err() != nil {
 				break
 			}
+		}
+		for _, e := range late { // nobody else has an answer
+			if ctx.Err() == nil && try(e, c.limits[lane].Try) == nil {
+				return nil
+			}
+		}
+		if len(details) == 0 {
+			return errNoOther
 		}
 		wait := longRetry
 		if reason != Reverted && reason != Misconfigured {
@@ -147,7 +222,7 @@ func (c *Client) Check(ctx context.Context, network chain.ID, place int, use fun
 		if rest := e.take(Checks); rest > 0 {
 			return &Failure{Limited, "we are over its quota", rest}
 		}
-		return c.try(ctx, e, Checks, use)
+		return c.try(ctx, e, Checks, c.limits[Checks].Try, use)
 	})
 }
 
@@ -166,10 +241,10 @@ func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(c.ctx, func() { stop(errClosed) })()
-	f := n.turns[lane].enter(ctx)
+	defer guard.WhenDone(c.ctx, c.log, "ending a question to a node", func() { stop(errClosed) })()
+	leave, f := n.turns[lane].enter(ctx)
 	if f == nil {
-		defer n.turns[lane].leave()
+		defer leave()
 		f = question(ctx, n.endpoints)
 	}
 	switch {
@@ -183,17 +258,25 @@ func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(
 
 // try asks one endpoint and decides whether the lane skips it from now on. If
 // the question itself ran out of time, it does not: the endpoint may have had
-// too little of that time.
-func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use func(context.Context, *Endpoint) error) *Failure {
-	trying, cancel := context.WithTimeout(ctx, c.limits[lane].Try)
+// too little of that time. The failure is errLate if only patience ran out.
+func (c *Client) try(
+	ctx context.Context, e *Endpoint, lane Lane, patience time.Duration, use func(context.Context, *Endpoint) error,
+) *Failure {
+	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	start := time.Now()
 	err := e.checkChain(trying, lane)
 	if err == nil {
 		err = use(trying, e)
 	}
 	if err == nil {
 		e.worked(lane)
+		e.answered(lane, time.Since(start))
 		return nil
+	}
+	if patience < c.limits[lane].Try && trying.Err() != nil && ctx.Err() == nil {
+		e.late(lane)
+		return errLate
 	}
 	f := classify(err)
 	if f.Reason == Limited || lane != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil {

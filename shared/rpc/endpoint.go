@@ -13,7 +13,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/remote"
@@ -29,9 +28,10 @@ type Endpoint struct {
 
 	mu             sync.Mutex
 	lanes          [laneCount]laneState
-	outcomes       uint64    // of calls that worked or failed, in all lanes
-	limitedLogged  time.Time // when the log last said that we are over the quota
-	noBatchesUntil time.Time // it refused batches; until then it gets plain calls
+	outcomes       uint64             // of calls that worked or failed, in all lanes
+	limitedLogged  time.Time          // when the log last said that we are over the quota
+	noBatchesUntil time.Time          // it refused batches; until then it gets plain calls
+	abilities      map[string]ability // by method; only those that not every node has
 }
 
 // checkChain asks the endpoint which chain it serves, unless that is known. The
@@ -87,6 +87,7 @@ type laneState struct {
 	limitedAt    time.Time // when the lane last had to give way
 	nextCall     time.Time // not earlier, because of pace
 	heard        uint64    // Endpoint.outcomes at the last outcome of this lane; 0 for none
+	habit        habit
 }
 
 // take returns 0 if the lane may use the endpoint now, or how long it must wait.
@@ -305,32 +306,11 @@ var defaultLimits = [laneCount]Limits{
 	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
 }
 
-// turns limit how many questions are under way at a time, and how many more wait.
-type turns struct{ room, calls *semaphore.Weighted }
-
-func newTurns(l Limits) turns {
-	return turns{room: semaphore.NewWeighted(l.Calls + l.Waiting), calls: semaphore.NewWeighted(l.Calls)}
-}
-
-// enter waits for a turn. It fails if too many wait already.
-func (t turns) enter(ctx context.Context) *Failure {
-	if !t.room.TryAcquire(1) {
-		return &Failure{Busy, "too many questions wait for their turn", shortRetry}
-	}
-	if err := t.calls.Acquire(ctx, 1); err != nil {
-		t.room.Release(1)
-		return &Failure{Busy, "its turn did not come in time", shortRetry}
-	}
-	return nil
-}
-
-func (t turns) leave() {
-	t.calls.Release(1)
-	t.room.Release(1)
-}
-
 // errUnconfigured is how questions to a chain without endpoints fail.
 var errUnconfigured = &Failure{Unconfigured, "no RPC endpoint", longRetry}
+
+// errNoOther is how a question fails whose endpoints were all asked already.
+var errNoOther = &Failure{Unconfigured, "no other RPC endpoint", longRetry}
 
 // errClosed is the cause with which Close cancels questions, and how they fail.
 var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}
@@ -350,13 +330,16 @@ const (
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
 	Declined      Reason = "declined"      // it does not answer this one question: what it was asked for is unknown to it, or too long
+	TooWide       Reason = "too_wide"      // it does not give the logs of so many blocks at once
+	Behind        Reason = "behind"        // its latest block is old: it stands still
+	Disagree      Reason = "disagree"      // endpoints give different answers, and no majority one
 	Reverted      Reason = "reverted"      // the contract reverted
 	Misconfigured Reason = "misconfigured" // what the contract says cannot be right
 	Closed        Reason = "closed"        // the service is shutting down
 )
 
 func Reasons() []Reason {
-	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Declined, Reverted, Misconfigured, Closed}
+	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Declined, TooWide, Behind, Disagree, Reverted, Misconfigured, Closed}
 }
 
 // RestsEndpoint reports whether an endpoint that failed for this reason is
@@ -364,7 +347,7 @@ func Reasons() []Reason {
 // that one question has no answer: otherwise anyone could disable an endpoint by
 // asking that question.
 func (r Reason) RestsEndpoint() bool {
-	return slices.Contains([]Reason{Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable}, r)
+	return slices.Contains([]Reason{Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Behind}, r)
 }
 
 // Failure is why a question, or one try of it, failed. Its text is for the log.
@@ -401,23 +384,26 @@ func classify(err error, reads ...Read) *Failure {
 		rpcError  rpc.Error
 	)
 	tracks := slices.ContainsFunc(reads, isTracking)
+	ofLogs := len(reads) == 1 && reads[0].Method == getLogs
 	switch {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &quota):
 		return &Failure{Limited, fmt.Sprintf("HTTP status %d", http.StatusTooManyRequests), quota.retryAfter}
 	case errors.As(err, &httpError):
+		if ofLogs {
+			return logsHTTPRefusal(httpError)
+		}
 		f := &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
 		if tracks && len(reads) == 1 && httpError.StatusCode == http.StatusBadRequest {
-			f.Reason = Declined // as some providers refuse a range of logs
+			f.Reason = Declined
 		}
 		return f
+	case errors.As(err, &rpcError) && ofLogs:
+		return logsRefusal(rpcError.ErrorCode(), rpcError.Error())
 	case errors.As(err, &rpcError):
 		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
 		switch code := rpcError.ErrorCode(); {
-		// Providers use the code of a quota also for a range of logs that is too long.
-		case tracks && reads[0].Method == getLogs:
-			f.Reason = Declined
 		case code == codeLimitExceeded || code == http.StatusTooManyRequests:
 			f.Reason = Limited
 		case code == codeReverted || strings.Contains(strings.ToLower(rpcError.Error()), "revert"):

@@ -3,10 +3,15 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/testdata/node"
@@ -14,15 +19,82 @@ import (
 
 func TestTurns(t *testing.T) {
 	turns := newTurns(Limits{Calls: 1, Waiting: 1})
-	background, gone := context.Background(), canceled(context.Canceled)
-	for range 2 { // a place given back can be taken again
-		if f := turns.enter(background); f != nil {
-			t.Fatal(f)
+	gone := canceled(context.Canceled)
+	for _, background := range []context.Context{context.Background(), from("203.0.113.0/24")} {
+		for range 2 { // a place given back can be taken again
+			leave, f := turns.enter(background)
+			if f != nil {
+				t.Fatal(f)
+			}
+			if _, f := turns.enter(gone); f == nil || f.Reason != Busy {
+				t.Errorf("whose time ran out before its turn got %v, want %s", f, Busy)
+			}
+			leave()
 		}
-		if f := turns.enter(gone); f == nil || f.Reason != Busy {
-			t.Errorf("whose time ran out before its turn got %v, want %s", f, Busy)
-		}
-		turns.leave()
+	}
+	if len(turns.shares) != 0 {
+		t.Errorf("%d networks are remembered, want none", len(turns.shares))
+	}
+}
+
+// from is the context of a caller in a network.
+func from(network string) context.Context {
+	return context.WithValue(context.Background(), CallerNetwork{}, netip.MustParsePrefix(network))
+}
+
+// One network holds a quarter of a lane, of its calls and of its places to wait. The
+// others find the rest free, and take their turns before it.
+func TestOneNetworkHoldsAQuarter(t *testing.T) {
+	for lane, l := range defaultLimits {
+		synctest.Test(t, func(t *testing.T) {
+			turns := newTurns(l)
+			full, cancel := context.WithCancel(from("2001:db8:1::/48"))
+			var underWay, refused, waited atomic.Int64
+			var asking sync.WaitGroup
+			for range 2 * (l.Calls + l.Waiting) {
+				asking.Go(func() {
+					leave, f := turns.enter(full)
+					switch {
+					case f == nil:
+						underWay.Add(1)
+						<-full.Done()
+						leave()
+					case full.Err() == nil:
+						refused.Add(1)
+					default:
+						waited.Add(1)
+					}
+				})
+			}
+			synctest.Wait()
+			places := l.Calls/4 + l.Waiting/4
+			if underWay.Load() != l.Calls/4 || refused.Load() != 2*(l.Calls+l.Waiting)-places {
+				t.Errorf("%s: %d under way and %d refused, want %d under way and %d waiting", Lane(lane), underWay.Load(), refused.Load(), l.Calls/4, l.Waiting/4)
+			}
+			for i := range l.Calls - l.Calls/4 { // others in other networks, at once
+				_, f := turns.enter(from(fmt.Sprintf("203.0.%d.0/24", i)))
+				if f != nil {
+					t.Fatalf("%s: another network: %v", Lane(lane), f)
+				}
+			}
+			cancel()
+			asking.Wait()
+			if waited.Load() != l.Waiting/4 {
+				t.Errorf("%s: %d have waited, want %d", Lane(lane), waited.Load(), l.Waiting/4)
+			}
+		})
+	}
+}
+
+// What goes on without its caller has the caller's network, and not its end.
+func TestOnBehalf(t *testing.T) {
+	ctx, cancel := context.WithCancel(from("203.0.113.0/24"))
+	cancel()
+	if got := OnBehalf(ctx); got.Err() != nil || callerNetwork(got) != callerNetwork(ctx) {
+		t.Errorf("got %v and %v", got.Err(), callerNetwork(got))
+	}
+	if got := OnBehalf(context.Background()); callerNetwork(got).IsValid() {
+		t.Errorf("got the network %v of nobody", callerNetwork(got))
 	}
 }
 

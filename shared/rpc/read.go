@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // Read is one question of a batch and, once Batch has returned, its answer.
@@ -32,8 +35,9 @@ var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 const batchesAgain = time.Hour
 
 // Batch asks all reads in one round trip and sets their results and errors. An
-// endpoint that refuses batches gets them one after the other instead. All
-// answers together are bounded like one of them.
+// endpoint that refuses batches gets them one after the other instead, and one that
+// answers a batch in part gets the rest of it so. All answers together are bounded
+// like one of them.
 //
 // The error is a *Failure of the endpoint: no read was answered, or we are over
 // its quota. A contract that reverts is an answer, and so is a read that is declined.
@@ -48,23 +52,40 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	plain := len(reads) == 1 || e.now().Before(e.noBatchesUntil)
 	e.mu.Unlock()
 	if plain {
-		return e.oneByOne(ctx, reads)
+		return e.oneByOne(ctx, reads, all)
 	}
 	err := e.batch(ctx, reads)
-	if err == nil {
+	switch {
+	case err == nil && !slices.ContainsFunc(reads, isMissing):
 		return nil
-	}
-	if !refusesBatches(err) {
+	case err == nil:
+		err = e.oneByOne(ctx, reads, isMissing)
+	case refusesBatches(err):
+		err = e.oneByOne(ctx, reads, all)
+	default:
 		return classify(err, reads...)
 	}
-	if err := e.oneByOne(ctx, reads); err != nil {
+	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(reads, missesMethod) {
+		return nil // and that may be all that was wrong with the batch
 	}
 	e.mu.Lock()
 	e.noBatchesUntil = e.now().Add(batchesAgain)
 	e.mu.Unlock()
 	return nil
 }
+
+// errMissing is the failure of a read that a batch was not answered for.
+var errMissing = &Failure{Reason: Undecodable, Text: "it answers only a part of a batch"}
+
+func isMissing(r Read) bool { return r.Err == errMissing }
+
+func all(Read) bool { return true }
+
+// missesMethod reports whether a read failed whose method not every node has.
+func missesMethod(r Read) bool { return r.Err != nil && optional(r.Method) }
 
 // errUnanswered is the failure of a batch of which no read was answered.
 var errUnanswered = &Failure{Reason: Refused, Text: "it answers no read of a batch"}
@@ -74,7 +95,8 @@ var errUnanswered = &Failure{Reason: Refused, Text: "it answers no read of a bat
 func refusesBatches(err error) bool {
 	var httpError rpc.HTTPError
 	if errors.As(err, &httpError) {
-		return httpError.StatusCode/100 == 4
+		// Above 500 are the words of a proxy whose node is away.
+		return httpError.StatusCode/100 == 4 || httpError.StatusCode == http.StatusInternalServerError
 	}
 	return errors.Is(err, errUnanswered) || errors.As(err, new(*json.UnmarshalTypeError)) || errors.As(err, new(*json.SyntaxError))
 }
@@ -89,28 +111,41 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 		return err
 	}
 	for i, element := range elements {
-		reads[i].Err = nil
-		if element.Error != nil {
-			reads[i].Err = classify(element.Error, reads[i])
+		switch {
+		case element.Error == rpc.ErrMissingBatchResponse:
+			reads[i].Err = errMissing
+		case e.learn(element.Method, element.Error):
+			reads[i].Err = ErrNoMethod
+		case element.Error != nil:
+			reads[i].Err = e.classifyAnswer(element.Error, reads[i])
+		default:
+			reads[i].Err = nil
 		}
 	}
 	return failureOf(reads, errUnanswered)
 }
 
-// oneByOne sends each read as a call of its own.
-func (e *Endpoint) oneByOne(ctx context.Context, reads []Read) error {
+// oneByOne sends each of these reads as a call of its own.
+func (e *Endpoint) oneByOne(ctx context.Context, reads []Read, these func(Read) bool) error {
 	for i := range reads {
 		r := &reads[i]
+		if !these(*r) {
+			continue
+		}
 		r.Err = nil
 		var result json.RawMessage
 		err := e.client.CallContext(ctx, &result, r.Method, r.Args...)
+		if e.learn(r.Method, err) {
+			r.Err = ErrNoMethod // it may answer the others
+			continue
+		}
 		if err == nil {
 			err = json.Unmarshal(result, r.Result)
 		} else if !errors.As(err, new(rpc.Error)) && !errors.Is(err, rpc.ErrNoResult) {
 			return classify(err, *r) // of the endpoint, not of this read
 		}
 		if err != nil {
-			r.Err = classify(err, *r)
+			r.Err = e.classifyAnswer(err, *r)
 		}
 	}
 	return failureOf(reads, reads[0].Err)
@@ -122,7 +157,7 @@ func failureOf(reads []Read, unanswered *Failure) error {
 	answered := false
 	for _, r := range reads {
 		switch {
-		case r.Err == nil || r.Err.Reason == Reverted || r.Err.Reason == Declined:
+		case r.Err == nil || r.Err.Reason == Reverted || r.Err.Reason == Declined || r.Err.Reason == TooWide:
 			answered = true
 		case r.Err.Reason == Limited:
 			return r.Err
@@ -187,6 +222,14 @@ type Receipt struct {
 	BlockNumber hexutil.Uint64  `json:"blockNumber"`
 	Status      *hexutil.Uint64 `json:"status"` // 1 unless it reverted
 	Logs        []Log           `json:"logs"`
+	Bloom       json.RawMessage `json:"logsBloom"` // see HidesLogs
+}
+
+// HidesLogs tells whether the receipt lists no events although its bloom filter says
+// that there are some. Chains without such a filter leave it out, or empty.
+func (r *Receipt) HidesLogs() bool {
+	digits, isHex := strings.CutPrefix(strings.Trim(string(r.Bloom), `"`), "0x")
+	return isHex && len(r.Logs) == 0 && strings.Trim(digits, "0") != ""
 }
 
 type Log struct {
@@ -215,6 +258,19 @@ type Block struct {
 	Time   hexutil.Uint64 `json:"timestamp"`
 }
 
+// At is when the block was made, as its node says. A time that no clock can show is one
+// of the far future.
+func (b *Block) At() time.Time {
+	const farFuture = 1 << 40 // in seconds; the year 36,812
+	return time.Unix(int64(min(b.Time, farFuture)), 0)
+}
+
+// TooOld reports whether a block is too old to be the latest one of its network. The
+// node that tells of it stands still.
+func (b *Block) TooOld(network chain.ID, now time.Time) bool {
+	return now.Sub(b.At()) > network.UsualGap()
+}
+
 // ReadReceipt reads the receipt of a transaction. It is nil if the endpoint knows
 // none.
 func ReadReceipt(hash common.Hash, receipt **Receipt) Read {
@@ -237,7 +293,15 @@ func ReadBlock(number uint64, block **Block) Read {
 // ReadLogs reads the logs of some contracts in the blocks from first to last. Each
 // topic is one of those listed for its place, and any where none is.
 func ReadLogs(contracts []common.Address, topics [][]common.Hash, first, last uint64, logs *[]Log) Read {
-	return track(getLogs, logs, map[string]any{"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": topics})
+	sent := make([]any, len(topics))
+	for i, list := range topics {
+		if len(list) > 0 { // an empty list matches nothing in some nodes; null matches all in every one
+			sent[i] = list
+		}
+	}
+	return track(getLogs, logs, map[string]any{
+		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": sent,
+	})
 }
 
 // Message is a transaction that nobody has signed. All nodes know "data"; some do not
@@ -259,11 +323,12 @@ type Simulated struct {
 
 // SimulatedCall is what one message did.
 type SimulatedCall struct {
-	Status  hexutil.Uint64 `json:"status"` // 1 unless it failed
-	GasUsed hexutil.Uint64 `json:"gasUsed"`
-	Logs    []Log          `json:"logs"`
-	Output  hexutil.Bytes  `json:"returnData"`
-	Error   struct {
+	Status     *hexutil.Uint64 `json:"status"`     // 1 unless it failed; nil if the node does not say
+	GasUsed    hexutil.Uint64  `json:"gasUsed"`    // refunds deducted
+	MaxUsedGas hexutil.Uint64  `json:"maxUsedGas"` // refunds not deducted; 0 if the node does not say
+	Logs       []Log           `json:"logs"`
+	Output     hexutil.Bytes   `json:"returnData"`
+	Error      struct {
 		Data any `json:"data"`
 	} `json:"error"`
 }
@@ -280,20 +345,38 @@ func (c *SimulatedCall) Revert() []byte {
 // ReadSimulation runs messages one after the other on the state of the latest
 // block. Not every node can.
 func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
-	return track("eth_simulateV1", blocks, map[string]any{"blockStateCalls": []any{map[string]any{"calls": messages}}}, "latest")
+	return track(Simulate, blocks, map[string]any{"blockStateCalls": []any{map[string]any{"calls": messages}}}, "latest")
 }
 
 // ReadGasPrice reads what the node would pay for a unit of gas.
 func ReadGasPrice(price *hexutil.U256) Read { return read("eth_gasPrice", price) }
 
-func ReadNumber(number *hexutil.Uint64) Read { return read("eth_blockNumber", number) }
+// PricedBlock is what a block says of the price of gas.
+type PricedBlock struct {
+	Number  hexutil.Uint64 `json:"number"`
+	BaseFee *hexutil.U256  `json:"baseFeePerGas"` // nil on a chain that has none
+}
+
+// ReadLatestPrice reads the latest block. It is nil if the endpoint knows none.
+func ReadLatestPrice(block **PricedBlock) Read {
+	return track("eth_getBlockByNumber", block, "latest", false)
+}
 
 // Estimate asks how much gas a message needs. If the message reverts, gas is 0 and
 // reverted is true, with the output if the node tells it. The error is a *Failure,
 // and rests no endpoint if the node has just no answer to this question.
 func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverted bool, output []byte, err error) {
-	var result hexutil.Uint64
-	if err = e.client.CallContext(ctx, &result, "eth_estimateGas", m); err == nil {
+	var answer json.RawMessage
+	err = e.client.CallContext(ctx, &answer, Estimate, m)
+	if e.learn(Estimate, err) {
+		return 0, false, nil, ErrNoMethod
+	}
+	if err == nil {
+		var result hexutil.Uint64
+		if err = json.Unmarshal(answer, &result); err != nil {
+			e.Miss(Estimate)
+			return 0, false, nil, ErrNoMethod
+		}
 		return uint64(result), false, nil, nil
 	}
 	f := classify(err)
@@ -306,16 +389,18 @@ func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverte
 	return 0, false, nil, f
 }
 
-// Replay repeats a transaction that reverted, after the block it is in, and returns
-// the output with which it reverts. The output is empty if it does not revert now,
-// or if the node does not tell. The error is a *Failure.
-func (e *Endpoint) Replay(ctx context.Context, t *Transaction, block uint64) ([]byte, error) {
+// Replay repeats a transaction on the state after a block. If it reverts, output is
+// what it reverts with, as far as the node tells. The error is a *Failure.
+func (e *Endpoint) Replay(ctx context.Context, t *Transaction, block uint64) (output []byte, succeeded bool, err error) {
 	var ignored hexutil.Bytes
-	err := e.client.CallContext(ctx, &ignored, "eth_call", Message{t.From, t.To, t.Gas, t.Value, t.Input}, hexutil.Uint64(block))
-	if err != nil && !errors.As(err, new(rpc.Error)) {
-		return nil, classify(err)
+	err = e.client.CallContext(ctx, &ignored, "eth_call", Message{t.From, t.To, t.Gas, t.Value, t.Input}, hexutil.Uint64(block))
+	if err == nil {
+		return nil, true, nil
 	}
-	return outputOf(err), nil
+	if f := classify(err); f.Reason == Limited || !errors.As(err, new(rpc.Error)) {
+		return nil, false, f
+	}
+	return outputOf(err), false, nil
 }
 
 // outputOf is the output with which a call reverted, empty if the error has none.

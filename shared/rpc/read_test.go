@@ -73,8 +73,6 @@ func TestBatch(t *testing.T) {
 		"extra answers": {answering(func(qs []question) []string {
 			return append(answerAll(qs), `null`, `{}`, question{ID: []byte("999999")}.refusal(1), qs[0].refusal(429))
 		}), [3]Reason{}},
-		"one missing":  {answering(func(qs []question) []string { return answerAll(qs)[:2] }), [3]Reason{2: Undecodable}},
-		"two missing":  {answering(func(qs []question) []string { return answerAll(qs)[1:2] }), [3]Reason{0: Undecodable, 2: Undecodable}},
 		"one in error": {answering(func(qs []question) []string { return append(answerAll(qs)[:2], qs[2].refusal(-32000)) }), [3]Reason{2: Refused}},
 		"one reverts":  {answering(func(qs []question) []string { return append(answerAll(qs)[:2], qs[2].refusal(3)) }), [3]Reason{2: Reverted}},
 		"all revert": {answering(func(qs []question) []string { return []string{qs[0].refusal(3), qs[1].refusal(3), qs[2].refusal(3)} }),
@@ -123,6 +121,7 @@ func TestBatchRefused(t *testing.T) {
 		"bad request":       node.Status(400),
 		"forbidden":         node.Status(403),
 		"too large":         node.Status(413),
+		"internal error":    node.Status(500),
 		"one error":         node.RPCError(-32600),
 		"one result":        node.Results(`"0x"`),
 		"text":              node.Says("no batches"),
@@ -155,6 +154,42 @@ func TestBatchRefused(t *testing.T) {
 				t.Errorf("got %v and %d batches, want another one after an hour", err, front.Count(node.Batch)-batches)
 			}
 		})
+	}
+}
+
+// An endpoint that answers a part of a batch gets the rest as plain calls, and no
+// batch for an hour.
+func TestBatchInPart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		instead http.HandlerFunc
+		calls   int // plain calls of a contract
+	}{
+		"one missing":  {answering(func(qs []question) []string { return answerAll(qs)[:2] }), 1},
+		"two missing":  {answering(func(qs []question) []string { return answerAll(qs)[1:2] }), 1},
+		"only a third": {answering(func(qs []question) []string { return answerAll(qs)[:1] }), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			front := node.NewFront(t, simple)
+			front.Instead(node.Batch, test.instead)
+			g := newRig(t, front)
+			for _, want := range []int{test.calls, test.calls + 2} {
+				if outputs, reasons, err := g.batch(); err != nil || reasons != [3]Reason{} || outputs != [2]string{"0x7", "0x2a 0x2a"} {
+					t.Fatalf("got %q, %v, %v", outputs, reasons, err)
+				}
+				if batches, calls := front.Count(node.Batch), front.Count("eth_call"); batches != 1 || calls != want {
+					t.Errorf("%d batches and %d plain calls, want 1 and %d", batches, calls, want)
+				}
+			}
+		})
+	}
+	// What is missing a second time has failed.
+	front := node.NewFront(t, simple)
+	front.Instead(node.Batch, answering(func(qs []question) []string { return answerAll(qs)[:1] }))
+	front.Instead("eth_call", node.RPCError(-32000))
+	g := newRig(t, front)
+	if _, reasons, err := g.batch(); err != nil || reasons != [3]Reason{1: Refused, 2: Refused} {
+		t.Errorf("got %v, %v", reasons, err)
 	}
 }
 

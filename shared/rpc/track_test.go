@@ -84,7 +84,8 @@ func TestTrackOnEVM(t *testing.T) {
 	}
 	replay := func(tx *Transaction) string {
 		output, err := g.use(context.Background(), Tracking, func(ctx context.Context, e *Endpoint) ([]byte, error) {
-			return e.Replay(ctx, tx, uint64(receipt.BlockNumber))
+			output, _, err := e.Replay(ctx, tx, uint64(receipt.BlockNumber))
+			return output, err
 		})
 		if err != nil {
 			t.Error(err)
@@ -123,9 +124,9 @@ func TestDeclinedRestsNothing(t *testing.T) {
 		read    Read
 		reason  Reason
 	}{
-		"range too wide":      {getLogs, node.RPCError(-32602), ReadLogs(nil, nil, 1, 2, &logs), Declined},
-		"too many logs":       {getLogs, node.RPCError(-32005), ReadLogs(nil, nil, 1, 2, &logs), Declined},
-		"range, as a status":  {getLogs, node.Status(400), ReadLogs(nil, nil, 1, 2, &logs), Declined},
+		"range too wide":      {getLogs, node.RPCError(-32602), ReadLogs(nil, nil, 1, 2, &logs), TooWide},
+		"range, as a status":  {getLogs, node.Status(400), ReadLogs(nil, nil, 1, 2, &logs), TooWide},
+		"logs over quota":     {getLogs, node.RPCError(-32005), ReadLogs(nil, nil, 1, 2, &logs), Limited},
 		"endless logs":        {getLogs, node.Pours, ReadLogs(nil, nil, 1, 2, &logs), Declined},
 		"pruned":              {"eth_getTransactionReceipt", node.RPCError(4444), ReadReceipt(common.Hash{}, &receipt), Declined},
 		"a long receipt":      {"eth_getTransactionReceipt", node.Says(strings.Repeat(" ", maxLongAnswer+1)), ReadReceipt(common.Hash{}, &receipt), Declined},
@@ -143,7 +144,7 @@ func TestDeclinedRestsNothing(t *testing.T) {
 			if !errors.As(err, &f) || f.Reason != test.reason {
 				t.Fatalf("got %v, want %s", err, test.reason)
 			}
-			if got := g.Health(369, Tracking).Resting; (got == 0) != (test.reason == Declined) {
+			if got := g.Health(369, Tracking).Resting; (got == 0) != (test.reason == Declined || test.reason == TooWide) {
 				t.Errorf("%d endpoints rest after %v", got, err)
 			}
 			if test.reason != Limited {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -119,6 +120,10 @@ func wantNoEndpoint(t *testing.T, w *world) {
 	if f.Role != 0 {
 		t.Errorf("got %+v, want no parameter blamed", f)
 	}
+	two := w.newRig(t, map[chain.ID]int{robinhood: 1, hub: 2})
+	if got := two.Alone(); !slices.Equal(got, []chain.ID{robinhood}) {
+		t.Errorf("the only endpoints are those of %v, want of 4663", got)
+	}
 	untracked := w.newRig(t, everyChain, `"tracking": "reference"`, `"tracking": "none"`)
 	untracked.wantFault(chain.PrivacyEthereum, receipt.TxHash, fault.StatusUnavailable, "on chain 1, or ask the operator")
 	if got := untracked.fronts[robinhood][0].Count("eth_chainId"); got != 0 {
@@ -201,7 +206,7 @@ func TestSchedule(t *testing.T) {
 		"never found":            {1, Status{State: NotFound}, time.Hour, time.Minute},
 		"in no block":            {1, Status{State: Pending}, 0, 12 * time.Second},
 		"in no block, fast":      {base, Status{State: Pending}, 0, 5 * time.Second},
-		"few confirmations":      {base, Status{State: Pending, Source: source(0)}, 0, 22 * time.Second},
+		"few confirmations":      {base, Status{State: Pending, Source: source(0)}, 0, 28 * time.Second},
 		"failed, not final":      {1, Status{State: Failed, Source: source(0)}, 0, time.Minute},
 		"failed":                 {1, Status{State: Failed, Final: true, Source: source(0)}, 0, 0},
 		"settling":               {base, Status{State: Settling, Source: source(time.Minute), Swaps: toHub}, 0, 10 * time.Second},
@@ -218,5 +223,44 @@ func TestSchedule(t *testing.T) {
 		if l.schedule(&s); s.Next != test.next {
 			t.Errorf("%s: ask again in %v, want %v", name, s.Next, test.next)
 		}
+	}
+}
+
+// What may be over in a moment is asked for soon, for some minutes.
+func TestScheduleOfFailures(t *testing.T) {
+	now := time.Now()
+	tracker := &Tracker{deployment: chain.Reference(), Options: Options{Now: func() time.Time { return now }}}
+	trail := &trail{first: now}
+	old := now.Add(-48 * time.Hour)
+	next := func(passing bool, blocked time.Duration, name byte) time.Duration {
+		l := &lookup{tracker: tracker, key: memo.Key{Network: base, Name: [32]byte{31: name}}, trail: trail, passing: passing, blocked: blocked}
+		s := Status{State: Settling, Source: &Source{Confirmations: 1, Time: old}}
+		l.schedule(&s)
+		return s.Next
+	}
+	for _, step := range []struct {
+		passes  time.Duration
+		passing bool
+		next    time.Duration
+	}{
+		{0, false, staleNext},
+		{time.Hour, true, shortestNext},
+		{4 * time.Minute, true, shortestNext},
+		{2 * time.Minute, true, staleNext}, // it lasts
+		{time.Minute, false, staleNext},
+		{time.Minute, true, shortestNext}, // another one
+	} {
+		now = now.Add(step.passes)
+		if got := next(step.passing, 0, 0); got != step.next {
+			t.Errorf("after %v, passing %v: asked again in %v, want %v", step.passes, step.passing, got, step.next)
+		}
+	}
+	// The issuer is asked again when it can be, and not by everyone at once.
+	first, last := next(true, time.Minute, 0), next(true, time.Minute, 255)
+	if first != time.Minute || last < 80*time.Second || last > 90*time.Second {
+		t.Errorf("asked again in %v and %v, want them apart", first, last)
+	}
+	if got := next(true, time.Hour, 0); got != staleNext {
+		t.Errorf("asked again in %v while the issuer is blocked for an hour", got)
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +46,43 @@ type scripted struct {
 	instead  func(method string) (any, string) // a result or an error instead
 	status   int                               // an HTTP status instead of any answer
 	calls    map[string]int
+	requests int // batches counted as one
+
+	transaction map[string]any                    // fields of every transaction
+	refuse      func(blocks uint64) (int, string) // the HTTP status and the body for logs of so many blocks; 0 answers
+	hang        func(blocks uint64) bool          // whether logs of so many blocks are never answered
+	topics      []json.RawMessage                 // of the last question for logs
+	asked       []uint64                          // for the logs of how many blocks
+	lag         func() uint64                     // by how many blocks each answer is behind
+}
+
+// another is a node that says the same, until it is changed.
+func (s *scripted) another(t testing.TB) *scripted {
+	o := newScripted(t, s.id, s.pace)
+	o.head, o.at, o.limit, o.transaction = s.head, s.at, s.limit, s.transaction
+	o.receipts, o.settled = maps.Clone(s.receipts), maps.Clone(s.settled)
+	o.logs = slices.Clone(s.logs)
+	return o
+}
+
+// config is a chain of sources, if there are several, and the endpoints of the hub.
+func config(source *scripted, destinations ...*scripted) rpc.Config {
+	return endpoints([]*scripted{source}, destinations)
+}
+
+func endpoints(sources, destinations []*scripted) rpc.Config {
+	cfg := rpc.Config{}
+	for _, node := range slices.Concat(sources, destinations) {
+		cfg[node.id] = append(cfg[node.id], rpc.SecretURL(node.URL))
+	}
+	return cfg
+}
+
+// reset forgets what was counted.
+func (s *scripted) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls, s.requests, s.asked = map[string]int{}, 0, nil
 }
 
 func newScripted(t testing.TB, id chain.ID, pace time.Duration) *scripted {
@@ -76,6 +115,7 @@ func (s *scripted) count() (n int) {
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
+	s.requests++
 	delay, status := s.delay, s.status
 	s.mu.Unlock()
 	time.Sleep(delay)
@@ -95,7 +135,43 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var one call
 	_ = json.Unmarshal(body, &one)
+	if s.hangs(one) {
+		<-r.Context().Done()
+		return
+	}
+	if status, text := s.refusal(one); status != 0 {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+		return
+	}
 	_ = json.NewEncoder(w).Encode(s.answer(one))
+}
+
+// hangs tells whether a question for logs is not answered.
+func (s *scripted) hangs(c call) bool {
+	var filter struct{ FromBlock, ToBlock hexutil.Uint64 }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Method != "eth_getLogs" || s.hang == nil || json.Unmarshal(c.Params[0], &filter) != nil {
+		return false
+	}
+	return s.hang(uint64(filter.ToBlock-filter.FromBlock) + 1)
+}
+
+// refusal is what a provider answers instead of logs.
+func (s *scripted) refusal(c call) (status int, body string) {
+	var filter struct{ FromBlock, ToBlock hexutil.Uint64 }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Method != "eth_getLogs" || s.refuse == nil || json.Unmarshal(c.Params[0], &filter) != nil {
+		return 0, ""
+	}
+	blocks := uint64(filter.ToBlock-filter.FromBlock) + 1
+	if status, body = s.refuse(blocks); status != 0 {
+		s.calls[c.Method]++
+		s.asked = append(s.asked, blocks)
+	}
+	return status, body
 }
 
 func (s *scripted) answer(c call) map[string]any {
@@ -117,25 +193,37 @@ func (s *scripted) answer(c call) map[string]any {
 	return answer
 }
 
+// height is the latest block of the node that answers.
+func (s *scripted) height() uint64 {
+	if s.lag == nil {
+		return s.head
+	}
+	return s.head - s.lag()
+}
+
 func (s *scripted) result(c call) (any, string) {
 	text := func(i int) (t string) { _ = json.Unmarshal(c.Params[i], &t); return t }
 	switch c.Method {
 	case "eth_chainId":
 		return hexutil.Uint64(s.id), ""
 	case "eth_getTransactionReceipt":
-		if r := s.receipts[common.HexToHash(text(0))]; r != nil {
+		if r := s.receipts[common.HexToHash(text(0))]; r != nil && uint64(r["blockNumber"].(hexutil.Uint64)) <= s.height() {
 			return r, ""
 		}
 	case "eth_getTransactionByHash":
-		if hash := common.HexToHash(text(0)); s.receipts[hash] != nil {
-			return map[string]any{"hash": hash, "from": common.Address{}, "gas": "0x0", "value": "0x0", "input": "0x"}, ""
+		hash := common.HexToHash(text(0))
+		if r := s.receipts[hash]; r != nil && uint64(r["blockNumber"].(hexutil.Uint64)) <= s.height() {
+			tx := map[string]any{"hash": hash, "from": common.Address{}, "gas": "0x0", "value": "0x0", "input": "0x"}
+			maps.Copy(tx, s.transaction)
+			return tx, ""
 		}
 	case "eth_getBlockByNumber":
-		n := s.head
+		height := s.height()
+		n := height
 		if t := text(0); t != "latest" {
 			n = hexutil.MustDecodeUint64(t)
 		}
-		if n <= s.head {
+		if n <= height {
 			at := s.at.Add(-time.Duration(s.head-n) * s.pace).Unix()
 			return map[string]any{"number": hexutil.Uint64(n), "hash": s.hash(n), "timestamp": hexutil.Uint64(max(at, 0))}, ""
 		}
@@ -148,6 +236,9 @@ func (s *scripted) result(c call) (any, string) {
 		}
 		return word, ""
 	case "eth_getLogs":
+		var sent struct{ Topics []json.RawMessage }
+		_ = json.Unmarshal(c.Params[0], &sent)
+		s.topics = sent.Topics
 		var filter struct {
 			FromBlock, ToBlock hexutil.Uint64
 			Topics             [][]common.Hash
@@ -158,6 +249,7 @@ func (s *scripted) result(c call) (any, string) {
 		if uint64(filter.ToBlock-filter.FromBlock)+1 > s.limit {
 			return nil, `{"code":-32005,"message":"block range is too wide"}`
 		}
+		s.asked = append(s.asked, uint64(filter.ToBlock-filter.FromBlock)+1)
 		found := []map[string]any{}
 		for _, log := range s.logs {
 			n := log["blockNumber"].(hexutil.Uint64)
@@ -298,7 +390,7 @@ func TestSearchReachesOldPayouts(t *testing.T) {
 		"two months ago, ten a call":        {60 * day, time.Minute, 10 * time.Second, 10, 5},
 		"a fast chain":                      {30 * day, time.Minute, 250 * time.Millisecond, 1 << 40, 2},
 		"a fast chain, thousand a call":     {30 * day, time.Minute, 250 * time.Millisecond, 1000, 3},
-		"a fast chain, ten a call":          {30 * day, time.Minute, 250 * time.Millisecond, 10, 12},
+		"a fast chain, ten a call":          {30 * day, time.Minute, 250 * time.Millisecond, 10, 15},
 		"paid out after a day":              {3 * day, day, 10 * time.Second, 1000, 4},
 		"paid out after a day, ten a call":  {3 * day, day, 10 * time.Second, 10, 130},
 		"paid out before, by another clock": {day, -30 * time.Second, 10 * time.Second, 1000, 2},
@@ -370,6 +462,80 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// How many calls, and in how many requests, an answer costs where each chain has several
+// endpoints. Final takes one more request a chain, once for each swap. Which chain an
+// endpoint serves is asked once, and not counted here.
+func TestCallsOfTwo(t *testing.T) {
+	for name, test := range map[string]struct {
+		endpoints int
+		paid      bool
+		swaps     int
+		heads     bool // the endpoints were asked for their latest block a moment ago
+		first     [2]int
+		again     [2]int
+	}{
+		"settling, one endpoint":             {1, false, 1, false, [2]int{6, 3}, [2]int{2, 1}},
+		"settling":                           {2, false, 1, false, [2]int{8, 4}, [2]int{2, 1}},
+		"settled, one endpoint":              {1, true, 1, false, [2]int{8, 5}, [2]int{0, 0}},
+		"settled":                            {2, true, 1, false, [2]int{12, 7}, [2]int{0, 0}},
+		"settled, heads known":               {2, true, 1, true, [2]int{10, 7}, [2]int{0, 0}},
+		"settled, three endpoints":           {3, true, 1, false, [2]int{12, 7}, [2]int{0, 0}},
+		"settled, sixteen of them":           {2, true, 16, true, [2]int{25, 7}, [2]int{0, 0}},
+		"settled, sixteen, one endpoint":     {1, true, 16, false, [2]int{23, 5}, [2]int{0, 0}},
+		"settling, sixteen, two endpoints":   {2, false, 16, false, [2]int{23, 4}, [2]int{17, 1}},
+		"settling, heads known":              {2, false, 1, true, [2]int{7, 4}, [2]int{2, 1}},
+		"settling, sixteen, one endpoint":    {1, false, 16, false, [2]int{21, 3}, [2]int{17, 1}},
+		"settled, sixteen, two endpoints":    {2, true, 16, false, [2]int{27, 7}, [2]int{0, 0}},
+		"settling, sixteen, heads are known": {2, false, 16, true, [2]int{22, 4}, [2]int{17, 1}},
+	} {
+		s := newScript(t)
+		s.swap(5*time.Minute, test.swaps)
+		if test.paid {
+			for nonce := range test.swaps {
+				s.pay(4*time.Minute, nonce, settlement(nonce))
+			}
+		}
+		from, to := []*scripted{s.source}, []*scripted{s.destination}
+		for len(from) < test.endpoints {
+			from, to = append(from, s.source.another(t)), append(to, s.destination.another(t))
+		}
+		s.use(t, endpoints(from, to))
+		for _, id := range []chain.ID{robinhood, hub} { // so that each has told its chain
+			for place := range test.endpoints {
+				err := s.Tracker.chains.Check(t.Context(), id, place+1, func(ctx context.Context, e *rpc.Endpoint) error {
+					if !test.heads {
+						return nil
+					}
+					var head *rpc.Block
+					err := e.ReadAll(ctx, rpc.ReadLatest(&head))
+					s.remember(e, head)
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		count := func() (sum [2]int) {
+			for _, n := range slices.Concat(from, to) {
+				sum[0] += n.count()
+				sum[1] += n.requests
+				n.reset()
+			}
+			return sum
+		}
+		count()
+		got := s.look(robinhood, s.tx)
+		first := count()
+		s.look(robinhood, s.tx)
+		again := count()
+		t.Logf("%s: %d calls in %d requests, then %d in %d", name, first[0], first[1], again[0], again[1])
+		if first != test.first || again != test.again || got.Final != test.paid {
+			t.Errorf("%s: %v calls and requests, then %v; want %v and %v; final %v", name, first, again, test.first, test.again, got.Final)
+		}
+	}
+}
+
 // The event must say what the swap says, in every field.
 func TestEvidence(t *testing.T) {
 	for name, change := range map[string]func(*contracts.Settlement){
@@ -414,7 +580,13 @@ func TestSettledWithoutEvent(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	}
-	s.use(t, rpc.Config{robinhood: {rpc.SecretURL(s.source.URL)}, hub: {rpc.SecretURL(pruned.URL), rpc.SecretURL(s.destination.URL)}})
+	// Another endpoint has it. It is final once a third one shows it too.
+	s.use(t, config(s.source, pruned, s.destination))
+	s.want(robinhood, s.tx, Settling, false)
+	if got := s.want(robinhood, s.tx, Settled, false).Swaps[0]; got.Reason != disagree(hub) {
+		t.Errorf("got %+v, want that the nodes disagree", got)
+	}
+	s.use(t, config(s.source, pruned, s.destination, s.destination.another(t)))
 	if last, _ := s.follow(4); !last.Final {
 		t.Errorf("got %+v, want it found at the other endpoint", last.Swaps[0])
 	}
@@ -462,7 +634,11 @@ func TestEndpointStandsStill(t *testing.T) {
 	s.pay(20*time.Minute, 0, settlement(0))
 	behind := still(s)
 	source := []rpc.SecretURL{rpc.SecretURL(s.source.URL)}
-	s.use(t, rpc.Config{robinhood: source, hub: {rpc.SecretURL(behind.URL), rpc.SecretURL(s.destination.URL)}})
+	s.use(t, config(s.source, behind, s.destination))
+	if got := s.want(robinhood, s.tx, Settled, false).Swaps[0]; got.Reason != alone(hub) {
+		t.Errorf("got %+v, want that there is one endpoint only", got)
+	}
+	s.use(t, config(s.source, behind, s.destination, s.destination.another(t)))
 	s.want(robinhood, s.tx, Settled, true)
 
 	s.use(t, rpc.Config{robinhood: source, hub: {rpc.SecretURL(behind.URL)}})
@@ -510,7 +686,9 @@ func TestOneBlockBehindTheReceipt(t *testing.T) {
 		return nil, ""
 	}
 	s.use(t, rpc.Config{robinhood: {rpc.SecretURL(s.source.URL)}, hub: {rpc.SecretURL(s.destination.URL)}})
-	s.wantFault(robinhood, s.tx, fault.ChainUnavailable, "chain 4663")
+	if got := s.want(robinhood, s.tx, Pending, false); got.Reason != seenBefore || got.Next != shortestNext {
+		t.Errorf("got %+v", got)
+	}
 	if h := s.Tracker.chains.Health(robinhood, rpc.Sightings); h.Resting != 0 {
 		t.Errorf("got %+v, want no endpoint to rest", h)
 	}

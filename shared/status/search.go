@@ -2,13 +2,13 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -20,17 +20,24 @@ import (
 const (
 	firstSteps = 3                      // of the first look-up of a transaction
 	laterSteps = 8                      // of each later one
-	clockSkew  = time.Minute            // between the clocks of two chains
-	fastest    = 200 * time.Millisecond // no chain makes blocks faster
+	fastest    = 200 * time.Millisecond // hardly a chain makes blocks faster; see chain.ID.FastestBlock
 	mostHits   = 2 * MostSwaps          // logs that one answer is read for
 	longestLog = 4096                   // bytes of data; the events have a few hundred
 )
 
+// earlier is how long before the source a search begins, since the clocks of chains
+// differ. A search in vain is repeated from farther back.
+var earlier = [...]time.Duration{2 * time.Minute, time.Hour, 60 * time.Hour}
+
 // rungs are the ranges of blocks that providers answer. One that refuses a range is
-// asked for the next shorter one, and for a longer one again after rungAge.
+// asked for the next shorter one. After rungAge a longer one is tried again, and from
+// then on with each answer, until it refuses.
 var rungs = [...]uint64{10_000, 2_000, 1_000, 500, 100, 10, 1}
 
-const rungAge = time.Hour
+const (
+	rungAge  = 5 * time.Minute
+	slowLogs = 2 * time.Second // what logs take if there are too many blocks to look at
+)
 
 type searchKey struct {
 	network chain.ID
@@ -47,6 +54,8 @@ type search struct {
 	probes    int    // how many blocks were read to find it
 	first     uint64 // where the search began
 	next      uint64 // the first block that was not searched
+	tail      uint64 // where the last range began
+	repeated  bool   // the last range was asked for once more
 	rounds    int    // how often it went through all blocks in vain
 	avoid     int    // the endpoint that showed nothing, or a lie
 
@@ -59,9 +68,11 @@ type mark struct {
 }
 
 type found struct {
-	log   rpc.Log
-	time  time.Time
-	place int // of the endpoint that showed it
+	log       rpc.Log
+	time      time.Time
+	place     int  // of the endpoint that showed it
+	deep      bool // it had its confirmations when it was read
+	witnessed bool // another endpoint shows it too, or there is no other; never if it is not deep
 }
 
 // reject forgets an event that does not fit, and has another endpoint asked for it.
@@ -98,11 +109,14 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 	}
 	f.search = s
 	for name, hit := range s.hits {
-		if !l.deep(f.key.network, f.head, hit) { // its block may have been replaced
+		if !hit.deep { // its block may have been replaced since
 			delete(s.hits, name)
-			again := uint64(hit.log.BlockNumber) - min(uint64(hit.log.BlockNumber), l.tracker.deployment.Confirmations(f.key.network))
+			block := uint64(hit.log.BlockNumber)
+			again := block - min(block, l.tracker.deployment.Confirmations(f.key.network))
 			if !s.located || again < s.next {
-				s.located, s.first, s.next = true, min(again, s.first), again
+				s.located = true
+				s.first = min(again, s.first)
+				s.next = again
 			}
 		}
 	}
@@ -120,6 +134,14 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 	}
 	switch {
 	case len(s.hits) == len(s.names):
+	case s.located && s.next > uint64(f.head.Number) && !s.repeated:
+		// The node that answered may be behind the one that told the head. What came last
+		// is asked for once more, at another endpoint if there is one.
+		f.told = f.progress() + ", and it is in none of them; the last of them are searched again"
+		s.repeated = true
+		s.next = max(s.tail, s.first)
+		s.avoid = l.nextAvoided(f)
+		l.passing = true
 	case err != nil && !s.located:
 		f.told = "Its event is not found yet: the chain did not answer"
 	case err != nil:
@@ -128,11 +150,24 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 		// The contract says that there is one, so the endpoint lies, or has no logs of
 		// that time. The next round begins earlier, at another endpoint.
 		f.told = f.progress() + ", and it is in none of them; they are searched again"
-		*s = search{names: s.names, hits: s.hits, rounds: s.rounds + 1, avoid: s.rounds%max(1, l.tracker.chains.Endpoints(f.key.network)) + 1}
+		*s = search{names: s.names, hits: s.hits, rounds: s.rounds + 1, avoid: l.nextAvoided(f)}
 	default:
 		f.told = f.progress()
 	}
 	return s.hits
+}
+
+// nextAvoided is the endpoint that is not asked in the next round: each in turn.
+func (l *lookup) nextAvoided(f *searching) int {
+	return f.search.rounds%max(1, l.tracker.chains.Endpoints(f.key.network)) + 1
+}
+
+// topics are those that the events must have.
+func (f *searching) topics() [][]common.Hash {
+	topics := make([][]common.Hash, f.place+1)
+	topics[0] = []common.Hash{f.key.topic}
+	topics[f.place] = f.names
+	return topics
 }
 
 func (f *searching) progress() string {
@@ -140,43 +175,26 @@ func (f *searching) progress() string {
 	if s.next == s.first {
 		return fmt.Sprintf("Its event is not found yet: the search up to block %d has begun", f.head.Number)
 	}
-	return fmt.Sprintf("Its event is not found yet: blocks %d to %d of %d were searched", s.first, s.next-1, f.head.Number)
+	return fmt.Sprintf("Its event is not found yet: blocks %d to %d of %d were searched",
+		s.first, s.next-1, f.head.Number)
 }
 
 // locate narrows down where the search begins: at a block that is older than the
 // source, and not by much.
 func (l *lookup) locate(ctx context.Context, f *searching) error {
-	s, span := f.search, l.tracker.span(f.key.network)
-	// Each round in vain begins earlier: a minute, an hour, two and a half days.
-	target := f.since.Add(-clockSkew)
-	for range min(s.rounds, 2) {
-		target = target.Add(-60 * f.since.Sub(target))
-	}
+	s := f.search
+	target := f.since.Add(-earlier[min(s.rounds, len(earlier)-1)])
 	if s.high.number == 0 {
-		s.top = mark{uint64(f.head.Number), time.Unix(int64(f.head.Time), 0)}
+		s.top = mark{uint64(f.head.Number), f.head.At()}
 		s.high = s.top
 	}
-	pace := s.pace(f.key.network)
-	begin := func(number uint64) error {
-		s.located, s.first, s.next = true, number, number
+	guess, begins := s.guess(target, l.tracker.span(f.key.network), f.key.network)
+	if begins {
+		s.located = true
+		s.first = guess
+		s.next = guess
 		return nil
 	}
-	age := s.high.at.Sub(target)
-	switch {
-	case age <= 0:
-		return begin(s.high.number)
-	case uint64(age/fastest) <= span: // so few blocks that there is no need to ask
-		return begin(s.high.number - min(s.high.number, uint64(age/fastest)))
-	case s.high.number-s.low.number <= span || !s.low.at.IsZero() && target.Sub(s.low.at)/pace <= time.Duration(span):
-		return begin(s.low.number)
-	}
-	// A little before where the block should be if blocks come evenly; in the middle
-	// once that has not helped.
-	back := (s.high.number - s.low.number) / 2
-	if s.probes < 4 {
-		back = uint64(s.high.at.Sub(target)/pace) + span/2
-	}
-	guess := s.high.number - min(max(back, 1), s.high.number-s.low.number-1)
 	l.steps--
 	var block *rpc.Block
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
@@ -192,7 +210,7 @@ func (l *lookup) locate(ctx context.Context, f *searching) error {
 		return err
 	}
 	s.probes++
-	m := mark{guess, time.Unix(int64(min(block.Time, hexutil.Uint64(1<<40))), 0)}
+	m := mark{guess, block.At()}
 	if m.at.After(target) {
 		s.high = m
 	} else {
@@ -200,6 +218,37 @@ func (l *lookup) locate(ctx context.Context, f *searching) error {
 	}
 	return nil
 }
+
+// guess says at which block a search begins for what happened after a time: one that is
+// older, and not by more than a span of blocks. Until enough is known for that, it is the
+// block to read next.
+func (s *search) guess(target time.Time, span uint64, network chain.ID) (number uint64, begins bool) {
+	age := s.high.at.Sub(target)
+	if age <= 0 {
+		return s.high.number, true
+	}
+	between := s.high.number - s.low.number
+	pace := s.pace(network)
+	most := uint64(age / min(fastest, network.FastestBlock())) // blocks since then
+	switch {
+	case most <= span: // so few that there is no need to ask
+		return s.high.number - min(s.high.number, most), true
+	case between <= span:
+		return s.low.number, true
+	case !s.low.at.IsZero() && target.Sub(s.low.at)/pace <= time.Duration(span):
+		return s.low.number, true
+	}
+	// A little before where the block should be if blocks come evenly; in the middle
+	// once that has not helped.
+	back := between / 2
+	if s.probes < evenProbes {
+		back = uint64(age/pace) + span/2
+	}
+	return s.high.number - min(max(back, 1), between-1), false
+}
+
+// evenProbes is how many guesses take it that blocks come evenly.
+const evenProbes = 4
 
 // pace is how long a block takes, as far as is known.
 func (s *search) pace(network chain.ID) time.Duration {
@@ -216,37 +265,53 @@ func (s *search) pace(network chain.ID) time.Duration {
 // advance asks for the logs of one more range.
 func (l *lookup) advance(ctx context.Context, f *searching) error {
 	l.steps--
-	s, last, refused := f.search, uint64(0), false
-	topics := slices.Repeat([][]common.Hash{{}}, f.place+1) // any
-	topics[0], topics[f.place] = []common.Hash{f.key.topic}, s.names
+	s, last := f.search, uint64(0)
+	tooWide, passing := false, false
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
 		if l.tracker.chains.Endpoints(f.key.network) > 1 && (e.Place == s.avoid || l.tracker.known(e).old) {
 			return &rpc.Failure{Reason: rpc.Declined, Text: "it has shown no such event before, or stands still"}
 		}
 		last = min(uint64(f.head.Number), s.next+l.tracker.widest(e)-1)
 		var logs []rpc.Log
-		reads := []rpc.Read{rpc.ReadLogs(f.contracts, topics, s.next, last, &logs)}
-		err := e.Batch(ctx, reads)
-		if failure := reads[0].Err; failure != nil {
-			if failure.Reason == rpc.Declined && last > s.next {
-				refused = true
-				l.tracker.narrow(e, last-s.next+1)
-			}
-			return failure
-		}
+		begun := time.Now()
+		err := e.ReadAll(ctx, rpc.ReadLogs(f.contracts, f.topics(), s.next, last, &logs))
+		blocks := last - s.next + 1
 		if err != nil {
+			passing = passing || passes(err)
+			tooWide = l.tracker.narrow(e, blocks, err, time.Since(begun)) || tooWide
 			return err
 		}
+		l.tracker.answered(e, blocks)
 		return l.take(ctx, e, f, logs, last)
 	})
-	if err != nil && refused {
+	if err != nil && tooWide {
 		s.located = s.next > s.first // a shorter range is worth a better beginning
 		return nil
 	}
 	if err == nil {
-		s.next = last + 1
+		s.tail, s.next = s.next, last+1
+	} else {
+		l.passing = l.passing || passing
 	}
 	return err
+}
+
+// passes tells whether a failure to give logs may be over in a moment.
+func passes(err error) bool {
+	failure, _ := errors.AsType[*rpc.Failure](err)
+	switch {
+	case errors.Is(err, rpc.ErrBehind):
+		return true
+	case failure.Reason == rpc.Declined || failure.Reason == rpc.TooWide:
+		return false
+	}
+	return true
+}
+
+// asksFor reports whether a log is of a contract, an event and a name that was asked for.
+func (f *searching) asksFor(log *rpc.Log) bool {
+	return slices.Contains(f.contracts, log.Address) && len(log.Topics) > f.place &&
+		log.Topics[0] == f.key.topic && slices.Contains(f.search.names, log.Topics[f.place])
 }
 
 // take keeps the logs that are what was asked for.
@@ -255,8 +320,8 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 	for i := range logs[:min(len(logs), mostHits)] {
 		log := logs[i]
 		n := uint64(log.BlockNumber)
-		if len(log.Data) > longestLog || log.Removed || n < f.search.next || n > last || !slices.Contains(f.contracts, log.Address) ||
-			len(log.Topics) <= f.place || log.Topics[0] != f.key.topic || !slices.Contains(f.search.names, log.Topics[f.place]) {
+		outside := n < f.search.next || n > last
+		if len(log.Data) > longestLog || log.Removed || outside || !f.asksFor(&log) {
 			continue
 		}
 		at, known := times[log.BlockHash]
@@ -272,7 +337,9 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 			times[log.BlockHash] = at
 		}
 		if name := log.Topics[f.place]; f.search.hits[name] == nil {
-			f.search.hits[name] = &found{log, at, e.Place}
+			hit := &found{log: log, time: at, place: e.Place}
+			hit.deep = l.deep(f.key.network, f.head, hit)
+			f.search.hits[name] = hit
 		}
 	}
 	return nil
@@ -280,22 +347,39 @@ func (l *lookup) take(ctx context.Context, e *rpc.Endpoint, f *searching, logs [
 
 // widest is how many blocks an endpoint is asked for the logs of.
 func (t *Tracker) widest(e *rpc.Endpoint) uint64 {
-	n := t.learn(e, func(n *knownNode) {
-		if n.rung > 0 && t.Now().Sub(n.rungAt) > rungAge {
-			n.rung, n.rungAt = n.rung-1, t.Now()
-		}
-	})
+	n := t.known(e)
+	if n.rung > 0 && t.Now().Sub(n.refused) > rungAge {
+		n.rung--
+	}
 	return rungs[n.rung]
 }
 
-// narrow remembers that an endpoint refuses so many blocks.
-func (t *Tracker) narrow(e *rpc.Endpoint, blocks uint64) {
+// answered remembers that an endpoint gives the logs of so many blocks.
+func (t *Tracker) answered(e *rpc.Endpoint, blocks uint64) {
+	t.learn(e, func(n *knownNode) {
+		for n.rung > 0 && rungs[n.rung] < blocks {
+			n.rung--
+		}
+	})
+}
+
+// narrow remembers that an endpoint does not give the logs of so many blocks, and tells
+// whether fewer may be asked for at once. A failure of the server may come of the range as
+// well, and so may a time-out, unless another endpoint was asked instead after a moment.
+func (t *Tracker) narrow(e *rpc.Endpoint, blocks uint64, err error, took time.Duration) (again bool) {
+	failure, _ := errors.AsType[*rpc.Failure](err)
+	again = failure.Reason == rpc.TooWide || errors.Is(err, rpc.ErrTooLong)
+	slow := failure.Reason == rpc.Timeout && took >= slowLogs
+	if blocks == 1 || !again && !slow && failure.Reason != rpc.Refused {
+		return false
+	}
 	t.learn(e, func(n *knownNode) {
 		for n.rung < len(rungs)-1 && rungs[n.rung] >= blocks {
 			n.rung++
 		}
-		n.rungAt = t.Now()
+		n.refused = t.Now()
 	})
+	return again
 }
 
 // span is the shortest range that an endpoint of a chain is known to want.

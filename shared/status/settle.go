@@ -71,7 +71,10 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 	if trouble != nil {
 		return trouble
 	}
-	find := searching{key: searchKey{network: network, topic: calldata.SettledTopic}, head: said.head, since: l.source.Time, place: 1}
+	find := searching{
+		key:  searchKey{network: network, topic: calldata.SettledTopic},
+		head: said.head, since: l.source.Time, place: 1,
+	}
 	for i, o := range orders {
 		if said.yes[i] {
 			find.names = append(find.names, o.id)
@@ -81,6 +84,8 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 	slices.SortFunc(find.contracts, common.Address.Cmp)
 	find.contracts = slices.Compact(find.contracts)
 	hits := l.search(ctx, &find)
+	payouts := make([]*calldata.Settled, len(orders)) // nil where there is none that fits
+	var deep []*found
 	for i, o := range orders {
 		if !said.yes[i] {
 			o.swap.Reason = said.doubt
@@ -88,7 +93,8 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 		}
 		hit := hits[o.id]
 		if hit == nil {
-			o.swap.Reason = fmt.Sprintf("The pool on chain %s says that it has settled this swap. %s", network, find.told)
+			o.swap.Reason = fmt.Sprintf("The pool on chain %s says that it has settled this swap. %s",
+				network, find.told)
 			continue
 		}
 		settled, err := calldata.DecodeSettled(hit.log.Topics, hit.log.Data)
@@ -97,10 +103,23 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 			find.search.reject(o.id)
 			continue
 		}
-		deep := l.deep(network, find.head, hit)
+		payouts[i] = settled
+		if l.deep(network, find.head, hit) {
+			deep = append(deep, hit)
+		}
+	}
+	doubt := l.witnessPayouts(ctx, &find, deep)
+	for i, o := range orders {
+		if payouts[i] == nil {
+			continue
+		}
+		hit := hits[o.id]
+		if l.deep(network, find.head, hit) && !hit.witnessed {
+			o.swap.Reason = doubt
+		}
 		if !o.payout.Onward {
-			l.pay(&o.swap, network, hit, settled.Amount, deep)
-		} else if trouble := l.settleOnward(ctx, o, settled, hit, deep); trouble != nil {
+			l.pay(&o.swap, network, hit, payouts[i].Amount, hit.witnessed)
+		} else if trouble := l.settleOnward(ctx, o, payouts[i], hit); trouble != nil {
 			return trouble
 		}
 	}
@@ -113,15 +132,19 @@ func (l *lookup) fits(o *order, settled *calldata.Settled, pool common.Address) 
 	if o.burnt != nil {
 		from = uint64(o.swap.Burn.Domain)
 	}
-	return slices.Contains(o.payout.Pools, pool) && settled.ID == o.id && settled.Source.IsUint64() && settled.Source.Uint64() == from &&
+	return slices.Contains(o.payout.Pools, pool) && settled.ID == o.id &&
+		settled.Source.IsUint64() && settled.Source.Uint64() == from &&
 		settled.SrcPool == o.pool && settled.Nonce == o.nonce && settled.Token == o.payout.Token &&
 		settled.RecipientType == o.swap.RecipientType && bytes.Equal(settled.Recipient, o.swap.Recipient)
 }
 
 // pay says that a swap is settled.
 func (l *lookup) pay(s *Swap, network chain.ID, hit *found, amount uint256.Int, final bool) {
-	s.State, s.Final = Settled, final
-	s.Settlement = &Settlement{ChainID: network, TxHash: hit.log.TxHash, Time: hit.time, Amount: amount, Arrived: amount}
+	s.State = Settled
+	s.Final = final
+	s.Settlement = &Settlement{
+		ChainID: network, TxHash: hit.log.TxHash, Time: hit.time, Amount: amount, Arrived: amount,
+	}
 	if s.RecipientType == calldata.RecipientPrivate {
 		copy(s.Settlement.Note[:], s.Recipient)
 		taken, bps := new(uint256.Int), uint256.NewInt(uint64(l.tracker.deployment.Railgun.ShieldBPS))
@@ -132,12 +155,16 @@ func (l *lookup) pay(s *Swap, network chain.ID, hit *found, amount uint256.Int, 
 
 // deep tells whether an event has the confirmations of its chain.
 func (l *lookup) deep(network chain.ID, head *rpc.Block, hit *found) bool {
-	return head.Number >= hit.log.BlockNumber && uint64(head.Number-hit.log.BlockNumber)+1 >= l.tracker.deployment.Confirmations(network)
+	if head.Number < hit.log.BlockNumber {
+		return false
+	}
+	confirmations := uint64(head.Number-hit.log.BlockNumber) + 1
+	return confirmations >= l.tracker.deployment.Confirmations(network)
 }
 
 // settleOnward follows the money of a settled swap to a chain without a pool: the
 // pool has burnt it, and the issuer mints it there.
-func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found, burnDeep bool) *fault.Error {
+func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.Settled, burn *found) *fault.Error {
 	s := &o.swap
 	from, _ := chain.FindNetwork(o.payout.Network)
 	to, _ := chain.FindNetwork(chain.ID(s.DstChainID))
@@ -149,7 +176,8 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 	tx := memo.Key{Network: from.ID, Name: burn.log.TxHash}
 	message := l.attested(ctx, tx, s.Burn, &calldata.Message{
 		SourceDomain: from.CCTP.Domain, DestinationDomain: to.CCTP.Domain, HookData: o.id[:], Amount: settled.Amount,
-		MintRecipient: common.BytesToHash(s.Recipient), BurnToken: common.BytesToHash(o.payout.Token[:]), Depositor: common.BytesToHash(burn.log.Address[:]),
+		MintRecipient: common.BytesToHash(s.Recipient), BurnToken: common.BytesToHash(o.payout.Token[:]),
+		Depositor: common.BytesToHash(burn.log.Address[:]),
 	})
 	if message == nil {
 		return nil
@@ -169,7 +197,8 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 	}
 	hit := l.search(ctx, &find)[message.Nonce]
 	if hit == nil {
-		s.Reason = fmt.Sprintf("The issuer's contract on chain %s says that it has minted the money. %s", to.ID, find.told)
+		s.Reason = fmt.Sprintf("The issuer's contract on chain %s says that it has minted the money. %s",
+			to.ID, find.told)
 		return nil
 	}
 	received, err := calldata.DecodeReceived(hit.log.Topics, hit.log.Data)
@@ -180,7 +209,12 @@ func (l *lookup) settleOnward(ctx context.Context, o *order, settled *calldata.S
 	}
 	var amount uint256.Int
 	amount.Sub(&received.Amount, &received.FeeExecuted)
-	l.pay(s, to.ID, hit, amount, burnDeep && l.deep(to.ID, find.head, hit))
+	var doubt string
+	if l.deep(to.ID, find.head, hit) {
+		doubt = l.witnessPayouts(ctx, &find, []*found{hit})
+	}
+	s.Reason = cmp.Or(s.Reason, doubt)
+	l.pay(s, to.ID, hit, amount, burn.witnessed && hit.witnessed)
 	return nil
 }
 
@@ -203,6 +237,7 @@ var no, yes = common.Hash{}, common.Hash{common.HashLength - 1: 1}
 
 // confirm asks questions of yes or no, all at the same endpoint in one round trip.
 func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []question) (said *answers, _ *fault.Error) {
+	passing := l.passing
 	err := l.tracker.chains.Ask(ctx, network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
 		a := &answers{yes: make([]bool, len(questions))}
 		reads := []rpc.Read{rpc.ReadLatest(&a.head)}
@@ -230,15 +265,18 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 				case failure != nil && n == 0:
 					return failure
 				case n == 0 && (len(output) != len(answer) || answer != yes && answer != no):
-					return &rpc.Failure{Reason: rpc.Misconfigured, Text: "the contract at " + contract.Hex() + " does not say what is settled"}
+					text := "the contract at " + contract.Hex() + " does not say what is settled"
+					return &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
 				}
 				a.yes[i] = a.yes[i] || reads[0].Err == nil && len(output) == len(answer) && answer == yes
 			}
 		}
-		if !l.tracker.old(network, a.head) {
+		if !a.head.TooOld(network, l.tracker.Now()) {
+			l.passing = passing
 			said = a
 			return nil
 		}
+		l.passing = true
 		a.doubt = fmt.Sprintf("It may be paid out already: chain %s has no node here that is up to date", network)
 		said = cmp.Or(said, a)
 		return errBehind
@@ -258,16 +296,18 @@ type issued struct {
 	decoded  []*calldata.Message // nil where there is no burn to read
 	used     []bool              // whether a swap has been matched with it
 	asked    *lookup             // by which look-up
+	keep     bool                // it is short enough to be remembered
 	enough   bool                // every burn has found its message, so that there is nothing more to learn
-	err      error
+	err      error               // why the issuer could not be asked; messages are then what it said before
 }
 
 // attested finds the issuer's view of a burn, and the attested message if there is
 // one. A message is matched with one burn only, however often it is listed.
 func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, want *calldata.Message) *calldata.Message {
 	i := l.askIssuer(ctx, tx, burn.Domain)
-	if i.err != nil {
-		burn.State, burn.Reason = cctp.Unknown, "The issuer's view is unknown: "+i.err.Error()
+	if i.err != nil && len(i.messages) == 0 {
+		burn.State = cctp.Unknown
+		burn.Reason = "The issuer's view is unknown: " + i.err.Error()
 		return nil
 	}
 	burn.State = cctp.Unseen
@@ -282,30 +322,42 @@ func (l *lookup) attested(ctx context.Context, tx memo.Key, burn *Burn, want *ca
 			for other, same := range i.decoded {
 				i.used[other] = i.used[other] || same != nil && same.Nonce == d.Nonce
 			}
-			burn.State, burn.Nonce = cctp.Complete, d.Nonce
+			burn.State = cctp.Complete
+			burn.Nonce = d.Nonce
 			return d
 		}
 	}
-	if i.enough = false; waiting >= 0 {
+	i.enough = false
+	if waiting >= 0 {
 		i.used[waiting] = true
-		burn.State, burn.Reason = cctp.Waiting, i.messages[waiting].Delay
+		burn.State = cctp.Waiting
+		burn.Reason = i.messages[waiting].Delay
 	}
 	return nil
 }
 
-// askIssuer asks once for each transaction, and not again once it has all.
+// askIssuer asks once for each transaction, and not again once it has all. If the issuer
+// cannot be asked, what it said before is used.
 func (l *lookup) askIssuer(ctx context.Context, tx memo.Key, domain uint32) *issued {
-	i := l.trail.issued[tx]
-	if i != nil && i.asked != l && i.enough {
-		clear(i.used)
-		i.asked = l
+	before := l.trail.issued[tx]
+	if before != nil && before.asked == l {
+		return before
 	}
-	if i != nil && i.asked == l {
-		return i
+	if before != nil && before.enough {
+		return before.again(l)
 	}
-	i = &issued{asked: l}
+	i := &issued{asked: l}
 	i.messages, i.err = l.tracker.issuer.Messages(ctx, domain, tx.Name)
-	i.decoded, i.used = make([]*calldata.Message, len(i.messages)), make([]bool, len(i.messages))
+	if i.err != nil {
+		l.passing = true
+		l.blocked = max(l.blocked, cctp.BlockedFor(i.err))
+	}
+	if i.err != nil && before != nil && len(before.messages) > 0 {
+		before.err = i.err
+		return before.again(l)
+	}
+	i.decoded = make([]*calldata.Message, len(i.messages))
+	i.used = make([]bool, len(i.messages))
 	size := 0
 	for n, m := range i.messages {
 		size += len(m.Message)
@@ -314,6 +366,14 @@ func (l *lookup) askIssuer(ctx context.Context, tx memo.Key, domain uint32) *iss
 		}
 	}
 	i.enough = i.err == nil && size <= longestIssued
+	i.keep = i.enough
 	l.trail.issued[tx] = i
+	return i
+}
+
+// again has what an earlier look-up was told matched with the swaps of this one.
+func (i *issued) again(l *lookup) *issued {
+	clear(i.used)
+	i.asked = l
 	return i
 }

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -27,30 +27,57 @@ type lookup struct {
 
 	transaction *rpc.Transaction // as a node knows it that has it in no block
 	source      *source          // nil while the transaction is in no block
+	tried       rpc.Asked        // the endpoints of the source chain that were asked for it
 	unknown     int              // how many endpoints are up to date and do not know it
 	behind      bool             // an endpoint stands still
+	uneven      bool             // an endpoint has the receipt, and not the block it is in
 	tooLong     bool
+
+	passing bool          // what is missing may be there in a moment
+	blocked time.Duration // for how long the issuer cannot be asked
 }
 
 // source is what the source chain says of a transaction that is in a block.
 type source struct {
 	Source
+	hash     common.Hash // of the block
 	failed   bool
 	replayed bool    // it is known why it failed, or that nobody tells
 	revert   string  // why it failed
 	asked    []Swap  // what it asks for, where it has no events
 	orders   []order // the first MostSwaps
 	omitted  int     // how many more there are
+
+	from         *rpc.Endpoint
+	digest       common.Hash // of what the endpoint says; see lookup.digest
+	stale        bool        // the endpoint stands still
+	agreed       bool        // another endpoint says the same, or there is no other
+	contradicted bool        // another endpoint says something else
+	doubt        string      // why it is not final; empty for no reason
 }
 
+// sourceAge is how long a confirmed source is used before its block is looked at again.
+const sourceAge = time.Hour
+
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
+	if l.trail.source != nil && l.tracker.Now().Sub(l.trail.checked) > sourceAge {
+		if stands, err := l.stands(ctx); err == nil && !stands {
+			l.trail.source = nil
+		}
+	}
 	if l.source = l.trail.source; l.source == nil {
 		if trouble := l.readSource(ctx); trouble != nil {
 			return nil, trouble
 		}
+		if l.source != nil {
+			l.witness(ctx)
+		}
 	}
 	s := &Status{State: NotFound}
 	switch {
+	case l.source == nil && l.transaction == nil && l.seen:
+		s.State, s.Reason = Pending, seenBefore
+		l.passing = l.uneven
 	case l.source == nil && l.transaction == nil:
 	case l.source == nil:
 		s.State, s.Swaps = Pending, l.asked(l.transaction, Pending)
@@ -66,20 +93,38 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 // judge sets the state of a transaction that is in a block.
 func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 	src := l.source
-	s.Source = &src.Source
-	deep := src.Confirmations >= l.tracker.deployment.Confirmations(l.key.Network)
-	switch {
-	case src.failed:
-		s.State, s.Final, s.Reason, s.Swaps = Failed, deep && src.replayed, src.revert, src.asked
-		return nil
-	case len(src.orders) == 0:
-		s.State, s.Final = NotASwap, deep
+	s.Reason = src.doubt
+	if src.contradicted && (src.stale || !src.isSwap()) { // where nobody knows, nothing is told
+		s.State = Pending
+		for _, swap := range src.asked {
+			swap.State = Pending
+			s.Swaps = append(s.Swaps, swap)
+		}
 		return nil
 	}
-	s.State, s.Final, s.Omitted = Pending, deep, src.omitted
+	s.Source = &src.Source
+	deep := src.Confirmations >= l.tracker.deployment.Confirmations(l.key.Network)
+	believed := src.agreed && src.doubt == ""
+	s.Final = deep && believed
+	switch {
+	case src.failed:
+		s.State, s.Final, s.Swaps = Failed, s.Final && src.replayed, src.asked
+		s.Reason = cmp.Or(src.doubt, src.revert)
+		if src.doubt != "" && src.revert != "" {
+			s.Reason = src.doubt + ". It reverted with: " + src.revert
+		}
+		return nil
+	case len(src.orders) == 0:
+		s.State = NotASwap
+		return nil
+	}
+	s.State, s.Omitted = Pending, src.omitted
 	orders := slices.Clone(src.orders) // those of the trail stay as they are
+	again := l.trail.source != nil     // it was read by an earlier look-up
 	if deep {
-		l.trail.source = src
+		if believed && !again {
+			l.trail.source, l.trail.checked = src, l.tracker.Now()
+		}
 		if trouble := l.settle(ctx, orders); trouble != nil {
 			return trouble
 		}
@@ -93,6 +138,7 @@ func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 		if swap.State != Settled {
 			s.State = swap.State
 		}
+		swap.Final = swap.Final && believed
 		s.Final = s.Final && swap.Final
 		s.Swaps = append(s.Swaps, swap)
 	}
@@ -102,7 +148,31 @@ func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 			s.State = Settling
 		}
 	}
+	if s.Final && again {
+		l.lookBack(ctx, s)
+	}
 	return nil
+}
+
+// lookBack has a status not become final if the source that it rests on, which an
+// earlier look-up has read, is not part of the chain any more.
+func (l *lookup) lookBack(ctx context.Context, s *Status) {
+	stands, err := l.stands(ctx)
+	switch {
+	case err != nil:
+		s.Reason = fmt.Sprintf("Chain %s could not be asked whether the source still stands; it is asked again",
+			l.key.Network)
+	case !stands:
+		s.Reason = "The block of the source was replaced; the transaction is looked up again"
+		l.trail.source = nil
+	default:
+		return
+	}
+	l.passing = true
+	s.Final = false
+	for i := range s.Swaps {
+		s.Swaps[i].Final = false
+	}
 }
 
 // readSource asks the endpoints of the source chain in order. One that does not
@@ -112,18 +182,22 @@ func (l *lookup) readSource(ctx context.Context) *fault.Error {
 	if l.seen {
 		lane = rpc.Tracking
 	}
-	err := l.tracker.chains.Ask(ctx, network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
+	err := l.tracker.chains.AskAnother(ctx, network, lane, &l.tried, func(ctx context.Context, e *rpc.Endpoint) error {
 		err := l.readFrom(ctx, e)
 		l.tooLong = l.tooLong || errors.Is(err, rpc.ErrTooLong)
 		return err
 	})
-	l.seen = l.seen || l.source != nil || l.transaction != nil
+	l.seen = l.seen || l.source != nil || l.transaction != nil || l.uneven
 	nobodyKnows := l.unknown > 0 && l.unknown == l.tracker.chains.Endpoints(network)
-	if l.source != nil || !l.tooLong && (l.transaction != nil || nobodyKnows) {
+	// What was seen once is on its way, or was replaced: a node that does not know it is
+	// no failure then.
+	missed := l.uneven || l.seen && l.unknown > 0
+	if l.source != nil || !l.tooLong && (l.transaction != nil || nobodyKnows || missed) {
 		return nil
 	}
 	if l.tooLong {
-		return fault.New(fault.StatusUnavailable, "The transaction did so much that its receipt on chain %s is longer than this service reads; look it up there yourself", network).Because(err)
+		return fault.New(fault.StatusUnavailable, "What a node of chain %s answers about the transaction "+
+			"is longer than this service reads; look it up there yourself", network).Because(err)
 	}
 	return unavailable(network, network, err, l.behind)
 }
@@ -132,6 +206,8 @@ func (l *lookup) readSource(ctx context.Context) *fault.Error {
 var (
 	errUnknown = &rpc.Failure{Reason: rpc.Declined, Text: "the transaction is in no block that it knows"}
 	errBehind  = &rpc.Failure{Reason: rpc.Declined, Text: "its latest block is old"}
+
+	errReplaced = &rpc.Failure{Reason: rpc.Declined, Text: "the block was replaced meanwhile"}
 )
 
 func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
@@ -166,23 +242,65 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 		return err
 	}
 	block := uint64(receipt.BlockNumber)
-	src := &source{Source: Source{block, uint64(latest.Number) - block + 1, at}, failed: *receipt.Status == 0, replayed: true}
+	src := &source{
+		Source:   Source{block, uint64(latest.Number) - block + 1, at},
+		hash:     receipt.BlockHash,
+		failed:   *receipt.Status == 0,
+		replayed: true,
+		from:     e,
+		digest:   l.digest(receipt),
+		stale:    latest.TooOld(l.key.Network, l.tracker.Now()),
+	}
 	if src.failed {
 		src.asked = l.asked(tx, Failed)
-		if tx != nil {
-			output, err := e.Replay(ctx, tx, block)
-			src.revert, src.replayed = calldata.RevertReason(output), err == nil
-		}
+		l.replay(ctx, e, tx, src)
 	} else {
 		l.readOrders(src, receipt.Logs)
 	}
-	if l.tracker.old(l.key.Network, latest) {
+	if !src.failed && len(src.orders) == 0 {
+		src.asked = l.asked(tx, NotASwap)
+		src.doubt = contradiction(src, receipt)
+	}
+	switch {
+	case src.stale:
 		l.behind = true
-		l.source = cmp.Or(l.source, src) // what it has is true, even if others have more
+		l.source = cmp.Or(l.source, src) // others may have more
 		return errBehind
+	case src.doubt != "":
+		l.source = cmp.Or(l.source, src)
+		return errDoubtful
 	}
 	l.source = src
 	return nil
+}
+
+// replay finds out why a transaction failed, on the state before its block. If it does
+// not fail there, the node contradicts itself, or another transaction of that block has
+// changed something: nobody here can tell.
+func (l *lookup) replay(ctx context.Context, e *rpc.Endpoint, tx *rpc.Transaction, src *source) {
+	if tx == nil || src.Block == 0 {
+		return
+	}
+	output, succeeded, err := e.Replay(ctx, tx, src.Block-1)
+	src.revert, src.replayed = calldata.RevertReason(output), err == nil
+	if succeeded {
+		src.doubt = failedInVain
+	}
+	if err != nil {
+		l.passing = true
+	}
+}
+
+// contradiction says what speaks against a transaction that has swapped nothing, by its
+// receipt.
+func contradiction(src *source, receipt *rpc.Receipt) string {
+	switch {
+	case receipt.HidesLogs():
+		return hiddenEvents
+	case len(src.asked) > 0:
+		return noEvents
+	}
+	return ""
 }
 
 // checkReceipt says why a receipt is none.
@@ -196,7 +314,9 @@ func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 		return garbled("the receipt does not list the events")
 	}
 	for i := range r.Logs {
-		if log := &r.Logs[i]; log.TxHash != hash || log.BlockHash != r.BlockHash || log.BlockNumber != r.BlockNumber || log.Removed {
+		log := &r.Logs[i]
+		ours := log.TxHash == hash && log.BlockHash == r.BlockHash && log.BlockNumber == r.BlockNumber
+		if !ours || log.Removed {
 			return garbled("the receipt has events of another transaction")
 		}
 	}
@@ -206,19 +326,24 @@ func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 // readHeads reads the latest block, and the time of the receipt's. Behind a load
 // balancer another node may answer, which is a block or two behind the receipt: it is
 // asked again.
-func (l *lookup) readHeads(ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt) (latest *rpc.Block, at time.Time, err error) {
+func (l *lookup) readHeads(
+	ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt,
+) (latest *rpc.Block, at time.Time, err error) {
 	for range 2 {
 		var block *rpc.Block
 		latest = nil
-		if err = e.ReadAll(ctx, rpc.ReadLatest(&latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
+		err = e.ReadAll(ctx, rpc.ReadLatest(&latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block))
+		if err != nil {
 			return nil, at, err
 		}
 		if latest != nil && latest.Number >= receipt.BlockNumber && block != nil {
 			l.tracker.remember(e, latest)
 			at, err = blockTime(block, uint64(receipt.BlockNumber), receipt.BlockHash)
+			l.uneven = l.uneven || errors.Is(err, errReplaced)
 			return latest, at, err
 		}
 	}
+	l.uneven = true
 	return nil, at, &rpc.Failure{Reason: rpc.Declined, Text: "the receipt is of a block that it does not have"}
 }
 
@@ -227,17 +352,11 @@ func blockTime(block *rpc.Block, number uint64, hash common.Hash) (at time.Time,
 	const farFuture = 1 << 40 // in seconds; the year 36,812
 	switch {
 	case block == nil || block.Hash != hash || uint64(block.Number) != number:
-		return at, &rpc.Failure{Reason: rpc.Declined, Text: "the block was replaced meanwhile"}
+		return at, errReplaced
 	case block.Time >= farFuture:
 		return at, garbled("the block has no time")
 	}
 	return time.Unix(int64(block.Time), 0).UTC(), nil
-}
-
-// old tells whether a block is too old to be the latest one of its chain.
-func (t *Tracker) old(network chain.ID, latest *rpc.Block) bool {
-	at := time.Unix(int64(min(latest.Time, hexutil.Uint64(1<<40))), 0)
-	return t.Now().Sub(at) > network.UsualGap()
 }
 
 // upToDate fails if the endpoint stands still. It asks every few seconds only.
@@ -255,7 +374,7 @@ func (l *lookup) upToDate(ctx context.Context, e *rpc.Endpoint) error {
 		}
 		t.remember(e, known.latest)
 	}
-	if t.old(e.Network, known.latest) {
+	if known.latest.TooOld(e.Network, t.Now()) {
 		l.behind = true
 		return errBehind
 	}
@@ -264,11 +383,11 @@ func (l *lookup) upToDate(ctx context.Context, e *rpc.Endpoint) error {
 
 // knownNode is what is known of an endpoint.
 type knownNode struct {
-	latest *rpc.Block // when it was last asked
-	old    bool       // it was too old then
-	asked  time.Time
-	rung   int       // which of the ranges of logs it answers
-	rungAt time.Time // when it refused a wider one
+	latest  *rpc.Block // when it was last asked
+	old     bool       // it was too old then
+	asked   time.Time
+	rung    int       // which of the ranges of logs it answers
+	refused time.Time // when it refused a wider one
 }
 
 func (t *Tracker) known(e *rpc.Endpoint) knownNode { return t.learn(e, func(*knownNode) {}) }
@@ -284,7 +403,7 @@ func (t *Tracker) learn(e *rpc.Endpoint, change func(*knownNode)) knownNode {
 }
 
 func (t *Tracker) remember(e *rpc.Endpoint, latest *rpc.Block) {
-	t.learn(e, func(n *knownNode) { n.latest, n.old, n.asked = latest, t.old(e.Network, latest), t.Now() })
+	t.learn(e, func(n *knownNode) { n.latest, n.old, n.asked = latest, latest.TooOld(e.Network, t.Now()), t.Now() })
 }
 
 // order is a swap of the transaction, with what its settlement is found by.
@@ -300,13 +419,23 @@ type order struct {
 
 // Why a swap stays where it is.
 const (
-	tooManySwaps  = "The transaction has more swaps than are looked up, so that nobody can tell when all of them are settled"
-	oddEvent      = "The pool has taken money, and its event cannot be read; ask the operator"
-	oddRecipient  = "The pool has taken the money for a recipient of a form that no pool pays; ask the operator"
-	oddHook       = "The burn is for this service, and its hook names no swap that can be read; ask the operator"
-	oddToken      = "The burn is for this service, and of another token than USDC; ask the operator"
-	noPayer       = "No pool of this deployment pays that token on that chain; ask the operator"
-	anotherPayout = "The pool says that it settled this swap, and its event is about another recipient, token or source; ask the operator"
+	tooManySwaps = "The transaction has more swaps than are looked up, " +
+		"so that nobody can tell when all of them are settled"
+	oddEvent     = "The pool has taken money, and its event cannot be read; ask the operator"
+	oddRecipient = "The pool has taken the money for a recipient of a form that no pool pays; ask the operator"
+	oddHook      = "The burn is for this service, and its hook names no swap that can be read; ask the operator"
+	oddToken     = "The burn is for this service, and of another token than USDC; ask the operator"
+	noPayer      = "No pool of this deployment pays that token on that chain; ask the operator"
+	seenBefore   = "A node knew the transaction before, and none knows it now: " +
+		"nodes are at different heights, or its block was replaced"
+	failedInVain = "The node says that it failed, and the same call succeeds on the block before; " +
+		"look it up on the chain yourself"
+	hiddenEvents = "The node lists no event, and its receipt says that there are some; " +
+		"look it up on the chain yourself"
+	noEvents = "The transaction asks a pool for a swap and succeeded, and the node lists no event; " +
+		"look it up on the chain yourself"
+	anotherPayout = "The pool says that it settled this swap, " +
+		"and its event is about another recipient, token or source; ask the operator"
 )
 
 // readOrders reads the swaps out of the events of the transaction. Only events of the
@@ -348,7 +477,8 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	network, _ := chain.FindNetwork(l.key.Network)
 	burnt, err := calldata.DecodeBurnt(log.Topics, log.Data)
 	to := l.tracker.deployment.Settlement
-	if err != nil || network.CCTP == nil || burnt.DestinationDomain != to.Domain || burnt.MintRecipient != common.BytesToHash(to.Receiver.Address[:]) {
+	receiver := common.BytesToHash(to.Receiver.Address[:])
+	if err != nil || network.CCTP == nil || burnt.DestinationDomain != to.Domain || burnt.MintRecipient != receiver {
 		return o, false
 	}
 	swap, err := calldata.SwapOfHook(&burnt.Amount, burnt.HookData)
@@ -402,5 +532,6 @@ func (l *lookup) asked(t *rpc.Transaction, state State) []Swap {
 	if err != nil || !keepable(swap) {
 		return nil
 	}
-	return []Swap{{State: state, Swap: *swap, Seconds: d.UsualSeconds(router, chain.ID(swap.DstChainID), swap.DstToken)}}
+	seconds := d.UsualSeconds(router, chain.ID(swap.DstChainID), swap.DstToken)
+	return []Swap{{State: state, Swap: *swap, Seconds: seconds}}
 }

@@ -15,13 +15,16 @@
 //     does not end goes on where it was when the next one comes.
 //   - Look-ups of the same transaction at the same time are one. Invented hashes
 //     have a lane and a memory of their own.
-//   - What an endpoint says is used only if it fits together. An endpoint that
-//     stands still is believed in what it has, not in what it has not.
+//   - What an endpoint says is used only if it fits together. Where a chain has two
+//     endpoints, nothing is final that only one of them says, that an up-to-date one
+//     contradicts, or that rests on one that stands still.
+//   - What a node has seen once is never NotFound later.
 package status
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -118,6 +121,7 @@ type Options struct {
 	Now      func() time.Time // nil for time.Now
 	Answered func(State)      // called for every answer, with an empty state if there is none
 	RanOut   func()           // called when a search for an event did not end within one look-up; set with Answered
+	Log      *slog.Logger     // for bugs alone
 }
 
 // Tracker looks transactions up. It is safe for concurrent use.
@@ -145,7 +149,9 @@ type entry struct {
 // one asks only for what is new. It belongs to one look-up at a time.
 type trail struct {
 	first    time.Time // when it was first asked for
-	source   *source   // once it has its confirmations
+	source   *source   // once it has its confirmations, and two endpoints say so
+	checked  time.Time // when its block was last seen to be part of the chain
+	troubled time.Time // since when something is missing that may be there in a moment
 	searches map[searchKey]*search
 	issued   map[memo.Key]*issued
 }
@@ -160,7 +166,8 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	}
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
-		answers: memo.New[entry](cacheSize, opts.Now), nodes: make(map[*rpc.Endpoint]knownNode),
+		answers: memo.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
+		nodes:   make(map[*rpc.Endpoint]knownNode),
 	}
 }
 
@@ -180,18 +187,33 @@ func (t *Tracker) Missing() (missing []chain.ID) {
 	return missing
 }
 
+// Alone are the chains that swaps are followed on with one endpoint. What it says is
+// believed, since there is no other to ask.
+func (t *Tracker) Alone() (alone []chain.ID) {
+	for _, n := range chain.Networks() {
+		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == 1 {
+			alone = append(alone, n.ID)
+		}
+	}
+	return alone
+}
+
 // Status tells what became of a transaction that was sent on src. The error is a
 // fault: StatusUnavailable or ChainUnavailable.
 func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*Status, error) {
 	if !t.deployment.Tracked() {
-		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: its operator has not said that they settle in the documented way. Look the transaction up on chain %s, or ask the operator", src.Network())
+		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: "+
+			"its operator has not said that they settle in the documented way. "+
+			"Look the transaction up on chain %s, or ask the operator", src.Network())
 	}
 	k := memo.Key{Network: src.Network(), Name: hash}
 	e, ok := t.answers.Get(k)
 	if !ok {
 		var err error
-		if e, err = t.answers.Ask(ctx, k, func() memo.Answer[entry] { return t.fetch(k) }); err != nil {
-			e.trouble = unavailable(k.Network, k.Network, &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}, false)
+		fetch := func() memo.Answer[entry] { return t.fetch(rpc.OnBehalf(ctx), k) }
+		if e, err = t.answers.Ask(ctx, k, fetch); err != nil {
+			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
+			e.trouble = unavailable(k.Network, k.Network, late, false)
 		}
 	}
 	if e.trouble != nil {
@@ -208,9 +230,9 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 }
 
 // fetch looks a transaction up. It runs once for all look-ups of the same key at the
-// same time, and not in a caller's context.
-func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
-	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
+// same time, and does not end with a caller.
+func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	now := t.Now()
 	e, seen := t.answers.Last(k)
@@ -223,7 +245,7 @@ func (t *Tracker) fetch(k memo.Key) memo.Answer[entry] {
 	}
 	e.status, e.trouble = l.run(ctx)
 	e.until = now
-	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.enough })
+	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.keep })
 	switch {
 	case e.trouble != nil && e.trouble.Code == fault.StatusUnavailable: // it was too long
 		e.until = now.Add(tooLongAge)
@@ -267,6 +289,9 @@ const (
 	shortestNext = 5 * time.Second
 	longestNext  = time.Minute
 	staleNext    = 5 * time.Minute // for a transaction of hours ago
+	issuerSpread = 30 * time.Second
+
+	longestPassing = 5 * time.Minute // what lasts for longer does not pass in a moment
 )
 
 // schedule says when to ask again: when there may be something new, and the less often
@@ -290,9 +315,21 @@ func (l *lookup) schedule(s *Status) {
 		need := l.tracker.deployment.Confirmations(l.key.Network)
 		block *= time.Duration(max(need, s.Source.Confirmations+1) - s.Source.Confirmations)
 	}
+	if !l.passing {
+		l.trail.troubled = time.Time{}
+	} else if l.trail.troubled.IsZero() {
+		l.trail.troubled = l.tracker.Now()
+	}
 	waited, longest := l.tracker.Now().Sub(since), longestNext
 	if waited > 2*time.Hour {
 		longest = staleNext
 	}
 	s.Next = min(max(block, waited/20, shortestNext), longest)
+	switch {
+	case l.blocked > 0: // those who wait for the issuer do not all come back at once
+		spread := time.Duration(l.key.Name[31]) * issuerSpread / 256
+		s.Next = max(min(s.Next, l.blocked+spread), shortestNext)
+	case l.passing && l.tracker.Now().Sub(l.trail.troubled) < longestPassing:
+		s.Next = shortestNext
+	}
 }

@@ -342,7 +342,7 @@ func wantConfirmations(t *testing.T, w *world) {
 	g.want(robinhood, receipt.TxHash, Settled, true)
 }
 
-// A transaction whose block is replaced is pending, or not there, again.
+// A transaction whose block is replaced is pending again.
 func wantReorganisation(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain, `"4663": 1`, `"4663": 3`)
 	robin := w.chains[robinhood]
@@ -352,8 +352,8 @@ func wantReorganisation(t *testing.T, w *world) {
 	robin.Fork(before)
 	robin.Commit()
 	robin.Commit()
-	if s := g.want(robinhood, receipt.TxHash, NotFound, false); s.Source != nil {
-		t.Errorf("got the source %+v of a transaction that is gone", s.Source)
+	if s := g.want(robinhood, receipt.TxHash, Pending, false); s.Source != nil || s.Reason != seenBefore {
+		t.Errorf("got the source %+v of a transaction that is gone, and %q", s.Source, s.Reason)
 	}
 	again := w.swapEther(100)
 	robin.Commit()

@@ -297,7 +297,7 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 // needs.
 func (g *rig) use(t *Tracker) {
 	t.patience = time.Minute
-	t.answers = memo.New[entry](cacheSize, g.later)
+	t.answers = memo.New[entry](cacheSize, g.later, "looking a swap up", nil)
 	g.Tracker = t
 }
 

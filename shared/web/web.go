@@ -40,6 +40,12 @@ type Module struct {
 	Moves []string
 }
 
+// Release is the version of the service. It is that of the client package beside it, and the changelog has it as a heading.
+const Release = "1.0.0"
+
+// ContractPath is where a version's contract file is served.
+func ContractPath(version string) string { return "/" + version + "/openapi.yaml" }
+
 // Route is one GET endpoint of a version.
 type Route struct {
 	Path string
@@ -51,13 +57,29 @@ type Route struct {
 	// Free routes do not count against the caller's request budget, and still
 	// work when their version is retired.
 	Free bool
-	// Listing routes are free as well, but end with their version.
+	// Listing routes have a budget of their own beside the caller's, ten times as
+	// large.
 	Listing bool
 	// Polled routes are asked again and again until something has happened. They
 	// have a budget of their own beside the caller's, half as large, so that
-	// neither uses up the other.
-	Polled bool
+	// neither uses up the other. Polled says what a request asks about, always in the
+	// same words, or nothing if the request is wrong. The handler calls NextCheck.
+	Polled func(*http.Request) string
 	Handle Handler
+}
+
+// NextCheck tells the front door what came of a question on a polled route: whether its
+// subject exists, and whether it is ours, so that nobody can have invented it. It
+// returns when the client may ask again: after next, or later if its budget is short. A
+// final answer has a next of 0. It is called before the header is written.
+func NextCheck(r *http.Request, exists, ours bool, next time.Duration) time.Duration {
+	door, ok := r.Context().(interface {
+		NextCheck(exists, ours bool, next time.Duration) time.Duration
+	})
+	if !ok {
+		return next
+	}
+	return door.NextCheck(exists, ours, next)
 }
 
 // JSON answers with v. Nothing is sent when v cannot be encoded.
@@ -97,6 +119,13 @@ var (
 	jsonType = []string{"application/json"}
 	nosniff  = []string{"nosniff"}
 )
+
+// PolicyHash names an inline script or style sheet in a Content-Security-Policy: that
+// text, to the byte, and no other.
+func PolicyHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // PrefersHTML reports whether Accept asks for HTML by name, and not more for JSON. A
 // star alone asks for neither: programs send it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -28,15 +29,10 @@ var bodies = sync.Pool{New: func() any {
 	return &Body{make([]byte, 0, 2048)} // more than the longest quote without details
 }}
 
-// NewBody starts a quote with the fields that come first in every version.
-func NewBody(q *quote.Quote) *Body {
+// NewBody starts an object without fields.
+func NewBody() *Body {
 	b := bodies.Get().(*Body)
 	b.json = append(b.json[:0], '{')
-	b.Text("to", q.To.String())
-	b.token("srcToken", &q.Pair.SrcToken)
-	b.token("destToken", &q.Pair.DstToken)
-	b.Amount("srcAmount", &q.SrcAmount)
-	b.Amount("destAmount", &q.DestAmount)
 	return b
 }
 
@@ -151,13 +147,38 @@ func (b *Body) Quantity(name string, n *uint256.Int) {
 	}
 }
 
+// Fee adds both fees, in the destination token's smallest unit.
+func (b *Body) Fee(name string, f *quote.Fee) {
+	total := f.Total()
+	b.Open(name)
+	b.Number("chainId", uint64(f.ChainID))
+	b.Text("token", "destination")
+	b.Open("protocol")
+	b.Percentage("percentage", f.ProtocolBPS)
+	b.Amount("amount", &f.Protocol)
+	b.Close()
+	b.Open("integrator")
+	b.Percentage("percentage", fee.BPS(f.Partner.FeeBPS))
+	b.Amount("amount", &f.Integrator)
+	if f.Partner != (integrator.Partner{}) {
+		b.Hex("id", f.Partner.ID[:])
+		b.Text("address", f.Partner.Wallet.String())
+	}
+	b.Close()
+	b.Open("total")
+	b.Amount("amount", &total)
+	b.Close()
+	b.Close()
+}
+
 func (b *Body) Route(name string, r chain.Route) {
 	b.Open(name)
 	b.Text("type", r.String())
 	b.Close()
 }
 
-func (b *Body) token(name string, t *chain.Token) {
+// Token adds a token. Its chain is a network, not a routing ID.
+func (b *Body) Token(name string, t *chain.Token) {
 	b.Open(name)
 	b.Text("address", t.Address.String())
 	b.Text("symbol", t.Symbol)

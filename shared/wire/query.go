@@ -87,8 +87,9 @@ func ParseQuery(raw string) (q Query) {
 }
 
 func unreadable(cause error) error {
-	return fault.New(fault.InvalidParameter,
-		"The query string cannot be read: separate parameters with & and percent-encode special characters").Because(cause)
+	e := fault.New(fault.InvalidParameter,
+		"The query string cannot be read: separate parameters with & and percent-encode special characters")
+	return e.Because(cause)
 }
 
 // find gives the text of a parameter, empty if it was left out or has no value.
@@ -106,7 +107,8 @@ func (q *Query) find(name string) (text string, err error) {
 		}
 	}
 	if count > 1 {
-		return "", fault.New(fault.InvalidParameter, "The parameter %s is given %d times; give it once", name, count).On(name)
+		return "", fault.New(fault.InvalidParameter,
+			"The parameter %s is given %d times; give it once", name, count).On(name)
 	}
 	return text, nil
 }
@@ -135,7 +137,9 @@ func (q *Query) Require(names ...string) error {
 	case last == 0:
 		return fault.New(fault.MissingParameter, "The parameter %s is missing", missing[0]).On(missing[0])
 	default:
-		return fault.New(fault.MissingParameter, "The parameters %s and %s are missing", strings.Join(missing[:last], ", "), missing[last]).On(missing[0])
+		list := strings.Join(missing[:last], ", ")
+		return fault.New(fault.MissingParameter,
+			"The parameters %s and %s are missing", list, missing[last]).On(missing[0])
 	}
 }
 
@@ -176,25 +180,48 @@ func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (qu
 	return decodeSwap(q, needed, parseChain, func(quote.Recipient) error { return nil })
 }
 
-func decodeSwap(q *Query, needed []string, parseChain func(string) (chain.ID, error), accept func(quote.Recipient) error) (req quote.Request, err error) {
-	var kind quote.RecipientType
-	err = cmp.Or( // the first fault counts
-		q.Require(needed...),
-		Read(q, "srcToken", text, &req.SrcToken),
-		Read(q, "dstToken", text, &req.DstToken),
-		Read(q, "amount", fee.ParseAmount, &req.Amount),
-		Read(q, "srcChain", parseChain, &req.SrcChain),
-		Read(q, "dstChain", parseChain, &req.DstChain),
-		Read(q, "recipientType", quote.ParseRecipientType, &kind),
-		Read(q, "recipient", func(text string) (quote.Recipient, error) {
-			recipient, err := q.recipient.get(func() (quote.Recipient, error) { return kind.ParseOrZero(text) })
-			if err == nil {
-				err = accept(recipient)
-			}
-			return recipient, err
-		}, &req.Recipient),
-	)
+// decodeSwap reads the parameters in a fixed order. The first one at fault is told.
+func decodeSwap(
+	q *Query, needed []string, parseChain func(string) (chain.ID, error), accept func(quote.Recipient) error,
+) (req quote.Request, err error) {
+	if err = q.Require(needed...); err != nil {
+		return req, err
+	}
+	if err = Read(q, "srcToken", text, &req.SrcToken); err != nil {
+		return req, err
+	}
+	if err = Read(q, "dstToken", text, &req.DstToken); err != nil {
+		return req, err
+	}
+	if err = Read(q, "amount", fee.ParseAmount, &req.Amount); err != nil {
+		return req, err
+	}
+	if err = Read(q, "srcChain", parseChain, &req.SrcChain); err != nil {
+		return req, err
+	}
+	if err = Read(q, "dstChain", parseChain, &req.DstChain); err != nil {
+		return req, err
+	}
+	req.Recipient, err = q.readRecipient(accept)
 	return req, err
+}
+
+// readRecipient reads the recipient as the type that the request states, or as the one
+// that its text has. It is zero where none is given.
+func (q *Query) readRecipient(accept func(quote.Recipient) error) (recipient quote.Recipient, err error) {
+	var kind quote.RecipientType
+	if err = Read(q, "recipientType", quote.ParseRecipientType, &kind); err != nil {
+		return recipient, err
+	}
+	parse := func(text string) (quote.Recipient, error) {
+		parsed, err := q.recipient.get(func() (quote.Recipient, error) { return kind.ParseOrZero(text) })
+		if err == nil {
+			err = accept(parsed)
+		}
+		return parsed, err
+	}
+	err = Read(q, "recipient", parse, &recipient)
+	return recipient, err
 }
 
 // Integrator is the integrator that the request names, zero if none. It is
@@ -250,13 +277,15 @@ func WarnOfSlips(h http.Header, q *Query, known []string) {
 		for i := range params {
 			name := params[i].name
 			if name == integratorParam && params[i].value == "" && slices.Contains(known, name) {
-				h.Add(RequestWarning, "the parameter integratorId is empty and counts as not given: no integrator is paid")
+				h.Add(RequestWarning,
+					"the parameter integratorId is empty and counts as not given: no integrator is paid")
 			}
 			if slips == maxSlips || slices.Contains(known, name) || !isWord(name) {
 				continue
 			}
 			if meant := nearest(name, known); meant != "" {
-				h.Add(RequestWarning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
+				h.Add(RequestWarning,
+					fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
 				slips++
 			}
 		}
@@ -279,7 +308,8 @@ func nearest(name string, known []string) (meant string) {
 	for _, candidate := range known {
 		d := Distance(strings.ToLower(name), strings.ToLower(candidate))
 		if d < closest && (d < 2 || len(candidate) >= long) {
-			closest, meant = d, candidate
+			closest = d
+			meant = candidate
 		}
 	}
 	return meant

@@ -9,18 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/web"
-)
-
-// How long clients may keep a document without asking again.
-const (
-	// ListingAge is short: a client with an old listing refuses the quotes of a
-	// new deployment.
-	ListingAge  = time.Minute
-	contractAge = 5 * time.Minute
 )
 
 type Quoter interface {
@@ -32,8 +22,9 @@ type Quotes struct {
 	Quoter Quoter
 	Params []string // that it knows
 	Decode func(*Query) (quote.Request, error)
-	Warn   func(*Query, quote.Recipient) string // why the quote must not be signed, empty if it may; nil if it always may
-	Map    func(*quote.Quote) *Body
+	// Warn says why a quote must not be signed, and nothing if it may. Without one, every quote may.
+	Warn func(*Query, quote.Recipient) string
+	Map  func(*quote.Quote) *Body
 }
 
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
@@ -53,41 +44,6 @@ func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return v.Map(q).Send(w)
-}
-
-func Contract(yaml []byte) web.Handler { return web.Document("application/yaml", yaml, contractAge) }
-
-// ListRouters serves the contracts that receive source transactions, one row for
-// each source chain and token that can be quoted.
-func ListRouters(d *chain.Deployment) web.Handler {
-	rows := d.Routers()
-	body := struct {
-		Data       []router   `json:"data"`
-		Settlement Settlement `json:"settlement"`
-	}{make([]router, len(rows)), MapSettlement(d)}
-	for i, r := range rows {
-		body.Data[i] = router{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
-	}
-	return web.JSONDocument(body, ListingAge)
-}
-
-type router struct {
-	ChainID chain.ID `json:"chainId"`
-	Symbol  string   `json:"symbol"`
-	Token   string   `json:"token"`
-	Router  string   `json:"router"`
-}
-
-// Settlement lets a client check whom a burn pays.
-type Settlement struct {
-	ChainID  chain.ID `json:"chainId"`
-	Domain   uint32   `json:"domain"`
-	Receiver string   `json:"receiver"`
-}
-
-// MapSettlement is where burns into a deployment are minted, and for whom.
-func MapSettlement(d *chain.Deployment) Settlement {
-	return Settlement{d.Settlement.ChainID, d.Settlement.Domain, d.Settlement.Receiver.String()}
 }
 
 // Problem is the error body of all versions. A version with a different one

@@ -31,7 +31,10 @@ const server = createServer((req, res) => {
   const { status = 200, body = '', headers = {} } = answer ?? { status: 404, body: '{}' };
   res.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
 }).listen(0);
-after(() => server.close());
+after(() => {
+  server.close();
+  server.closeAllConnections();
+});
 const gateway = () => `http://127.0.0.1:${server.address().port}/`;
 const truth = { '/v3/app/pairs': listing, '/v3/swap/quote': plain };
 function set(more = {}) {
@@ -45,8 +48,9 @@ const refused = async (promise, code) => {
   assert.equal(error.code, code, error.message);
   return error;
 };
-const edited = (change) => {
-  const body = JSON.parse(plain.body);
+const hash = '0x' + 'ab'.repeat(32);
+const edited = (change, of = plain) => {
+  const body = JSON.parse(of.body);
   change(body);
   return { body };
 };
@@ -188,30 +192,203 @@ test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, an
     return real(done, 1, ...rest);
   });
   const retries = [];
-  const status = (state, nextCheckSeconds, more) => ({ body: { state, final: nextCheckSeconds === 0, nextCheckSeconds, ...more } });
+  const status = (state, nextCheckSeconds) => ({ body: told({ state, final: nextCheckSeconds === 0, nextCheckSeconds }) });
   const client = set({ '/v3/swap/status': [
     status('NOT_FOUND', 2), { status: 429, headers: { 'Retry-After': '11' }, body: { error: 'Too many', code: 'RATE_LIMITED' } },
     { status: 503, body: { error: 'Not now', code: 'CHAIN_UNAVAILABLE' } }, (req) => req.socket.destroy(), { status: 502, body: '<html>' },
     status('SETTLING', 17), status('SETTLED', 5), status('SETTLED', 0), () => assert.fail('asked after the end')] });
-  for await (const { state } of client.follow({ srcChain: 1, txHash: '0xab', onRetry: (error, seconds) => retries.push(`${error.code} ${seconds}`) })) states.push(state);
+  for await (const { state } of client.follow({ srcChain: 1, txHash: hash, onRetry: (error, seconds) => retries.push(`${error.code} ${seconds}`) })) states.push(state);
   assert.deepEqual(states, ['NOT_FOUND', 'SETTLING', 'SETTLED', 'SETTLED']);
   assert.deepEqual(waits, [2, 11, 3, 6, 12, 17, 5]);
   assert.deepEqual(retries, ['RATE_LIMITED 11', 'CHAIN_UNAVAILABLE 3', 'UNREACHABLE 6', 'UNREADABLE 12']);
-  assert.deepEqual(asked[0].query, { srcChain: '1', txHash: '0xab' });
+  assert.deepEqual(asked[0].query, { srcChain: '1', txHash: hash });
 });
 
 test('follow ends on what will not change, and when it is told to', async () => {
   const follow = async (answer, signal) => {
-    for await (const one of set({ '/v3/swap/status': answer }).follow({ srcChain: 1, txHash: '0xab', signal })) if (one.state === 'STOP') break;
+    for await (const one of set({ '/v3/swap/status': answer }).follow({ srcChain: 1, txHash: hash, signal })) if (one.state === 'STOP') break;
   };
   await refused(follow({ status: 501, body: { error: 'No', code: 'STATUS_UNAVAILABLE' } }), 'STATUS_UNAVAILABLE');
   await refused(follow({ status: 400, body: { error: 'No', code: 'INVALID_PARAMETER', param: 'txHash' } }), 'INVALID_PARAMETER');
-  await follow({ body: { state: 'STOP', nextCheckSeconds: 3600 } });
+  await refused(follow({ status: 403, body: '<html>' }), 'UNREADABLE'); // a 4xx of a proxy stays
+  await refused(follow({ status: 404, body: '<html>', headers: { 'Retry-After': '1' } }), 'UNREADABLE');
+  await follow({ body: told({ state: 'STOP', nextCheckSeconds: 3600 }) });
   const abort = new AbortController();
   setTimeout(() => abort.abort(), 50);
-  await assert.rejects(follow({ body: { state: 'PENDING', nextCheckSeconds: 3600 } }, abort.signal), { name: 'AbortError' });
+  await assert.rejects(follow({ body: told({ state: 'PENDING', nextCheckSeconds: 3600 }) }, abort.signal), { name: 'AbortError' });
   const inFlight = new AbortController();
   await assert.rejects(follow(() => inFlight.abort(), inFlight.signal), { name: 'AbortError' });
+});
+
+// A status as a gateway tells it of the transaction that is asked about.
+const told = (more) => ({ srcChain: '1', txHash: hash, final: false, nextCheckSeconds: 0, ...(more.state === 'SETTLED' && { settlement: { chainId: 369, amount: '1', arrived: '1' } }), ...more });
+
+test('a status is given once, and an answer about another transaction or swap never', async () => {
+  const { quote: signed } = await set().quote(request);
+  const { recipientType, dstChain, dstToken, amount, recipient } = signed.details.request;
+  const swap = { dstChain, dstToken: dstToken.toLowerCase(), recipient: recipient.toLowerCase(), recipientType, amount };
+  const settled = told({ state: 'SETTLED', final: true, swap });
+  const at = (body, more) => set({ '/v3/swap/status': { body } }).status({ srcChain: 1, txHash: hash, ...more });
+  assert.equal((await at(settled)).state, 'SETTLED');
+  assert.equal((await at({ ...settled, txHash: hash.toUpperCase().replace('0X', '0x') }, { quote: signed })).settlement.arrived, '1');
+  assert.equal((await at(told({ state: 'PENDING' }), { quote: signed })).state, 'PENDING');
+  assert.equal((await at(told({ ...settled, swap: { ...swap, integratorId: '0x' + '0'.repeat(64) } }), { quote: signed })).final, true);
+  for (const lie of [{ txHash: hash.replace('b', 'c') }, { txHash: undefined }, { srcChain: '56' }, { srcChain: undefined }, { settlement: undefined }, { settlement: { amount: '1' } }, { settlement: { amount: '1', arrived: 1 } }]) {
+    const { problems } = await refused(at({ ...settled, ...lie }), 'UNVERIFIED');
+    assert.ok(problems[0].includes(Object.keys(lie)[0]), problems[0]);
+  }
+  const evil = '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136';
+  const lies = [{ dstChain: '56' }, { dstToken: evil }, { recipient: evil }, { recipientType: 2 }, { amount: '1' }, { integratorId: '0x' + '1'.repeat(64) }, { amount: undefined }];
+  for (const lie of lies) {
+    const { problems } = await refused(at({ ...settled, swap: { ...swap, ...lie } }, { quote: signed }), 'UNVERIFIED');
+    assert.ok(problems[0].includes(`swap.${Object.keys(lie)[0]}`), problems[0]);
+    assert.equal((await at({ ...settled, swap: { ...swap, ...lie } })).state, 'SETTLED'); // without a quote nobody can tell
+  }
+  for (const state of ['SETTLED', 'SETTLING']) await refused(at({ ...settled, state, swap: undefined }, { quote: signed }), 'UNVERIFIED');
+  // Of several swaps in one transaction, ours is one.
+  const other = { ...swap, amount: '7' };
+  assert.ok(await at({ ...settled, swap: other, swaps: [{ swap: other }, { swap }] }, { quote: signed }));
+  await refused(at({ ...settled, swap: other, swaps: [{ swap: other }, null] }, { quote: signed }), 'UNVERIFIED');
+  // What was sent after a block is in none before it, and is in one once it is more than pending.
+  const since = '0x64';
+  for (const state of ['FAILED', 'NOT_A_SWAP', 'SETTLING', 'SETTLED', 'PENDING']) {
+    const later = { ...settled, state, source: { blockNumber: 101 } };
+    assert.equal((await at(later, { since })).state, state);
+    for (const source of [{ blockNumber: 100 }, { blockNumber: 7 }, { blockNumber: '101' }, { blockNumber: 'x'.repeat(999) }, {}, null]) {
+      const { problems } = await refused(at({ ...later, source }, { since }), 'UNVERIFIED');
+      assert.match(problems[0], /^source.blockNumber is .{1,30}, but it was sent after block 100\.$/);
+      assert.equal((await at({ ...later, source })).state, state);
+    }
+    const untold = at({ ...later, source: undefined }, { since });
+    if (state === 'PENDING') assert.equal((await untold).state, state);
+    else await refused(untold, 'UNVERIFIED');
+  }
+  // A lie told once, between two truths, ends it.
+  const states = [];
+  const client = set({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 0.01, swap }) }, { body: { ...settled, swap: other } }, { body: settled }] });
+  await refused((async () => { for await (const { state } of client.follow({ srcChain: 1, txHash: hash, quote: signed })) states.push(state); })(), 'UNVERIFIED');
+  assert.deepEqual(states, ['PENDING']);
+});
+
+test('of a shield, the note must be the one that was signed', async () => {
+  const shield = golden('details-shield');
+  const { include: _, ...sent } = shield.request;
+  const { quote: signed } = await set({ '/v3/swap/quote': shield }).quote(sent);
+  const { dstChain, dstToken, amount } = signed.details.request;
+  const swap = { dstChain, dstToken, amount, recipientType: 2, recipient: '0x' + note.slice(0, 64) };
+  const at = (recipient) => set({ '/v3/swap/status': { body: told({ state: 'SETTLING', swap: { ...swap, recipient } }) } }).status({ srcChain: 1, txHash: hash, quote: signed });
+  assert.equal((await at(swap.recipient)).state, 'SETTLING');
+  await refused(at('0x' + '5b'.repeat(32)), 'UNVERIFIED');
+});
+
+test('follow takes a callback, and its iterator behaves as one', async () => {
+  const answers = () => ({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 0.01 }) }, { body: told({ state: 'SETTLED', final: true }) }] });
+  const states = [];
+  const last = await set(answers()).follow({ srcChain: 1, txHash: hash }, ({ state }) => { states.push(state); });
+  assert.deepEqual([...states, last.state], ['PENDING', 'SETTLED', 'SETTLED']);
+  await assert.rejects(set(answers()).follow({ srcChain: 1, txHash: hash }, () => { throw new Error('mine'); }), /mine/);
+  assert.equal(asked.length, 1);
+  // Questions at the same time are answered in order, and the end stays the end.
+  const both = set(answers()).follow({ srcChain: 1, txHash: hash });
+  assert.equal(asked.length, 0);
+  const all = await Promise.all([both.next(), both.next(), both.next(), both.next()]);
+  assert.deepEqual(all.map(({ done, value }) => (done ? 'end' : value.state)), ['PENDING', 'SETTLED', 'end', 'end']);
+  // Whoever leaves ends the wait as well.
+  const left = set({ '/v3/swap/status': { body: told({ state: 'PENDING', nextCheckSeconds: 3600 }) } }).follow({ srcChain: 1, txHash: hash });
+  await left.next();
+  const waiting = left.next();
+  assert.deepEqual(await left.return(), { done: true, value: undefined });
+  assert.deepEqual(await waiting, { done: true, value: undefined });
+  assert.equal(left[Symbol.asyncIterator](), left);
+});
+
+test('a signal ends everything at once, and nobody else', async () => {
+  const hang = () => {};
+  const ended = async (run) => {
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(new Error('enough')), 30);
+    const started = Date.now();
+    await assert.rejects(run(abort.signal), /enough/);
+    assert.ok(Date.now() - started < 10_000);
+  };
+  await ended((signal) => set({ '/v3/app/pairs': hang }).quote({ ...request, signal }));
+  await ended((signal) => set({ '/v3/swap/quote': hang }).quote({ ...request, signal }));
+  await ended((signal) => set({ '/v3/app/pairs': hang }).pairs({ signal }));
+  await ended((signal) => set({ '/v3/swap/status': hang }).status({ srcChain: 1, txHash: hash, signal }));
+  await ended((signal) => createClient({ gateway: gateway(), pinned: () => new Promise(hang) }).quote({ ...request, signal }));
+  await ended((signal) => createClient({ gateway: gateway(), fetch: () => new Promise(hang) }).pairs({ signal })); // one that ignores signals
+  set({ '/v3/app/pairs': (req, res) => setTimeout(() => res.end(listing.body), 100) });
+  const shared = createClient({ gateway: gateway() });
+  const patient = shared.pairs();
+  await ended((signal) => shared.pairs({ signal }));
+  assert.ok((await patient).pairs.length);
+});
+
+test('why there was no answer is told apart', async () => {
+  const why = async (options, ...given) => {
+    const error = await refused(createClient({ gateway: gateway(), ...options }).pairs(...given), 'UNREACHABLE');
+    assert.ok(error.cause instanceof Error && error.status === 0);
+    return error.reason;
+  };
+  const failing = (code, message = 'fetch failed') => ({ fetch: () => Promise.reject(Object.assign(new TypeError('fetch failed'), { cause: Object.assign(new Error(message), { code }) })) });
+  set({ '/v3/app/pairs': () => {} });
+  assert.equal(await why({ timeout: 40 }), 'TIMEOUT');
+  assert.equal(await why({ timeout: 40, fetch: () => new Promise(() => {}) }), 'TIMEOUT');
+  const closed = createServer().listen(0);
+  const { port } = closed.address();
+  await new Promise((done) => closed.close(done));
+  assert.equal(await why({ gateway: `http://127.0.0.1:${port}` }), 'REFUSED');
+  assert.equal(await why({ gateway: 'http://[' }), 'INVALID_URL');
+  assert.equal(await why({ gateway: gateway().replace('http', 'https') }), 'TLS');
+  assert.equal(await why(failing('ENOTFOUND')), 'DNS');
+  assert.equal(await why(failing('EAI_AGAIN')), 'DNS');
+  for (const code of ['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID', 'EPROTO']) assert.equal(await why(failing(code)), 'TLS');
+  set({ '/v3/app/pairs': { status: 302, headers: { Location: '/' } } });
+  assert.equal(await why({}), 'REDIRECT');
+  set({ '/v3/app/pairs': (req) => req.socket.destroy() });
+  assert.equal(await why({}), 'NETWORK');
+  // A browser: the answer is there, and the page may not read it.
+  const browser = (hidden) => ({ fetch: async (address, { mode }) => { if (mode !== 'no-cors' || !hidden) throw new TypeError('Failed to fetch'); return {}; } });
+  globalThis.location = { origin: 'https://app.example' };
+  assert.equal(await why(browser(true)), 'CORS');
+  assert.equal(await why(browser(false)), 'NETWORK');
+  globalThis.location = { origin: gateway().slice(0, -1) };
+  assert.equal(await why(browser(true)), 'NETWORK');
+  delete globalThis.location;
+  for (const bad of [undefined, null, '', 'localhost:8080', 'ftp://x', 'https://', 7]) assert.throws(() => createClient({ gateway: bad }), TypeError);
+});
+
+test('Retry-After may be a date', async () => {
+  const after = async (headers) => (await refused(set({ '/v3/app/pairs': { status: 503, headers, body: { error: 'E', code: 'C' } } }).pairs(), 'C')).retryAfter;
+  assert.equal(await after({ 'Retry-After': 'Wed, 01 Jan 2020 00:00:09 GMT', Date: 'Wed, 01 Jan 2020 00:00:00 GMT' }), 9);
+  assert.equal(await after({ 'Retry-After': 'Wed, 01 Jan 2020 00:00:00 GMT' }), 0);
+  assert.equal(await after({ 'Retry-After': 'Fri, 01 Jan 2100 00:00:00 GMT' }), 86400);
+  for (const odd of ['', 'soon', '-1', '1e9', 'NaN']) assert.ok([undefined, 0].includes(await after({ 'Retry-After': odd })), odd);
+});
+
+test('amounts may be big integers, and a quote can be checked again', async () => {
+  const got = await set().quote({ ...request, amount: BigInt(request.amount) });
+  assert.equal(got.request.amount, request.amount);
+  assert.ok(verify({ ...request, amount: BigInt(request.amount) }, got.quote, { listing: JSON.parse(listing.body) }).ok);
+  let pin;
+  const client = createClient({ gateway: gateway(), pinned: () => pin });
+  const again = await client.recheck(got, { allowance: 10n ** 30n });
+  assert.deepEqual([again.calls.length, again.expiresAt], [1, got.expiresAt]);
+  pin = { data: [], settlement: {} };
+  await refused(client.recheck(got), 'UNVERIFIED');
+});
+
+test('what the account has is summed up', async () => {
+  const simulation = { blockNumber: 1, calls: [{ gasUsed: 1, gasLimit: 2, status: 'SUCCESS' }], native: { actual: '5', needed: '5' } };
+  const of = golden('from-allowed-enough');
+  const { include: _, ...sent } = of.request;
+  const sufficient = async (change) => (await set({ '/v3/swap/quote': edited((q) => change(q.details), of) }).quote(sent)).sufficient;
+  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; }), undefined); // gas was not counted
+  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = simulation; }), true);
+  assert.equal(await sufficient((d) => { d.checks.balance.actual = '1'; d.simulation = simulation; }), false);
+  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = { ...simulation, native: { actual: '4', needed: '5' } }; }), false);
+  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = { ...simulation, calls: [{ gasUsed: 1, status: 'FAILED' }] }; }), undefined);
+  assert.equal((await set().quote(request)).sufficient, undefined);
 });
 
 test('verify is the same module', () => {

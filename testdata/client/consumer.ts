@@ -2,6 +2,9 @@
 // compile, and fails the test if it does.
 import { createClient, decode, QuoteError, verify, version } from '@quotegate/client'
 import type { Call, CheckedQuote, ErrorCode, Pairs, RouteType, Status, SwapState } from '@quotegate/client'
+import type { Hex, PublicQuote } from '@quotegate/client'
+import { connect, send, SendError, sendErrorOf } from '@quotegate/client/send'
+import type { Sent, SentSoFar, Step, Wallet } from '@quotegate/client/send'
 import { verify as alone } from '@quotegate/client/verify'
 
 const client = createClient({ gateway: 'https://quotes.example.org', apiKey: 'qg_1', fetch, pinned: async () => undefined })
@@ -56,4 +59,66 @@ export async function follow(txHash: string, signal: AbortSignal): Promise<Statu
     if (state === 'SETLED') return last
   }
   return last
+}
+
+export async function arrival(txHash: string, swap: CheckedQuote): Promise<string> {
+  const status = await client.status({ srcChain: 1, txHash, quote: swap.quote })
+  const last: Status = await client.follow({ srcChain: 1, txHash, quote: swap.quote }, ({ state }) => console.log(state))
+  const iterator: AsyncGenerator<Status, void, undefined> = client.follow({ srcChain: 1, txHash })
+  await iterator.return()
+  // @ts-expect-error not every state has a payout
+  status.settlement.arrived
+  switch (status.state) {
+    case 'SETTLED': return status.settlement.arrived
+    case 'FAILED': return status.reason ?? 'The chain does not say why'
+    case 'NOT_A_SWAP': case 'NOT_FOUND': case 'PENDING': case 'SETTLING': return last.state
+    default: return ((never: never) => never)(status)
+  }
+}
+
+export async function afford(from: string, signal: AbortSignal): Promise<string> {
+  await client.pairs({ signal })
+  const impatient = createClient({ gateway: 'https://quotes.example.org', timeout: 1000 })
+  const swap = await impatient.quote({ srcToken: 'USDC', dstToken: 'USDC', amount: 100_000_000n, srcChain: 1, dstChain: 369, recipient: from, from, simulate: true, signal })
+  const again: typeof swap = await client.recheck(swap, { allowance: 0n })
+  const limits: (number | undefined)[] = swap.quote.details.simulation?.calls.map(({ gasLimit }) => gasLimit) ?? []
+  return again.sufficient === undefined ? 'unknown' : again.sufficient ? `enough for ${limits.join()}` : 'too little'
+}
+
+export function offline(error: QuoteError): string {
+  if (error.code !== 'UNREACHABLE') return error.message
+  const cause: unknown = error.cause
+  // @ts-expect-error a misspelt reason
+  if (error.reason === 'TIMOUT') return ''
+  return `${error.reason} ${String(cause)}`
+}
+
+export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null, signal: AbortSignal): Promise<Sent> {
+  const from: Hex = await connect(wallet)
+  const onStep = async (step: Step): Promise<void> => {
+    if (step.step === 'sign' && step.what === 'swap') console.log(step.since, step.nonce, from)
+    if (step.step === 'look') console.log(step.nonce, step.reason)
+    // @ts-expect-error a misspelt step
+    if (step.step === 'singed') return
+    localStorage.setItem('step', JSON.stringify(step))
+  }
+  try {
+    const sent = await send(wallet, swap, { client, onStep, signal, resume: kept ? JSON.parse(kept) as Step : undefined, batch: false, interval: 500 })
+    await client.status({ srcChain: 1, txHash: sent.txHash, quote: swap.quote, since: sent.since })
+    return sent
+  } catch (error) {
+    if (!(error instanceof SendError)) throw sendErrorOf(error)
+    const sent: SentSoFar = error.sent
+    // @ts-expect-error not every error has a chain
+    error.chainId
+    if (error.code === 'TOO_LITTLE') console.log(error.actual, error.needed)
+    if (error.code === 'UNKNOWN_CHAIN') console.log(error.chainId)
+    if (error.code === 'INSUFFICIENT_FUNDS') console.log(error.sent)
+    throw new Error(`${sent} ${error.step?.step ?? ''}`)
+  }
+}
+
+export async function refuse(wallet: Wallet, swap: CheckedQuote): Promise<void> {
+  // @ts-expect-error an unshielding swap is not for sending
+  await send(wallet, swap)
 }

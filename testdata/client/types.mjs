@@ -1,4 +1,4 @@
-// Holds index.d.ts of the client to v3/openapi.yaml: the same fields, optional where the contract says so, of the same
+// Holds index.d.ts of the client to the contract of v3: the same fields, optional where the contract says so, of the same
 // kind, and unions with the same members. Usage: node types.mjs <index.d.ts> <openapi.yaml>. It prints every difference.
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
@@ -38,7 +38,26 @@ function compare(path, type, given) {
     else compare(`${path}[]`, checker.getTypeArguments(parts[0])[0], schema.items);
   } else if (schema.additionalProperties) {
     if (!parts[0].getStringIndexType()) problems.push(`${path}: is no map`);
-  } else compareObject(path, parts[0], schema);
+  } else if (parts.length > 1) compareUnion(path, parts, schema);
+  else compareObject(path, parts[0], schema);
+}
+
+/** A union of objects has the fields of all its members. What the contract has as optional, one of them may demand. */
+function compareUnion(path, types, schema) {
+  const names = new Set(types.flatMap((type) => checker.getPropertiesOfType(type).map(({ name }) => name)));
+  for (const name of names) if (!(name in schema.properties)) problems.push(`${path}.${name}: the contract lacks it`);
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const fields = types.map((type) => type.getProperty(name)).filter(Boolean);
+    if (!fields.length) problems.push(`${path}.${name}: the types lack it`);
+    const demanded = fields.length === types.length && fields.every((field) => !(field.flags & ts.SymbolFlags.Optional));
+    if (demanded && !(schema.required ?? []).includes(name)) problems.push(`${path}.${name}: is optional in the contract`);
+    const members = membersOf(deref(property));
+    const literals = fields.flatMap((field) => strip(checker.getTypeOfSymbol(field))).filter((part) => part.isLiteral()).map((part) => part.value);
+    if (!members || !literals.length) for (const field of fields) compare(`${path}.${name}`, checker.getTypeOfSymbol(field), property);
+    else {
+      if ([...new Set(literals)].sort().join() !== [...members].sort().join()) problems.push(`${path}.${name}: has ${literals}, and the contract ${members}`);
+    }
+  }
 }
 
 function compareObject(path, type, schema) {

@@ -1,8 +1,9 @@
 // Runs a snippet of the documentation as it is printed: `node --import ./wallet.mjs snippet.mjs`. The gateway at
-// localhost:8080 is the one that GATEWAY names, and window.ethereum a wallet of the devnet at DEVNET. It starts on another
-// chain than the snippet needs. With STUBBORN set, it says that it has switched and stays where it is.
+// localhost:8080 is the one that GATEWAY names, the node at localhost:8545 that of chain 1 of the devnet at DEVNET, and
+// window.ethereum a wallet of the devnet. It starts on another chain than the snippet needs. With STUBBORN set, it says that it has switched and stays where it is.
 const real = globalThis.fetch;
-globalThis.fetch = (address, options) => real(String(address).replace('http://localhost:8080', process.env.GATEWAY), options);
+globalThis.fetch = (address, options) => real(String(address)
+  .replace('http://localhost:8080', process.env.GATEWAY).replace(/^http:\/\/localhost:8545\/?$/, `${process.env.DEVNET}/devnet/rpc/1`), options);
 
 let chain = 56;
 let id = 0;
@@ -47,4 +48,5 @@ const ethereum = {
   },
   on() {}, removeListener() {},
 };
-globalThis.window = Object.assign(globalThis, { ethereum });
+const nobody = () => {}; // no other wallet announces itself
+globalThis.window = Object.assign(globalThis, { ethereum, addEventListener: nobody, removeEventListener: nobody, dispatchEvent: nobody });

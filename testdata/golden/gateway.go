@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -84,10 +85,10 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 
 // Simulate answers as a node would. Who has allowed little has no coins for gas, and
 // fails for a reason with quotes in it.
-func (accounts) Simulate(_ context.Context, network chain.ID, from common.Address, calls []account.Call) (*account.Simulation, error) {
+func (accounts) Simulate(_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call) (*account.Simulation, error) {
 	s := &account.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
 	for range calls {
-		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000})
+		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000, GasLimit: 67_250})
 	}
 	switch from {
 	case allowedLittle:
@@ -107,13 +108,13 @@ func noEndpoint(network uint64) string {
 
 // Core is the real core of the reference deployment, with the issuer's built-in
 // fees and a registry that answers from memory.
-func Core() gateway.Core {
+func Core() answer.Service {
 	deployment := chain.Reference()
 	fees, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		panic(err) // an empty configuration is valid
 	}
-	return gateway.Core{
+	return answer.Service{
 		Deployment: deployment,
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
@@ -134,20 +135,30 @@ func Core() gateway.Core {
 // out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	limiter, err := limit.New(t.Context(), limit.Config{}, log, time.Now)
+	g, err := New(t.Context(), someClients(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { limiter.Close() })
+	t.Cleanup(func() { g.Limiter.Close() })
+	return g
+}
+
+// New is Gateway for who has no test, such as an example.
+func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error) {
+	log := slog.New(slog.DiscardHandler)
+	limiter, err := limit.New(ctx, limit.Config{}, log, time.Now)
+	if err != nil {
+		return nil, err
+	}
 	modules := gateway.Modules(Core())
 	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Usage: unused{}, Log: log})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Lifecycle: life, Limiter: limiter, Clients: someClients(t), Names: unused{}, Log: log,
-	})
+		Modules: modules, Current: gateway.Current, Formers: gateway.Formers, Lifecycle: life, Limiter: limiter, Clients: clients,
+		Names: unused{}, Own: unused{}, Log: log,
+	}), nil
 }
 
 // someClients has one client with a key, so that an unknown key is refused.
@@ -168,11 +179,13 @@ func someClients(t testing.TB) *caller.Clients {
 // unused counts no calls.
 type unused struct{}
 
-func (unused) Name(who caller.Identity) string                   { return who.String() }
-func (unused) Evidence(string, int) (e lifecycle.Evidence)       { return e }
-func (unused) Released(string, time.Time) (t time.Time, _ error) { return t, nil }
-func (unused) Release(string, time.Time) error                   { return nil }
-func (unused) Follow(string, []string)                           {}
+func (unused) Name(who caller.Identity) string                        { return who.String() }
+func (unused) Evidence(string, lifecycle.Gate) (e lifecycle.Evidence) { return e }
+func (unused) Released(string, time.Time) (t time.Time, _ error)      { return t, nil }
+func (unused) Own(context.Context, string) ([]lifecycle.Own, error)   { return nil, nil }
+func (unused) Release(string, time.Time) error                        { return nil }
+func (unused) Follow(string, []string)                                {}
+func (unused) Unheard(int, int, time.Time) (string, error)            { return "", nil }
 
 // sentence is an error for the client to read, as those of accounts are.
 type sentence string

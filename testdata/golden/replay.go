@@ -1,6 +1,8 @@
 package golden
 
 import (
+	"bytes"
+	"cmp"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -18,9 +20,9 @@ import (
 // It is called from the version's own folder. UPDATE_GOLDEN=1 writes the answers
 // down instead of comparing them.
 //
-// A version may answer under paths that its contract does not name. aliases maps
-// each of them to the path in the contract.
-func Replay(t *testing.T, version string, aliases map[string]string) {
+// Dialect says what its name alone does not tell about a version.
+func Replay(t *testing.T, version string, d Dialect) {
+	like := cmp.Or(d.Like, version)
 	exchanges := readExchanges(t, "../testdata/"+version)
 	judge, err := referee.New("..")
 	if err != nil {
@@ -44,18 +46,37 @@ func Replay(t *testing.T, version string, aliases map[string]string) {
 			}
 			r := e.newRequest(t)
 			if w.Code == http.StatusOK && asksForQuote(r) {
-				checkQuote(t, judge, version, r, w.Body.Bytes())
+				checkQuote(t, judge, like, r, d.translate(w.Body.Bytes()))
 			}
-			if path, ok := aliases[r.URL.Path]; ok {
+			if path, ok := d.Aliases[r.URL.Path]; ok {
 				r.URL.Path = path
 			}
 			contract.Check(t, r, w)
 		})
 	}
 	if !update {
-		wantEveryPair(t, judge, version, exchanges)
+		wantEveryPair(t, judge, like, exchanges)
 		contract.checkExamples(t, exchanges)
 	}
+}
+
+// Dialect is how a version differs.
+type Dialect struct {
+	// Aliases are paths that the version answers and its contract does not name, each
+	// with the path in the contract.
+	Aliases map[string]string
+	// Like is a version that the referee knows, if it does not know this one, and
+	// Renamed are the fields that have other names there: its own, then those of Like.
+	Like    string
+	Renamed map[string]string
+}
+
+// translate gives an answer the names of the version that it is like.
+func (d Dialect) translate(body []byte) []byte {
+	for own, other := range d.Renamed {
+		body = bytes.ReplaceAll(body, []byte(`"`+own+`":`), []byte(`"`+other+`":`))
+	}
+	return body
 }
 
 func asksForQuote(r *http.Request) bool {

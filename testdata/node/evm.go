@@ -37,6 +37,7 @@ type EVM struct {
 	key     *ecdsa.PrivateKey // of Operator
 	beacon  *catalyst.SimulatedBeacon
 	client  *ethclient.Client
+	backend *eth.Ethereum
 }
 
 // NewEVM starts a chain that ends with the test. It has one block. The operator has
@@ -88,7 +89,7 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach())}
+	c := &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach()), backend}
 	c.Commit()
 	for waited := 1; ; waited++ { // until the node has indexed its first block, it cannot say that a transaction is unknown
 		_, err := c.client.TransactionReceipt(t.Context(), common.Hash{})
@@ -119,19 +120,45 @@ func (c *EVM) Send(to common.Address, data []byte) *types.Receipt {
 // Submit has the operator send a transaction, which is in no block until Commit.
 func (c *EVM) Submit(to common.Address, value *big.Int, data []byte) common.Hash {
 	c.t.Helper()
-	ctx := context.Background()
-	nonce, err := c.client.PendingNonceAt(ctx, c.Operator)
+	hash, err := c.submit(c.key, &types.DynamicFeeTx{
+		To: &to, Value: value, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
+	})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	id := new(big.Int).SetUint64(c.network)
-	tx := types.MustSignNewTx(c.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: nonce, To: &to, Value: value, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
-	})
-	if err := c.client.SendTransaction(ctx, tx); err != nil {
+	return hash
+}
+
+// leastTip is what the node demands for a transaction.
+var leastTip = big.NewInt(params.GWei / 1000)
+
+// SubmitWith has the operator call a contract with so much gas. The call is in no block
+// until Commit.
+func (c *EVM) SubmitWith(to common.Address, gas uint64) {
+	c.t.Helper()
+	price := big.NewInt(10 * params.GWei)
+	if _, err := c.submit(c.key, &types.DynamicFeeTx{To: &to, Gas: gas, GasFeeCap: price, GasTipCap: leastTip}); err != nil {
 		c.t.Fatal(err)
 	}
-	return tx.Hash()
+}
+
+// SubmitAs sends a transaction of another account, with so much gas at such a price at
+// most. It is in no block until Commit.
+func (c *EVM) SubmitAs(key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte, gas uint64, price *big.Int) (common.Hash, error) {
+	return c.submit(key, &types.DynamicFeeTx{To: &to, Value: value, Data: data, Gas: gas, GasFeeCap: price, GasTipCap: leastTip})
+}
+
+func (c *EVM) submit(key *ecdsa.PrivateKey, tx *types.DynamicFeeTx) (common.Hash, error) {
+	if err := c.backend.TxPool().Sync(); err != nil { // it learns of a block in its own time
+		return common.Hash{}, err
+	}
+	nonce, err := c.client.PendingNonceAt(context.Background(), crypto.PubkeyToAddress(key.PublicKey))
+	if err != nil {
+		return common.Hash{}, err
+	}
+	tx.ChainID, tx.Nonce = new(big.Int).SetUint64(c.network), nonce
+	signed := types.MustSignNewTx(key, types.LatestSignerForChainID(tx.ChainID), tx)
+	return signed.Hash(), c.client.SendTransaction(context.Background(), signed)
 }
 
 // Commit makes a block of what was submitted, and returns its hash.
@@ -155,6 +182,21 @@ func (c *EVM) Receipt(hash common.Hash) *types.Receipt {
 		c.t.Fatal(err)
 	}
 	return receipt
+}
+
+// Mine makes blocks until a transaction is in one, and returns what it did. On a busy
+// machine a block is made before it has all that was submitted.
+func (c *EVM) Mine(hash common.Hash) *types.Receipt {
+	c.t.Helper()
+	for range 20 {
+		c.Commit()
+		receipt, err := c.client.TransactionReceipt(context.Background(), hash)
+		if err == nil {
+			return receipt
+		}
+	}
+	c.t.Fatalf("%s is in none of 20 blocks", hash)
+	return nil
 }
 
 // Block is the time of a block, and its number.

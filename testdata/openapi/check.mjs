@@ -3,6 +3,7 @@
 // `make contract` installs the tools and builds the gateway in .scratch/openapi.
 // Exits 1 if any tool complains.
 import { execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { isDeepStrictEqual, promisify } from "node:util";
@@ -13,7 +14,8 @@ const versions = readdirSync(".").filter((folder) => existsSync(`${folder}/opena
 const scratch = ".scratch/openapi";
 const out = `${scratch}/out`;
 const tool = (name) => `${scratch}/node_modules/.bin/${name}`;
-const contract = (version) => `./${version}/openapi.yaml`;
+const contract = (version) => `./${out}/${version}.yaml`; // as it is served, whole
+const KEY = `qg_${"A".repeat(43)}`; // that the gateway has given out
 
 // The tools must not report to their makers, nor ask for a newer release.
 const env = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", DO_NOT_TRACK: "1" };
@@ -91,7 +93,7 @@ function writePlan() {
   });
   const older = versions.filter((version) => version !== "v3");
   // A key that was given out, or the header would be ignored.
-  writeFileSync(`${scratch}/clients.json`, JSON.stringify({ clients: [{ name: "Someone", keys: ["sha256:" + "0".repeat(63) + "1"] }] }));
+  writeFileSync(`${scratch}/clients.json`, JSON.stringify({ clients: [{ name: "Someone", keys: ["sha256:" + createHash("sha256").update(KEY).digest("hex")] }] }));
   writeFileSync(`${scratch}/plan.json`, JSON.stringify({ versions: Object.fromEntries(older.map((version) => [version, retire(version)])) }));
 }
 
@@ -132,7 +134,11 @@ async function proxy(version, gateway, busy) {
     const unasked = body?.state || body?.code === "STATUS_UNAVAILABLE";
     await ask(prism, target, headers, unverified || unasked ? 503 : status);
   }
-  if (version === "v3") await ask(prism, "/versions", {}, 200);
+  if (version === "v3") {
+    await ask(prism, "/versions", {}, 200);
+    await ask(prism, "/versions/mine", { "API-Key": KEY }, 200);
+    await ask(prism, "/versions/mine", {}, 401);
+  }
   const quote = goldens.find((g) => g.status === 200 && g.target.includes("/quote?"));
   for (const stage of ["retired", "brownout"]) await ask(prism, quote.target, { "API-Rehearse": stage }, 410);
   prism.stop();
@@ -156,6 +162,7 @@ async function mock(version) {
   if (version === "v3") {
     endpoints.set("/v3/verify.js", { target: "/v3/verify.js", headers: {}, isExample: (text) => text.startsWith("import { verify }") });
     endpoints.set("/v3/client/index.js", { target: "/v3/client/index.js", headers: {}, isExample: (text) => text.startsWith("import { createClient }") });
+    endpoints.set("/versions/mine", { target: "/versions/mine", headers: { "API-Key": KEY }, isExample: (text) => JSON.parse(text).client === "Harbour Wallet" });
     endpoints.set("/versions", { target: "/versions", headers: {}, isExample: (text) => JSON.parse(text).versions[0].name === "v3" });
   }
   for (const { target, headers, isExample } of endpoints.values()) {
@@ -177,12 +184,14 @@ async function mock(version) {
 try {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
+  writePlan();
+  const gateway = await startGateway(0);
   for (const version of versions) {
+    const served = await fetch(`${gateway.base}/${version}/openapi.yaml`);
+    writeFileSync(contract(version), await served.text());
     await lint(version);
     await generate(version);
   }
-  writePlan();
-  const gateway = await startGateway(0);
   for (const version of versions) {
     const busy = await startGateway(1);
     await proxy(version, gateway, busy);

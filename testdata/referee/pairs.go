@@ -43,22 +43,35 @@ const (
 )
 
 var (
-	burnChains = []uint64{43114, 42161, 10, 137, 130, 59144, 480, 98866, 2818, 57073, 143, 146, 1329, 999, 1672, 25}
-	private    = []uint64{onMain, onBNB}
-	v1Chains   = []uint64{1, hub, 8453, 56, 137, 42161, onMain, onBNB}
+	pooled   = []uint64{1, 56, hub, 4663, 8453}
+	private  = []uint64{onMain, onBNB}
+	v1Chains = []uint64{1, hub, 8453, 56, 137, 42161, onMain, onBNB}
 )
 
-// table is section 1.1 and 1.2 of the specification.
-var table = []struct {
+// burnChains are the chains of the issuer's network where the service has no pool.
+func (r *Referee) burnChains() []uint64 {
+	var found []uint64
+	for id, facts := range r.chains {
+		if facts.CCTP != nil && !slices.Contains(pooled, id) {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// row stands for all swaps from a chain in src to a chain in dst.
+type row struct {
 	srcToken string
 	src      []uint64
 	dstToken string
 	dst      []uint64
-}{
+}
+
+// table is section 1.1 and 1.2 of the specification, but for the chains that the issuer of USDC serves.
+var table = []row{
 	{"USDC", []uint64{1, 8453, 56}, "USDC", []uint64{hub}},
 	{"USDC", []uint64{hub}, "USDC", []uint64{1, 8453, 56}},
-	{"USDC", burnChains, "USDC", []uint64{hub}},
-	{"USDC", []uint64{hub}, "USDC", burnChains},
 	{"ETH", []uint64{1, 8453, 4663}, "WETH", []uint64{hub}},
 	{"WETH", []uint64{hub}, "ETH", []uint64{1, 8453, 4663}},
 	{"USDT", []uint64{1, 56}, "USDC", []uint64{hub}},
@@ -91,7 +104,11 @@ func (r *Referee) Find(srcToken string, src uint64, dstToken string, dst uint64)
 
 func (r *Referee) readPairs() ([]Pair, error) {
 	var pairs []Pair
-	for _, row := range table {
+	burns := r.burnChains()
+	rows := append(slices.Clone(table),
+		row{"USDC", burns, "USDC", []uint64{hub}},
+		row{"USDC", []uint64{hub}, "USDC", burns})
+	for _, row := range rows {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
 				from, err := r.token(src, row.srcToken)
@@ -102,7 +119,7 @@ func (r *Referee) readPairs() ([]Pair, error) {
 				if err != nil {
 					return nil, err
 				}
-				pairs = append(pairs, Pair{src, dst, from, to, slices.Contains(burnChains, src)})
+				pairs = append(pairs, Pair{src, dst, from, to, slices.Contains(burns, src)})
 			}
 		}
 	}
@@ -139,8 +156,7 @@ func (p Pair) protocolBPS() int64 { return ProtocolBPS(slices.Contains(private, 
 
 // FeeChain is the network whose pool pays out.
 func (p Pair) FeeChain() uint64 {
-	switch chain := network(p.Dst); chain {
-	case hub, 1, 56, 8453, 4663:
+	if chain := network(p.Dst); slices.Contains(pooled, chain) {
 		return chain
 	}
 	return 8453

@@ -1,29 +1,42 @@
 // Types of @quotegate/client. Names in unions are those of this version: a misspelt one does not compile. A gateway may
 // be newer and say others at run time, so a switch over them needs a default.
 
+/** Hexadecimal digits after `0x`: an address, calldata, a hash, or a number as wallets write it. */
 export type Hex = `0x${string}`;
 /** An integer in the smallest unit of its token, in decimal digits. */
 export type Amount = string;
 /** An RFC 3339 time. */
 export type Time = string;
+/** A routing ID: that of a network, or one of a privacy pool (69696969, 96969696). */
 export type ChainID = string | number;
 
+/** `DIRECT`: a pool of the service is paid. `CCTP_INBOUND`: the issuer of USDC burns it here and mints it there. */
 export type RouteType = 'DIRECT' | 'CCTP_INBOUND';
+/** How far a swap is. Only with `final` does it stay so. */
 export type SwapState = 'NOT_FOUND' | 'PENDING' | 'FAILED' | 'NOT_A_SWAP' | 'SETTLING' | 'SETTLED';
+/** What the issuer of USDC says of a burn. */
 export type AttestationState = 'unseen' | 'pending' | 'complete' | 'unknown';
+/** Where the gateway has the issuer's fee from. */
 export type FeeOrigin = 'live' | 'last good' | 'built-in';
+/** Why a recipient was refused. */
 export type RecipientReason =
   | 'ZERO' | 'CHECKSUM' | 'NAME' | 'CONTRACT' | 'TOKEN' | 'RESERVED' | 'PRIVATE_ON_PUBLIC' | 'PUBLIC_ON_PRIVATE' | 'MALFORMED';
 
 /** What to ask for. Chains are routing IDs, tokens symbols or addresses. */
 export interface Request {
+  /** A symbol in any case, or an address. */
   srcToken: string;
+  /** A symbol in any case, or an address. */
   dstToken: string;
-  amount: Amount;
+  /** What to send, in the smallest unit of `srcToken`: `100000000` or `100_000_000n` for 100 USDC of 6 decimals. */
+  amount: Amount | bigint;
+  /** Where it is sent. */
   srcChain: ChainID;
+  /** Where it arrives. */
   dstChain: ChainID;
   /** An address, or the `0zk…` address of a private balance. */
   recipient: string;
+  /** Not needed: `recipient` says it. */
   recipientType?: 0 | 2 | '0' | '2' | undefined;
   /** The wallet address of a registered partner. Its fee is added. */
   integratorId?: string | undefined;
@@ -31,6 +44,7 @@ export interface Request {
   from?: string | undefined;
 }
 
+/** A token on a network. */
 export interface Token {
   address: Hex;
   symbol: string;
@@ -56,12 +70,17 @@ export interface SendCalls {
   calls: { to: Hex; data: Hex; value: Hex }[];
 }
 
+/** What an account has, beside what the calls need. */
 export interface Check {
+  /** As the gateway read it. */
   actual: Amount;
+  /** As worked out from the request; for `native`, as the gateway says. */
   needed: Amount;
 }
 
+/** The fees, in the smallest unit of the token that arrives. */
 export interface Fee {
+  /** The network of the pool that pays out. */
   chainId: number;
   token: 'destination';
   protocol: { percentage: number; amount: Amount };
@@ -69,6 +88,7 @@ export interface Fee {
   total: { amount: Amount };
 }
 
+/** The approval that the main call needs. */
 export interface Approval {
   token: Hex;
   spender: Hex;
@@ -78,10 +98,12 @@ export interface Approval {
 
 /** An answer of `/v3/swap/quote`. */
 export interface Quote {
+  /** The contract of the main call. */
   to: Hex;
   srcToken: Token;
   destToken: Token;
   srcAmount: Amount;
+  /** What is paid out. `details.arrival.amount` is what is left of it for the recipient. */
   destAmount: Amount;
   fee: Fee;
   /** Absent when the source is native. */
@@ -91,13 +113,17 @@ export interface Quote {
   details?: Details;
 }
 
+/** A call in words: its signature, and its arguments by name, numbers as decimal strings. */
 export interface Decoded {
   function: string;
   arguments: { [name: string]: string };
+  /** Of a burn: the fields of `hookData`. */
   hook?: { [name: string]: string };
 }
 
+/** What explains a quote. Everything is compared with the request, or named in `unchecked`. */
 export interface Details {
+  /** The request as the gateway understood it. */
   request: {
     srcChain: string;
     srcToken: Hex;
@@ -108,21 +134,28 @@ export interface Details {
     recipientType: 0 | 2;
     integratorId?: Hex;
   };
+  /** The main call. */
   call: Decoded;
   /** Not for unshielding, which a RAILGUN wallet has to wrap. */
   sendCalls?: SendCalls;
   unshield?: boolean;
+  /** What arrives, and when. */
   arrival: {
     /** What the recipient really gets. */
     amount: Amount;
     deductions: { by: 'RAILGUN'; percentage: number; amount: Amount }[];
+    /** How long it usually takes. */
     seconds?: number;
+    /** For unshielding: what to take out of the pool. */
     unshieldAmount?: Amount;
   };
+  /** Until when the operator stands by the quote. No contract enforces it. */
   validUntil: Time;
   /** The same without a clock. */
   validForSeconds?: number;
+  /** Of a burn. The service pays it. */
   issuerFee?: { percentage: number; origin: FeeOrigin; maxFee: Amount };
+  /** Where and when the gateway asked for the integrator's fee. */
   integrator?: { registry: Hex; chainId: number; checkedAt: Time };
   /** With `from`. Null if the chain could not be asked: `reason` says why. */
   checks?: { balance: Check; allowance?: Check; native?: Check; checkedAt?: Time } | null;
@@ -135,7 +168,8 @@ export interface Details {
 /** The calls, one after the other, on the state of the newest block. */
 export interface Simulation {
   blockNumber: number;
-  calls: { gasUsed: number; status: 'SUCCESS' | 'FAILED'; error?: string }[];
+  /** In the order of `sendCalls.calls`. `gasLimit` is enough to send the call with; earlier gateways do not say it. */
+  calls: { gasUsed: number; gasLimit?: number; status: 'SUCCESS' | 'FAILED'; error?: string }[];
   /** Whether the pool or the messenger says in its event what was asked for. Absent where the node shows no events. */
   event?: boolean;
   /** The coins needed for value and gas, beside what the account has. */
@@ -168,6 +202,7 @@ export interface Pairs {
   contact?: string;
 }
 
+/** Whom burns of the issuer pay. */
 export interface Settlement {
   chainId: number;
   domain: number;
@@ -180,15 +215,18 @@ export interface Routers {
   settlement: Settlement;
 }
 
+/** What was swapped, as the events of the transaction say it. */
 export interface Swap {
   dstChain: string;
   dstToken: Hex;
+  /** An address; for type 2, the npk of the shield note. */
   recipient: Hex;
   recipientType: number;
   amount: Amount;
   integratorId?: Hex;
 }
 
+/** How far the issuer is with the burn that carries the money. */
 export interface IssuerView {
   domain: number;
   nonce?: Hex;
@@ -197,55 +235,78 @@ export interface IssuerView {
   reason?: string;
 }
 
+/** A payout, as its event says it. */
 export interface Payout {
   chainId: number;
   txHash?: Hex;
+  /** What was paid. */
   amount?: Amount;
-  /** What the recipient really got, where others took a part, as RAILGUN does. */
+  /** What the recipient really got of it: less where others took a part, as RAILGUN does. */
   arrived?: Amount;
   timestamp?: Time;
+  /** The npk of the shield note that was paid. */
   note?: Hex;
 }
+/** The payout of a swap that is settled. */
+export type SettledPayout = Payout & { amount: Amount; arrived: Amount };
 
 interface Progress {
-  state: SwapState;
+  /** Whether the state can no longer change. */
   final: boolean;
+  /** `FAILED`: with what it reverted, if the node tells. Otherwise why more is not known. */
   reason?: string;
   burn?: IssuerView;
   settlement?: Payout;
   expectedSeconds?: number;
 }
-
-/** An answer of `/v3/swap/status`. */
-export interface Status extends Progress {
+interface Told {
   srcChain: string;
   txHash: Hex;
+  /** What was swapped. Absent if it cannot be read yet, or if nothing was. */
   swap?: Swap;
+  /** The block of the transaction. Absent while it is in none. */
   source?: { blockNumber: number; confirmations: number; timestamp: Time };
-  swaps?: (Progress & { swap?: Swap })[];
+  /** Of a transaction with several swaps, the first sixteen. */
+  swaps?: (Progress & { state: SwapState; swap?: Swap })[];
   omittedSwaps?: number;
+  /** In how many seconds to ask again; 0 for never. */
   nextCheckSeconds: number;
   /** Whom to ask when it takes too long, where the operator says. */
   contact?: string;
 }
 
+/** An answer of `/v3/swap/status`, a union by `state`: what is `SETTLED` says what arrived. */
+export type Status = Told & (
+  | (Progress & { state: 'NOT_FOUND' | 'PENDING' })
+  | (Progress & { state: 'FAILED' | 'NOT_A_SWAP' })
+  | (Progress & { state: 'SETTLING' })
+  | (Omit<Progress, 'settlement'> & { state: 'SETTLED'; settlement: SettledPayout })
+);
+
 /** What a quote is checked against. Pinned ones are better than those of the gateway itself. */
 export interface Known {
+  /** An answer of `/v3/app/pairs`. */
   listing?: Pairs | undefined;
   /** Instead of the contracts of the listing. Without a listing, the pairs are those of this version. */
   routers?: Routers['data'] | undefined;
+  /** Instead of that of the listing. */
   settlement?: Settlement | undefined;
+  /** The time, for `expired`. */
   now?: Date | number | undefined;
   /** What the sender allows the spender, read by you: calls that are not needed are left out. */
   allowance?: Amount | bigint | undefined;
 }
 
+/** What `verify` found. */
 export interface Report {
   /** There are no problems. */
   ok: boolean;
   /** Every reason to refuse the quote, in sentences. */
   problems: string[];
-  /** What the quote alone cannot tell. Show it. */
+  /**
+   * What the quote alone cannot tell, in sentences: always that the contracts enforce no minimum and no deadline and give
+   * no refund, and every field that could not be compared. Show it.
+   */
   unchecked: string[];
   /** The groups of checks that passed. */
   checked: string[];
@@ -253,6 +314,7 @@ export interface Report {
   calls: Call[];
   /** For unshielding: the calls that a RAILGUN wallet wraps in its private transaction. Never send them from a public account. */
   wrap: Call[];
+  /** The calls as parameters of `wallet_sendCalls`. Absent if not ok, and for unshielding. */
   sendCalls?: SendCalls;
   /** `now` is after `details.validUntil`. */
   expired: boolean;
@@ -268,9 +330,13 @@ export function decode(calldata: unknown): Decoded | null;
 export const version: string;
 
 export interface ClientOptions {
-  /** Where the gateway is, such as https://quotes.example.org. */
+  /** Where the gateway is, such as https://quotes.example.org. Anything else than an address throws a TypeError. */
   gateway: string;
+  /** For a budget of its own. In an app or a page it is public. */
   apiKey?: string | undefined;
+  /** How long to wait for one answer, in milliseconds; 15000 if left out. */
+  timeout?: number | undefined;
+  /** Instead of the global one. */
   fetch?: typeof fetch | undefined;
   /** A reviewed answer of `/v3/app/pairs` or `/v3/app/routers`, or a function that is asked for it whenever an answer is judged. */
   pinned?: Pairs | Routers | (() => Pairs | Routers | undefined | Promise<Pairs | Routers | undefined>) | undefined;
@@ -279,40 +345,75 @@ export interface ClientOptions {
 export interface QuoteRequest extends Request {
   /** Runs the calls on the chain's newest state first: `quote.details.simulation`. Needs `from`. */
   simulate?: boolean | undefined;
+  /** Ends everything that the call does, at once. It throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
-interface Checked {
+/** What quotes that passed the check have in common. */
+export interface Checked {
   /** As it was sent, in strings. */
   request: { [name: string]: string };
-  quote: Quote & { details: Details };
+  /** The answer. To follow the swap, give it to `follow` or `status`. */
+  quote: CompleteQuote;
+  /** The groups of checks that passed. */
   checked: string[];
+  /** What nobody can check, in sentences. Show it. */
   unchecked: string[];
+  /**
+   * Whether `from` has the tokens and coins that the calls need, as the gateway read it: false if it lacks some, true if a
+   * dry run (`simulate`) says that all calls would succeed and be paid for, undefined if that is not known.
+   */
+  sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */
   expiresAt: number;
 }
+/** A quote with the details that were asked for. */
+export type CompleteQuote = Quote & { details: Details };
+/** `calls` are to be sent one after the other, or `sendCalls` as a batch. `@quotegate/client/send` does both. */
 export type PublicQuote = Checked & { unshield: false; calls: Call[]; sendCalls: SendCalls };
 /** `calls` is empty: hand `wrap` to a RAILGUN wallet. */
 export type UnshieldQuote = Checked & { unshield: true; calls: never[]; wrap: Call[] };
+/** What `client.quote` gives, a union by `unshield`. */
 export type CheckedQuote = PublicQuote | UnshieldQuote;
 
-export interface FollowRequest {
+/** Which transaction to ask about. */
+export interface StatusRequest {
+  /** The chain that it was sent on, as in the quote. */
   srcChain: ChainID;
   txHash: string;
+  /** The quote that was signed. A status of another swap is then `UNVERIFIED`. */
+  quote?: CompleteQuote | undefined;
+  /** The block before it was sent, as `send` gives it. A status of a transaction in that block or an older one is then `UNVERIFIED`. */
+  since?: Hex | undefined;
   signal?: AbortSignal | undefined;
+}
+export interface FollowRequest extends StatusRequest {
   /** Told when the gateway cannot answer now, and in how many seconds it is asked again. */
   onRetry?: ((error: QuoteError, seconds: number) => void) | undefined;
 }
 
 export interface Client {
   /** All that a selection list needs. Kept, and asked for again with its tag. */
-  pairs(): Promise<Pairs>;
+  pairs(options?: { signal?: AbortSignal | undefined }): Promise<Pairs>;
   /** Asks for a quote and checks it. Throws a QuoteError. */
   quote(request: QuoteRequest): Promise<CheckedQuote>;
-  /** Gives each status of a transaction, and ends when it is final. Waits as long as the gateway asks for. */
+  /**
+   * Checks a quote again, without asking for another: against what is pinned now, and for what the account allows the
+   * spender now, so that calls that it does not need are left out.
+   */
+  recheck<Q extends CheckedQuote>(quote: Q, options?: { allowance?: Amount | bigint | undefined; signal?: AbortSignal | undefined }): Promise<Q>;
+  /** What became of a transaction, asked once. An answer about another one is a QuoteError, `UNVERIFIED`. */
+  status(request: StatusRequest): Promise<Status>;
+  /**
+   * Gives each status of a transaction, and ends when it is final. Waits as long as the gateway asks for, and goes on
+   * through outages. An answer about another transaction is never given, and throws.
+   */
   follow(request: FollowRequest): AsyncGenerator<Status, void, undefined>;
+  /** The same with a callback, for where `for await` is not at hand. Gives the last status. */
+  follow(request: FollowRequest, onStatus: (status: Status) => unknown): Promise<Status>;
 }
 
+/** Makes a client of one gateway. */
 export function createClient(options: ClientOptions): Client;
 
 interface Failure<Code extends string> extends Error {
@@ -320,6 +421,7 @@ interface Failure<Code extends string> extends Error {
   readonly code: Code;
   /** Of the answer; 0 if there was none. */
   readonly status: number;
+  /** For the operator of the gateway, who finds the request by it. */
   readonly requestId?: string;
 }
 interface AtParameter {
@@ -331,7 +433,7 @@ interface Later {
   readonly retryAfter?: number;
 }
 
-/** A union by `code`, with the fields that each code has. */
+/** What the client throws: a union by `code`, with the fields that each code has. */
 export type QuoteError =
   | (Failure<'MISSING_PARAMETER' | 'INVALID_PARAMETER' | 'INVALID_AMOUNT' | 'UNSUPPORTED_CHAIN' | 'UNSUPPORTED_TOKEN'
       | 'INVALID_INTEGRATOR' | 'INTEGRATOR_UNREGISTERED' | 'INTEGRATOR_INACTIVE' | 'INTEGRATOR_FEE_TOO_HIGH'> & AtParameter)
@@ -342,12 +444,20 @@ export type QuoteError =
   | (Failure<'VERSION_BROWNOUT'> & Later & { readonly successor?: string; readonly until?: Time })
   | (Failure<'VERSION_RETIRED'> & { readonly successor?: string })
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>
-  /** The check failed: sign nothing. `quote` is the answer, to be shown and not to be used. */
+  /** The check failed: sign nothing, and believe nothing of it. `quote` is the answer, to be shown and not to be used. */
   | (Failure<'UNVERIFIED'> & { readonly problems: string[]; readonly checked: string[]; readonly quote: unknown })
   /** The gateway needs a newer version of this package. */
   | (Failure<'OUTDATED'> & { readonly needs: string })
-  /** There was no answer, or one that cannot be read. */
-  | (Failure<'UNREACHABLE' | 'UNREADABLE'> & Later);
+  /** There was no answer. `cause` is what `fetch` threw. */
+  | (Failure<'UNREACHABLE'> & Later & { readonly reason: UnreachableReason; readonly cause: unknown })
+  /** There was an answer that cannot be read, such as a page of a proxy. */
+  | (Failure<'UNREADABLE'> & Later);
+
+/**
+ * Why there was no answer. Browsers tell only `TIMEOUT`, `CORS` (the page may not read the answer) and `NETWORK`, which may
+ * be anything else; Node also names the others.
+ */
+export type UnreachableReason = 'TIMEOUT' | 'DNS' | 'REFUSED' | 'TLS' | 'CORS' | 'REDIRECT' | 'INVALID_URL' | 'NETWORK';
 
 export type ErrorCode = QuoteError['code'];
 

@@ -1,13 +1,17 @@
 // Asks a gateway for quotes, checks every answer, and follows what was sent. See README.md; index.d.ts has the types.
 import { decode, verify } from './verify.js';
+import { pause, reasonOf, until } from './wait.js';
 
 export { decode, verify };
 export const version = '1.0.0';
 
 const TIMEOUT = 15000;
 const MOST = 1000000; // characters of an answer; the longest of ours has a tenth
-const PARAMETERS = ['srcToken', 'dstToken', 'amount', 'srcChain', 'dstChain', 'recipient', 'recipientType', 'integratorId', 'from'];
-const STATES_OF_RETRY = [0, 429, 500, 502, 503, 504];
+const PARAMETERS = [
+  'srcToken', 'dstToken', 'amount', 'srcChain', 'dstChain', 'recipient', 'recipientType', 'integratorId', 'from',
+];
+const EXTRA = ['param', 'reason', 'minAmount', 'maxAmount', 'successor', 'until']; // fields of some errors
+const PASSING = [0, 408, 425, 429, 500, 502, 503, 504]; // states of an answer that may be another one soon
 
 export class QuoteError extends Error {
   constructor(message, fields) {
@@ -19,6 +23,7 @@ export class QuoteError extends Error {
 }
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isAmount = (value) => typeof value === 'string' && /^\d{1,78}$/.test(value);
 const isOlder = (mine, least) => {
   const [a, b] = [mine, least].map((text) => String(text).split('.').map(Number));
   const i = a.findIndex((part, at) => part !== b[at]);
@@ -32,64 +37,142 @@ function expiryOf({ validForSeconds, validUntil }, headers) {
   return Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0);
 }
 
-// Waits, or throws when the signal says so.
-function wait(seconds, signal) {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(reasonOf(signal));
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, seconds * 1000);
-    if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop);
-  });
+// Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too.
+function sufficiencyOf({ checks, simulation }) {
+  const known = [checks?.balance, checks?.native, simulation?.native].filter(Boolean);
+  if (known.some(({ actual, needed }) => BigInt(actual) < BigInt(needed))) return false;
+  return checks && simulation ? simulation.calls.every(({ status }) => status === 'SUCCESS') || undefined : undefined;
 }
-const reasonOf = (signal) => signal.reason ?? Object.assign(new Error('This operation was aborted'), { name: 'AbortError' });
 
 const queryOf = (values) => Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
   .map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
 
-// Says what an answer that is not usable means, as an error. Of a body that may be anything, only what is known is taken.
-function errorOf(status, body, headers) {
+// Retry-After in seconds: it may be a number or a date.
+function retryAfterOf(headers) {
+  const told = headers?.get('retry-after') ?? '';
+  const now = Date.parse(headers?.get('date') ?? '') || Date.now();
+  const seconds = /^\d+$/.test(told) ? Number(told) : Math.ceil((Date.parse(told) - now) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), 86400);
+}
+
+// Why there was no answer, as far as the cause tells. Node names it; a browser does not.
+function unreachableReason(cause) {
+  for (let error = cause, depth = 0; isObject(error) && depth < 5; error = error.cause, depth++) {
+    const said = `${error.code ?? ''} ${error.message ?? ''}`;
+    if (/ENOTFOUND|EAI_/.test(said)) return 'DNS';
+    if (/ECONNREFUSED/.test(said)) return 'REFUSED';
+    if (/CERT|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO_|ALTNAME/.test(said)) return 'TLS';
+    if (/ERR_INVALID_URL/.test(said)) return 'INVALID_URL';
+    if (/unexpected redirect/.test(said)) return 'REDIRECT';
+  }
+  return 'NETWORK';
+}
+
+// Says what an answer that is not usable means. Of a body that may be anything, only what is known is taken.
+function errorOf({ status, body, headers, cause, why }) {
   const read = (name) => (isObject(body) && typeof body[name] === 'string' ? body[name].slice(0, 1000) : undefined);
   const [code, message] = [read('code'), read('error')];
   const known = code && message;
-  const seconds = Number(headers?.get('retry-after') || NaN);
-  const fields = { code: known ? code : status ? 'UNREADABLE' : 'UNREACHABLE', status, requestId: read('requestId') ?? headers?.get('x-request-id') ?? undefined };
-  for (const name of ['param', 'reason', 'minAmount', 'maxAmount', 'successor', 'until']) if (known && read(name) !== undefined) fields[name] = read(name);
+  const fields = { code: known ? code : status ? 'UNREADABLE' : 'UNREACHABLE', status };
+  const requestId = read('requestId') ?? headers?.get('x-request-id') ?? undefined;
+  if (requestId !== undefined) fields.requestId = requestId;
+  for (const name of EXTRA) if (known && read(name) !== undefined) fields[name] = read(name);
   if (known && Array.isArray(body.alternatives)) fields.alternatives = body.alternatives.slice(0, 100);
-  if (seconds >= 0) fields.retryAfter = Math.min(seconds, 86400);
-  return new QuoteError(known ? message : status
-    ? `The gateway answered with status ${status} and nothing that can be read` : 'The gateway does not answer', fields);
+  const retryAfter = retryAfterOf(headers);
+  if (retryAfter !== undefined) fields.retryAfter = retryAfter;
+  if (!status) Object.assign(fields, { reason: why, cause });
+  const answered = `The gateway answered with status ${status} and nothing that can be read`;
+  const unusable = status ? answered : 'The gateway does not answer';
+  return new QuoteError(known ? message : unusable, fields);
+}
+const isPassing = ({ code, status }) =>
+  PASSING.includes(status) || (code === 'UNREADABLE' && (status < 400 || status >= 500));
+
+// What is wrong with a status: it is about another transaction or swap, or lacks what its state promises.
+function statusProblems(status, { srcChain, txHash, quote, since }) {
+  const problems = [];
+  const same = (got, want) => String(got).toLowerCase() === String(want).toLowerCase();
+  const compare = (name, got, want) => {
+    if (!same(got, want)) problems.push(`${name} is ${String(got).slice(0, 100)}, but must be ${want}.`);
+  };
+  compare('txHash', status.txHash, txHash);
+  compare('srcChain', status.srcChain, srcChain);
+  const { amount, arrived } = isObject(status.settlement) ? status.settlement : {};
+  const settled = status.state === 'SETTLED';
+  if (settled && !(isAmount(amount) && isAmount(arrived))) problems.push('settlement must say what arrived.');
+  const inBlock = status.source !== undefined || !['NOT_FOUND', 'PENDING'].includes(status.state);
+  if (since !== undefined && inBlock) {
+    const at = isObject(status.source) ? status.source.blockNumber : undefined;
+    const isLater = typeof at === 'number' && at > Number(since);
+    const said = String(at).slice(0, 30);
+    if (!isLater) problems.push(`source.blockNumber is ${said}, but it was sent after block ${Number(since)}.`);
+  }
+  if (!quote) return problems;
+  const { request, call } = quote.details;
+  const { dstChain, dstToken, amount: paid, recipientType, integratorId } = request;
+  const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient; // of a note, its npk
+  const none = '0x' + '0'.repeat(64); // no integrator, which may also be left out
+  const wanted = { dstChain, dstToken, amount: paid, recipient, recipientType, integratorId: integratorId ?? none };
+  const valueOf = (swap, name) => swap[name] ?? (name === 'integratorId' ? none : undefined);
+  const isOurs = (swap) => isObject(swap) && Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
+  const several = Array.isArray(status.swaps) ? status.swaps : [];
+  if (several.some((one) => isObject(one) && isOurs(one.swap))) return problems;
+  if (several.length && status.omittedSwaps > 0) return problems; // it may be one of those
+  if (isObject(status.swap)) {
+    for (const name of Object.keys(wanted)) compare(`swap.${name}`, valueOf(status.swap, name), wanted[name]);
+  } else if (status.swap !== undefined || settled || status.state === 'SETTLING') problems.push('swap must be told.');
+  return problems;
 }
 
-export function createClient({ gateway, apiKey, fetch, pinned }) {
+export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT }) {
+  if (!/^(https?:\/\/[^\s/?#]|\/)/i.test(gateway)) {
+    throw new TypeError(`gateway must be an address such as https://quotes.example.org, not ${gateway}`);
+  }
   const ask = fetch ?? ((...given) => globalThis.fetch(...given));
   const base = String(gateway).replace(/\/+$/, '');
   let kept; // the listing, its tag, and until when it needs no question
   let asking;
 
-  // Gives the status, the body and the headers of an answer. It throws only what the signal says.
+  async function read(path, options) {
+    const answer = await ask(base + path, { redirect: 'error', ...options });
+    const text = answer.status === 304 ? '' : await answer.text();
+    let body;
+    try {
+      body = text.length <= MOST ? JSON.parse(text) : undefined;
+    } catch { /* body stays undefined */ }
+    return { status: answer.status, body, headers: answer.headers };
+  }
+
+  // A browser does not say that a page may not read an answer, but gives one that nobody can read.
+  async function isHidden(signal) {
+    const origin = globalThis.location?.origin;
+    if (!origin || origin === 'null' || base.startsWith('/') || `${base}/`.startsWith(`${origin}/`)) return false;
+    try {
+      await until(ask(`${base}/v3/swap/healthcheck`, { mode: 'no-cors', cache: 'no-store', signal }), signal);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // Gives the status, the body and the headers of an answer, or status 0 and why. It throws only what the signal says.
   async function get(path, { headers = {}, signal, cache = 'no-store' } = {}) {
     if (signal?.aborted) throw reasonOf(signal);
     const controller = new AbortController();
+    let late = false;
     const stop = () => controller.abort();
-    const timer = setTimeout(stop, TIMEOUT);
+    const timer = setTimeout(() => {
+      late = true;
+      stop();
+    }, timeout);
     signal?.addEventListener('abort', stop);
     try {
-      const answer = await ask(base + path, { headers, cache, redirect: 'error', signal: controller.signal });
-      const text = answer.status === 304 ? '' : await answer.text();
-      let body;
-      try {
-        body = text.length <= MOST ? JSON.parse(text) : undefined;
-      } catch { /* body stays undefined */ }
-      return { status: answer.status, body, headers: answer.headers };
-    } catch {
+      return await until(read(path, { headers, cache, signal: controller.signal }), controller.signal);
+    } catch (cause) {
+      let why = unreachableReason(cause);
+      if (!late && why === 'NETWORK' && await isHidden(controller.signal)) why = 'CORS';
       if (signal?.aborted) throw reasonOf(signal);
-      return { status: 0 };
+      return { status: 0, cause, why: late ? 'TIMEOUT' : why };
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
@@ -99,75 +182,164 @@ export function createClient({ gateway, apiKey, fetch, pinned }) {
   const withKey = () => (apiKey ? { 'API-Key': apiKey } : {});
 
   async function fetchPairs() {
-    const { status, body, headers } = await get('/v3/app/pairs', { headers: kept?.tag ? { 'If-None-Match': kept.tag } : {}, cache: 'no-cache' });
-    const seconds = /max-age=(\d{1,6})/.exec(headers?.get('cache-control') ?? '');
-    const until = Date.now() + Number(seconds?.[1] ?? 0) * 1000;
-    if (status === 304 && kept) kept = { ...kept, until };
-    else if (usable({ status, body })) kept = { listing: body, tag: headers.get('etag') ?? undefined, until };
-    else throw errorOf(status, body, headers);
+    const headers = kept?.tag ? { 'If-None-Match': kept.tag } : {};
+    const answer = await get('/v3/app/pairs', { headers, cache: 'no-cache' });
+    const seconds = /max-age=(\d{1,6})/.exec(answer.headers?.get('cache-control') ?? '');
+    const lasts = Date.now() + Number(seconds?.[1] ?? 0) * 1000;
+    if (answer.status === 304 && kept) kept = { ...kept, lasts };
+    else if (usable(answer)) kept = { listing: answer.body, tag: answer.headers.get('etag') ?? undefined, lasts };
+    else throw errorOf(answer);
     return kept.listing;
   }
 
-  async function pairs() {
-    if (kept && Date.now() < kept.until) return kept.listing;
+  // One question serves all who ask at the same time: each can stop waiting, and none can stop it.
+  async function pairs({ signal } = {}) {
+    if (signal?.aborted) throw reasonOf(signal);
+    if (kept && Date.now() < kept.lasts) return kept.listing;
     asking ??= fetchPairs().finally(() => { asking = undefined; });
-    return asking;
+    return until(asking, signal);
   }
 
   // What a quote is checked against: what is pinned when it is judged, else the gateway's own listing.
-  async function known() {
-    const pin = await (typeof pinned === 'function' ? pinned() : pinned);
-    if (pin === undefined || pin === null) return { listing: await pairs() };
-    if (isObject(pin) && !('pairs' in pin)) return { listing: await pairs(), routers: pin.data ?? [], settlement: pin.settlement ?? {} };
-    return { listing: pin };
+  async function known(signal) {
+    const pin = await until(Promise.resolve(typeof pinned === 'function' ? pinned() : pinned), signal);
+    if (pin !== undefined && pin !== null && !(isObject(pin) && !('pairs' in pin))) return { listing: pin };
+    const listing = await pairs({ signal });
+    return pin ? { listing, routers: pin.data ?? [], settlement: pin.settlement ?? {} } : { listing };
+  }
+
+  // Checks an answer, or throws every problem with it.
+  async function judge(request, body, { signal, allowance, status = 200, warning, expiresAt }) {
+    const truth = await known(signal);
+    const least = truth.listing?.client;
+    if (typeof least === 'string' && isOlder(version, least)) {
+      const needs = least.slice(0, 20);
+      const sentence = `This gateway needs version ${needs} of the client, and this is ${version}`;
+      throw new QuoteError(sentence, { code: 'OUTDATED', status, needs });
+    }
+    const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
+    const problems = [...report.problems];
+    if (!isObject(body.details)) problems.push('details is left out, but was asked for.');
+    if (warning) problems.push(`The gateway itself warns: ${warning.slice(0, 400)}`);
+    const { calls, wrap, sendCalls, checked, unchecked } = report;
+    if (problems.length) {
+      const fields = { code: 'UNVERIFIED', status, problems, checked, quote: body };
+      throw new QuoteError(`The quote is not what was asked for: ${problems[0]}`, fields);
+    }
+    const sufficient = sufficiencyOf(body.details);
+    const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
+    return wrap.length ? { ...common, unshield: true, calls: [], wrap } : { ...common, unshield: false, calls, sendCalls };
   }
 
   async function quote({ simulate, signal, ...asked }) {
     const request = {};
-    for (const name of PARAMETERS) if (asked[name] !== undefined && asked[name] !== '') request[name] = String(asked[name]);
+    for (const name of PARAMETERS) {
+      if (asked[name] !== undefined && asked[name] !== '') request[name] = String(asked[name]);
+    }
     const include = simulate ? 'details,simulation' : 'details';
-    const warm = pairs().catch(() => undefined); // at the same time; an error shows below
-    const { status, body, headers } = await get(`/v3/swap/quote?${queryOf({ ...request, include })}`, { headers: withKey(), signal });
-    if (!usable({ status, body })) throw errorOf(status, body, headers);
-    await warm;
-    const truth = await known();
-    const least = truth.listing?.client;
-    if (typeof least === 'string' && isOlder(version, least)) {
-      throw new QuoteError(`This gateway needs version ${least.slice(0, 20)} of the client, and this is ${version}`, { code: 'OUTDATED', status, needs: least.slice(0, 20) });
-    }
-    const report = verify(request, body, { ...truth, now: Date.now() });
-    const problems = [...report.problems];
-    if (!isObject(body.details)) problems.push('details is left out, but was asked for.');
+    pairs({ signal }).catch(() => undefined); // at the same time; an error shows when it is needed
+    const answer = await get(`/v3/swap/quote?${queryOf({ ...request, include })}`, { headers: withKey(), signal });
+    const { status, body, headers } = answer;
+    if (!usable(answer)) throw errorOf(answer);
     const warning = headers.get('quote-warning');
-    if (warning) problems.push(`The gateway itself warns: ${warning.slice(0, 400)}`);
-    if (problems.length) {
-      throw new QuoteError(`The quote is not what was asked for: ${problems[0]}`, { code: 'UNVERIFIED', status, problems, checked: report.checked, quote: body });
-    }
-    const { calls, wrap, sendCalls, checked, unchecked } = report;
-    const common = { request, quote: body, checked, unchecked, expiresAt: expiryOf(body.details, headers) };
-    return wrap.length ? { ...common, unshield: true, calls: [], wrap } : { ...common, unshield: false, calls, sendCalls };
+    return judge(request, body, { signal, status, warning, expiresAt: () => expiryOf(body.details, headers) });
   }
 
-  async function* follow({ srcChain, txHash, signal, onRetry }) {
-    let failures = 0;
-    for (;;) {
-      const { status, body, headers } = await get(`/v3/swap/status?${queryOf({ srcChain, txHash })}`, { headers: withKey(), signal });
-      if (usable({ status, body }) && typeof body.state === 'string') {
-        failures = 0;
-        yield body;
-        const next = Number(body.nextCheckSeconds);
-        if (body.final === true || next === 0) return;
-        await wait(next > 0 ? Math.min(next, 3600) : 3, signal);
-        continue;
+  async function recheck({ request, quote: body, expiresAt }, { allowance, signal } = {}) {
+    return judge(request, body, { signal, allowance, expiresAt: () => expiresAt });
+  }
+
+  async function status({ srcChain, txHash, quote: signed, since, signal }) {
+    const answer = await get(`/v3/swap/status?${queryOf({ srcChain, txHash })}`, { headers: withKey(), signal });
+    const { body } = answer;
+    if (!usable(answer) || typeof body.state !== 'string') throw errorOf(answer);
+    const problems = statusProblems(body, { srcChain, txHash, quote: signed, since });
+    if (!problems.length) return body;
+    const fields = { code: 'UNVERIFIED', status: answer.status, problems, checked: [], quote: body };
+    throw new QuoteError(`The status is not of what was asked for: ${problems[0]}`, fields);
+  }
+
+  // An iterator written out, since phones cannot compile async generators.
+  function statuses({ signal, onRetry, ...asked }) {
+    const halt = new AbortController();
+    const stop = () => halt.abort();
+    let [started, ended, failures, seconds] = [false, false, 0, 0];
+    const end = () => {
+      ended = true;
+      signal?.removeEventListener('abort', stop);
+      return { done: true, value: undefined };
+    };
+
+    // Asks until there is an answer to give. Failures that may pass are waited for.
+    async function advance() {
+      for (;;) {
+        if (signal?.aborted) throw reasonOf(signal);
+        if (seconds > 0) await pause(seconds, halt.signal);
+        try {
+          const value = await status({ ...asked, signal: halt.signal });
+          const next = Number(value.nextCheckSeconds);
+          failures = 0;
+          seconds = value.final === true || next === 0 ? -1 : next > 0 ? Math.min(next, 3600) : 3;
+          return { done: false, value };
+        } catch (error) {
+          if (!(error instanceof QuoteError) || !isPassing(error)) throw error;
+          seconds = error.retryAfter ?? Math.min(3 * 2 ** failures++, 60);
+          onRetry?.(error, seconds);
+          seconds = Math.max(seconds, 1);
+        }
       }
-      const error = errorOf(status, body, headers);
-      // A proxy's page, an outage and a spent budget pass. What the gateway itself refuses, it refuses again.
-      if (!STATES_OF_RETRY.includes(status) && error.code !== 'UNREADABLE') throw error;
-      const seconds = error.retryAfter ?? Math.min(3 * 2 ** failures++, 60);
-      onRetry?.(error, seconds);
-      await wait(Math.max(seconds, 1), signal);
     }
+    async function step() {
+      if (!started) signal?.addEventListener('abort', stop);
+      started = true;
+      if (ended || seconds < 0) return end();
+      try {
+        return await advance();
+      } catch (error) {
+        if (ended) return end();
+        end();
+        throw signal?.aborted ? reasonOf(signal) : error;
+      }
+    }
+
+    let turn = Promise.resolve(); // questions are answered one after the other
+    const iterator = {
+      next: () => {
+        const mine = turn.then(step);
+        turn = mine.catch(() => undefined);
+        return mine;
+      },
+      return: async (value) => {
+        end();
+        stop();
+        return { done: true, value: await value };
+      },
+      throw: async (error) => {
+        end();
+        stop();
+        throw error;
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    if (Symbol.asyncDispose) iterator[Symbol.asyncDispose] = async () => { await iterator.return(); };
+    return iterator;
   }
 
-  return { pairs, quote, follow };
+  async function tellEach(iterator, onStatus) {
+    let last;
+    for (;;) {
+      const { done, value } = await iterator.next();
+      if (done) return last;
+      last = value;
+      try {
+        await onStatus(value);
+      } catch (error) {
+        await iterator.return();
+        throw error;
+      }
+    }
+  }
+  const follow = (asked, onStatus) => (onStatus ? tellEach(statuses(asked), onStatus) : statuses(asked));
+
+  return { pairs, quote, recheck, status, follow };
 }

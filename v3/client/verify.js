@@ -8,8 +8,8 @@
  *   const listing = await (await fetch('/v3/app/pairs')).json();
  *   const {ok, problems, calls} = verify(request, quote, {listing, now: Date.now()});
  *
- * Pairs, fees, limits and contracts are learned from the listing; README.md says what this file knows itself, and when a
- * newer one is needed. With routers alone, the pairs are those of this version.
+ * Pairs, fees, limits and contracts are learned from the listing; README.md says what this file knows itself. With routers
+ * alone, the pairs are those of this version.
  *
  * Addresses compare in any letter case; EIP-55 checksums are not checked. index.d.ts has the types.
  */
@@ -22,55 +22,77 @@ const listOf = (value) => (Array.isArray(value) ? value : []);
 const at = (value, path) => path.split('.').reduce((inner, key) => own(inner, key), value);
 const text = (value) => (typeof value === 'string' && value.length <= 2048 ? value : '');
 const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : value);
+const upper = (value) => value.replace(/[a-z]/g, (letter) => letter.toUpperCase()); // other letters may fold to ours
+const isSymbol = (value) => /^[A-Z0-9.]{1,20}$/.test(text(value));
 const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
 const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
 const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
 const isChain = (value) => Number.isSafeInteger(value) && value > 0;
 const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
-const show = (value) => (value === undefined ? 'left out' : isObject(value) ? 'an object'
+const show = (value) => (value === undefined ? 'left out' : Array.isArray(value) ? 'a list' : isObject(value) ? 'an object'
   : String(value?.description ?? value).slice(0, 200));
 
 const HUB = 369;
 const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
 /** Where the service has pools. On the other networks, the issuer of USDC burns and mints it. */
 const POOL_CHAINS = [1, 56, HUB, 4663, 8453];
-const USDC = {
-  1: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 10: '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
-  25: '0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D', 56: '0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d',
-  130: '0x078D782b760474a361dDA0AF3839290b0EF57AD6', 137: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
-  143: '0x754704Bc059F8C67012fEd69BC8A327a5aafb603', 146: '0x29219dd400f2Bf60E5a23d13Be72B486D4038894',
-  369: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', 480: '0x79A02482A880bCE3F13e09Da970dC34db4CD24d1',
-  999: '0xb88339CB7199b77E23DB6E890353E22632Ba630f', 1329: '0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392',
-  1672: '0xC879C018dB60520F4355C26eD1a6D572cdAC1815', 2818: '0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B',
-  8453: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 42161: '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
-  43114: '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E', 57073: '0x2D270e6886d130D724215A266106e6832161EAEd',
-  59144: '0x176211869cA2b568f2A7D4EE941E073a821EE1ff', 98866: '0x222365EF19F7947e5484218551B56bb3965Aa7aF',
-};
+/** The tokens of this version by network: address and decimals. */
+// generated: tokens as JavaScript
 const TOKENS = {
-  USDC,
-  USDT: { 1: '0xdAC17F958D2ee523a2206206994597C13D831ec7', 56: '0x55d398326f99059fF775485246999027B3197955' },
-  DAI: { 1: '0x6B175474E89094C44Da98b954EedeAC495271d0F', 56: '0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3' },
-  USD1: { 56: '0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d' },
-  ETH: { 1: NATIVE, 4663: NATIVE, 8453: NATIVE },
+  USDC: {
+    1: ['0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', 6], 10: ['0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85', 6],
+    25: ['0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D', 6], 56: ['0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d', 18],
+    130: ['0x078D782b760474a361dDA0AF3839290b0EF57AD6', 6], 137: ['0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359', 6],
+    143: ['0x754704Bc059F8C67012fEd69BC8A327a5aafb603', 6], 146: ['0x29219dd400f2Bf60E5a23d13Be72B486D4038894', 6],
+    369: ['0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', 6], 480: ['0x79A02482A880bCE3F13e09Da970dC34db4CD24d1', 6],
+    999: ['0xb88339CB7199b77E23DB6E890353E22632Ba630f', 6], 1329: ['0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392', 6],
+    1672: ['0xC879C018dB60520F4355C26eD1a6D572cdAC1815', 6], 2818: ['0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B', 6],
+    8453: ['0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', 6], 42161: ['0xaf88d065e77c8cC2239327C5EDb3A432268e5831', 6],
+    43114: ['0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E', 6], 57073: ['0x2D270e6886d130D724215A266106e6832161EAEd', 6],
+    59144: ['0x176211869cA2b568f2A7D4EE941E073a821EE1ff', 6], 98866: ['0x222365EF19F7947e5484218551B56bb3965Aa7aF', 6],
+  },
+  USDT: {
+    1: ['0xdAC17F958D2ee523a2206206994597C13D831ec7', 6], 56: ['0x55d398326f99059fF775485246999027B3197955', 18],
+  },
+  DAI: {
+    1: ['0x6B175474E89094C44Da98b954EedeAC495271d0F', 18], 56: ['0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3', 18],
+  },
+  USD1: {
+    56: ['0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d', 18],
+  },
+  ETH: {
+    1: ['0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', 18], 4663: ['0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', 18],
+    8453: ['0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', 18],
+  },
   WETH: {
-    1: '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 56: '0x2170Ed0880ac9A755fd29B2688956BD959F933F8',
-    369: '0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C',
+    1: ['0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 18], 56: ['0x2170Ed0880ac9A755fd29B2688956BD959F933F8', 18],
+    369: ['0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C', 18],
   },
 };
+// generated end
 /** A token that refuses to change an allowance other than from zero or to zero. */
-const RESETS = [TOKENS.USDT[1]];
+const RESETS = [TOKENS.USDT[1][0]];
 const DEAD = '0x000000000000000000000000000000000000dead';
-const OURS = Object.values(TOKENS).flatMap((addresses) => Object.values(addresses));
-const ISSUER_CHAINS = Object.keys(USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
+const OURS = Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => address));
+const ISSUER_CHAINS = Object.keys(TOKENS.USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
 /** The routing IDs of the privacy pools on chains 1 and 56. */
 const PRIVATE = [69696969, 96969696];
 const networkOf = (chain) => [1, 56][PRIVATE.indexOf(chain)] ?? chain;
 
 function tokenOn(chain, symbol) {
   const chainId = networkOf(chain);
-  const decimals = chainId !== 56 && (symbol === 'USDC' || symbol === 'USDT') ? 6 : 18;
-  return { address: own(own(TOKENS, symbol), chainId), symbol, decimals, chainId };
+  const [address, decimals] = own(own(TOKENS, symbol), chainId) ?? [];
+  return { address, symbol, decimals, chainId };
 }
+
+/** The tokens of this version on each network, by symbol and by address. */
+const KNOWN = new Map(Object.entries(TOKENS).flatMap(([symbol, chains]) => Object.keys(chains).flatMap((chain) => {
+  const token = tokenOn(Number(chain), symbol);
+  return [[`${chain} ${symbol}`, token], [`${chain} ${lower(token.address)}`, token]];
+})));
+/** What is known by a symbol and by an address. Where it is not the same, one of them stands in for another token. */
+const knownAs = (chain, symbol, address) => [symbol, address].map((name) => KNOWN.get(`${chain} ${lower(name)}`));
+const isKnownChain = (chain) => PRIVATE.includes(chain) || POOL_CHAINS.includes(chain) || has(TOKENS.USDC, chain);
 
 /** @type {[string, number[], string, number[]][]} a token and its source chains, a token and its destination chains */
 const ROUTES = [
@@ -113,6 +135,45 @@ function compare(problems, path, got, want, exact = false) {
   if (!exact && !Array.isArray(want)) return;
   const extra = Object.keys(got).find((key) => !has(want, key));
   if (extra !== undefined) problems.push(`${inner(show(extra))} must be left out.`);
+}
+
+/** What nobody can check, whatever the quote says. */
+const NEVER = 'That it arrives: the contracts enforce no minimum and no deadline, and give no refund. ' +
+  'A swap that was sent settles at the fees then in force.';
+/**
+ * The form of what is not compared, so that all that index.d.ts promises is there. ? may be left out, ?? may also be null.
+ */
+const KINDS = {
+  text: (value) => text(value) === value, number: (value) => Number.isFinite(value) && value >= 0, time: (value) => Date.parse(text(value)) > 0,
+  amount: (value) => amountOf(value) >= 0n, address: isAddress, boolean: (value) => typeof value === 'boolean',
+};
+const CHECK = { actual: 'amount', needed: 'amount' };
+const DETAILS = {
+  arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'number', amount: 'amount' }] },
+  validUntil: 'time', 'validForSeconds?': 'number',
+  'issuerFee?': { percentage: 'number', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
+  'checks??': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
+  'simulation??': {
+    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'text', 'error?': 'text' }],
+    'event?': 'boolean', native: CHECK,
+  },
+  'simulationReason?': 'text',
+};
+/** Adds a problem for everything that has another form. */
+function checkForm(problems, path, got, form) {
+  const isList = Array.isArray(form);
+  const kind = typeof form === 'string' ? form : isList ? 'list' : 'object';
+  const right = typeof form === 'string' ? KINDS[form](got) : isObject(got) && Array.isArray(got) === isList && !(got.length > 99);
+  if (!right) problems.push(`${path} is ${show(got)}, but must be a${/^[ao]/.test(kind) ? 'n' : ''} ${kind}.`);
+  else if (isList) Array.from(got, (each, i) => checkForm(problems, `${path}.${i}`, each, form[0]));
+  else if (typeof form === 'object') {
+    for (const [key, inner] of Object.entries(form)) {
+      const name = key.replace(/\?/g, '');
+      const value = own(got, name);
+      const absent = (value === undefined && key !== name) || (value === null && key.endsWith('??'));
+      if (!absent) checkForm(problems, `${path}.${name}`, value, inner);
+    }
+  }
 }
 
 // Calldata. Numbers are decimal strings, all else is 0x and lower-case digits.
@@ -167,7 +228,7 @@ export function decode(calldata) {
 
 /** See index.d.ts: verify(request, quote, known) gives a report. */
 export function verify(request, quote, known) {
-  const report = { ok: false, problems: [], unchecked: [], checked: [], calls: [], wrap: [], expired: false };
+  const report = { ok: false, problems: [], unchecked: [NEVER], checked: [], calls: [], wrap: [], expired: false };
   try {
     const swap = readRequest(request, known, report);
     if (swap) checkQuote(swap, quote, own(known, 'allowance'), report);
@@ -183,22 +244,54 @@ export function verify(request, quote, known) {
   return report;
 }
 
-/** The token of a listing by its symbol, or nothing if the listing contradicts itself or what is known here. */
-function listedToken(listing, chain, symbol, { problems, unchecked }) {
-  const refuse = (sentence) => void problems.push(`The listing must have ${sentence}.`);
-  const rows = listOf(own(listing, 'tokens')).filter((row) => own(row, 'chainId') === chain && own(row, 'symbol') === symbol);
-  const network = own(listOf(own(listing, 'chains')).find((row) => own(row, 'chainId') === chain), 'network');
-  const [address, decimals] = [own(rows[0], 'address'), own(rows[0], 'decimals')];
-  const [min, max] = ['minAmount', 'maxAmount'].map((name) => amountOf(own(rows[0], name)));
-  const name = `${show(symbol)} on chain ${chain}`;
-  if (rows.length !== 1 || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36) || min < 0n || max < min) {
-    return refuse(`one row for ${name}, with address, decimals and limits`);
+/** The networks of a listing, if its rows have their form, are there once, and agree with what is known here. */
+function checkListing(listing, refuse) {
+  const [chains, tokens, pairRows] = ['chains', 'tokens', 'pairs'].map((name) => own(listing, name));
+  if (![chains, tokens, pairRows].every(Array.isArray)) return refuse('lists of chains, tokens and pairs');
+  const symbols = [...tokens.map((row) => own(row, 'symbol')), ...pairRows.flatMap((row) => [own(row, 'srcToken'), own(row, 'dstToken')])];
+  const odd = symbols.findIndex((symbol) => !isSymbol(symbol));
+  if (odd >= 0) return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${JSON.stringify(show(symbols[odd]))}`);
+  const networks = new Map();
+  for (const row of chains) {
+    const [chain, network] = [own(row, 'chainId'), own(row, 'network')];
+    if (!isChain(chain) || networks.has(chain)) return refuse('each chain once, with its number');
+    const right = isKnownChain(chain) ? (network ?? chain) === networkOf(chain) && PRIVATE.includes(chain) === (network !== undefined)
+      : network === undefined || isChain(network);
+    if (!right) return refuse(`the network of chain ${chain}`);
+    networks.set(chain, network);
   }
-  if (PRIVATE.includes(chain) ? network !== networkOf(chain) : network !== undefined && !isChain(network)) return refuse(`the network of chain ${chain}`);
+  const names = new Set();
+  for (const row of tokens) {
+    const [chain, symbol, address, decimals] = ['chainId', 'symbol', 'address', 'decimals'].map((name) => own(row, name));
+    if (!isChain(chain) || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36)) {
+      return refuse(`one row for ${symbol} on chain ${show(chain)}, with address, decimals and limits`);
+    }
+    const [bySymbol, byAddress] = knownAs(networks.get(chain) ?? networkOf(chain), symbol, address);
+    const truth = bySymbol ?? byAddress;
+    if (bySymbol !== byAddress || (truth && truth.decimals !== decimals)) {
+      return refuse(`${truth.address} with ${truth.decimals} decimals for ${truth.symbol} on chain ${chain}`);
+    }
+    for (const name of [symbol, lower(address)]) {
+      if (names.has(`${chain} ${name}`)) return refuse(`each symbol and each address of a chain once, and ${name} on chain ${chain} is there twice`);
+      names.add(`${chain} ${name}`);
+    }
+  }
+  return networks;
+}
+
+/** The token of a listing by its symbol, or nothing if the listing lacks it. */
+function listedToken(listing, networks, chain, symbol, refuse, unchecked) {
+  const row = own(listing, 'tokens').find((each) => each.chainId === chain && each.symbol === symbol);
+  const [min, max] = ['minAmount', 'maxAmount'].map((name) => amountOf(own(row, name)));
+  const name = `${symbol} on chain ${chain}`;
+  if (!row || min < 0n || max < min) return refuse(`one row for ${name}, with address, decimals and limits`);
+  const network = networks.get(chain);
+  if (PRIVATE.includes(chain) && network === undefined) return refuse(`the network of chain ${chain}`);
+  const { address, decimals } = row;
   const token = { address, symbol, decimals, chainId: network ?? chain };
-  const truth = tokenOn(token.chainId, symbol);
-  if (truth.address === undefined) unchecked.push(`The address of ${name}, ${address}: this version does not know the token.`);
-  else if (lower(truth.address) !== lower(address) || truth.decimals !== decimals) return refuse(`${truth.address} with ${truth.decimals} decimals for ${name}`);
+  if (!knownAs(token.chainId, symbol, address)[0]) {
+    unchecked.push(`The address of ${name}, ${address}, and its ${decimals} decimals: this version does not know the token.`);
+  }
   return { token, private: network !== undefined, min, max };
 }
 
@@ -212,7 +305,7 @@ function findPair(request, listing, report) {
   const none = 'request must have a supported pair of tokens and chains.';
   const names = (name, row) => {
     const [symbol, address] = [own(row, 'symbol'), own(row, 'address')];
-    return name !== '' && (name.toUpperCase() === text(symbol).toUpperCase() || lower(name) === lower(address) ||
+    return name !== '' && (upper(name) === symbol || lower(name) === lower(address) ||
     (lower(address) === lower(NATIVE) && /^0x0{40}$/.test(name)));
   };
   if (listing === undefined) {
@@ -220,16 +313,18 @@ function findPair(request, listing, report) {
       names(source, p.srcToken) && names(destination, p.dstToken));
     return pair ? { ...pair, shields: PRIVATE.includes(pair.dstChain), unshields: PRIVATE.includes(pair.srcChain) } : refuse(none);
   }
+  const refuseListing = (sentence) => refuse(`The listing must have ${sentence}.`);
+  const networks = checkListing(listing, refuseListing);
+  if (!networks) return undefined;
   const isId = (value, id) => isChain(value) && String(value) === id;
-  const tokens = listOf(own(listing, 'tokens'));
-  const symbols = (chain, name) => tokens.filter((row) => isId(own(row, 'chainId'), chain) && names(name, row)).map((row) => own(row, 'symbol'));
+  const symbols = (chain, name) => listing.tokens.filter((row) => isId(row.chainId, chain) && names(name, row)).map((row) => row.symbol);
   const [sources, destinations] = [symbols(from, source), symbols(to, destination)];
-  const rows = listOf(own(listing, 'pairs')).filter((row) => isId(own(row, 'srcChain'), from) && isId(own(row, 'dstChain'), to) &&
+  const rows = listing.pairs.filter((row) => isId(own(row, 'srcChain'), from) && isId(own(row, 'dstChain'), to) &&
     sources.includes(own(row, 'srcToken')) && destinations.includes(own(row, 'dstToken')));
   if (rows.length !== 1) return refuse(none);
   const { srcChain, srcToken, dstChain, dstToken, type, protocolFee: fee, feeChainId, to: router } = rows[0];
-  const src = listedToken(listing, srcChain, srcToken, report);
-  const dst = listedToken(listing, dstChain, dstToken, report);
+  const [src, dst] = [[srcChain, srcToken], [dstChain, dstToken]].map(([chain, symbol]) =>
+    listedToken(listing, networks, chain, symbol, refuseListing, report.unchecked));
   if (!src || !dst) return undefined;
   if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
   if (!isRate(fee, 1) || !isChain(feeChainId)) return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
@@ -244,7 +339,10 @@ function findPair(request, listing, report) {
 function readRequest(request, known, report) {
   const { problems } = report;
   const must = (right, sentence) => right || problems.push(sentence);
-  const read = (name) => text(own(request, name));
+  const read = (name) => {
+    const value = own(request, name);
+    return typeof value === 'bigint' ? String(value) : text(value);
+  };
   const listing = own(known, 'listing');
   const pair = findPair(request, listing, report);
   if (!pair) return undefined;
@@ -255,6 +353,12 @@ function readRequest(request, known, report) {
   const routers = listOf(own(known, 'routers'));
   let router = lower(pair.router);
   if (listing === undefined || own(known, 'routers') !== undefined) {
+    must(routers.every((row) => {
+      const [chain, symbol, token] = ['chainId', 'symbol', 'token'].map((name) => own(row, name));
+      if (!isChain(chain) || !isSymbol(symbol) || !isAddress(token)) return false;
+      const [bySymbol, byAddress] = knownAs(networkOf(chain), symbol, token);
+      return bySymbol === byAddress;
+    }), 'routers must have rows whose chain, symbol and token agree with what this version knows.');
     const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
     router = lower(own(rows[0], 'router'));
     must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address) && isAddress(router),
@@ -306,9 +410,10 @@ function checkQuote(swap, quote, allowance, report) {
   const { problems, unchecked, checked } = report;
   const { pair, amount, router, sender, partner } = swap;
   const { srcToken, dstToken, shields, unshields } = pair;
-  const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false) => {
+  const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false, form = {}) => {
     const before = problems.length;
     compare(problems, path, got, want, exact);
+    checkForm(problems, path, got, form);
     if (problems.length === before) checked.push(group);
   };
   checked.push('limits');
@@ -344,7 +449,7 @@ function checkQuote(swap, quote, allowance, report) {
   else problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
   if (shields) unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
   if (call.hook) unchecked.push(`The issuer's fee: at most maxFee, ${call.arguments.maxFee}. The service pays it.`);
-  if (shields || unshields) unchecked.push("RAILGUN's own fee: its owner decides.");
+  if (shields || unshields) unchecked.push("RAILGUN's own fee (arrival.deductions, arrival.unshieldAmount): its owner decides.");
 
   const native = lower(srcToken.address) === lower(NATIVE);
   const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
@@ -387,9 +492,13 @@ function checkQuote(swap, quote, allowance, report) {
   });
   const out = at(quote, 'details.arrival.unshieldAmount');
   const enough = amountOf(out) >= amount && amountOf(out) * 100n <= amount * 101n;
-  const until = at(quote, 'details.validUntil');
   const needed = { needed: String(amount) };
-  if (sender) unchecked.push(`What ${sender} holds: only the chain can tell.`);
+  unchecked.push('Until when it counts and how long it takes (validUntil, validForSeconds, arrival.seconds): the gateway says so.');
+  const say = (name) => show(at(quote, `details.${name}`));
+  if (call.hook) unchecked.push(`The issuer's percentage, ${say('issuerFee.percentage')}, and its origin, ${say('issuerFee.origin')} (issuerFee): the gateway says so.`);
+  if (partner) unchecked.push(`That the registry ${say('integrator.registry')} was asked, and when (integrator): the gateway says so.`);
+  if (sender) unchecked.push(`What ${sender} holds and allows (checks, reason): only the chain can tell.`);
+  if (at(quote, 'details.simulation') !== undefined) unchecked.push('The dry run (simulation, simulationReason): the gateway says so.');
   check('details', {
     request: {
       srcChain: String(pair.srcChain), srcToken: srcToken.address, dstChain: String(pair.dstChain), dstToken: dstToken.address,
@@ -397,12 +506,11 @@ function checkQuote(swap, quote, allowance, report) {
     },
     call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
     arrival: {
-      amount: String(arrives), deductions: listed && deductions,
+      amount: String(arrives), deductions,
       unshieldAmount: unshields ? (enough ? out : Symbol(`${amount} or up to 1 % more`)) : undefined,
     },
-    validUntil: Date.parse(text(until)) ? until : Symbol('a time'),
     issuerFee: call.hook && { maxFee: call.arguments.maxFee },
     integrator: partner && { chainId: feeChain },
     checks: sender && (at(quote, 'details.checks') === null ? null : { balance: needed, allowance: native ? undefined : needed }),
-  }, 'details');
+  }, 'details', undefined, false, DETAILS);
 }

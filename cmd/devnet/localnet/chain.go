@@ -129,7 +129,10 @@ func run(stack *node.Node, spec Spec) (*sealer, error) {
 	seal := &sealer{backend: backend, beacon: beacon}
 	// A later method of the same name takes the place of the node's own.
 	stack.RegisterAPIs([]rpc.API{
-		{Namespace: "eth", Service: filters.NewFilterAPI(filters.NewFilterSystem(backend.APIBackend, filters.Config{}))},
+		{
+			Namespace: "eth",
+			Service:   filters.NewFilterAPI(filters.NewFilterSystem(backend.APIBackend, filters.Config{})),
+		},
 		{Namespace: "eth", Service: seal},
 	})
 	return seal, stack.Start()
@@ -144,8 +147,8 @@ func (c *Chain) Client() *ethclient.Client { return c.client }
 // Tick seals a block without a transaction, so that the chain does not seem to stand still.
 func (c *Chain) Tick() error { return c.seal.seal(0) }
 
-// Reach makes sure that the next block is after a time. A chain that has sealed many blocks is ahead of the clock, and so
-// of other chains.
+// Reach makes sure that the next block is after a time. A chain that has sealed many blocks is ahead of the clock,
+// and so of other chains.
 func (c *Chain) Reach(seconds uint64) error { return c.seal.seal(seconds) }
 
 // Close stops the chain and lets go of everything it held. Nothing may use the chain after.

@@ -15,7 +15,9 @@ import (
 
 // Send signs a call with key and has it executed. A call that would revert is not sent: the error says why it would.
 // The value may be nil.
-func (c *Chain) Send(ctx context.Context, key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte) (*types.Receipt, error) {
+func (c *Chain) Send(
+	ctx context.Context, key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte,
+) (*types.Receipt, error) {
 	c.send.Lock()
 	defer c.send.Unlock()
 

@@ -13,8 +13,8 @@ import (
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
-// What the message of a burn of CCTP V2 says of the fee: how final the burn should be before it is attested, how much is
-// burnt, and the most that the issuer may take.
+// What the message of a burn of CCTP V2 says of the fee: how final the burn should be before it is attested, how
+// much is burnt, and the most that the issuer may take.
 const (
 	minFinalityAt = 140
 	amountAt      = 148 + 68
@@ -35,12 +35,14 @@ type attestation struct {
 
 // burnt tells whether a log on a chain of the issuer tells of a burn.
 func burnt(on *chain.CCTP, log *types.Log) bool {
-	return log.Address == on.Messenger.Address && len(log.Topics) > 0 && log.Topics[0] == contracts.TokenMessengerABI.Events["MessageSent"].ID
+	sent := contracts.TokenMessengerABI.Events["MessageSent"].ID
+	return log.Address == on.Messenger.Address && len(log.Topics) > 0 && log.Topics[0] == sent
 }
 
-// attest does what the issuer does with the burn that a log on a chain tells of: it gives the message a nonce, takes its
-// fee, and signs. It says the same of the same log whenever it is asked. A burn that does not allow the fee of a fast
-// transfer is never attested: the real issuer attests it once it is final, which nothing on a simulated chain becomes.
+// attest does what the issuer does with the burn that a log on a chain tells of: it gives the message a nonce,
+// takes its fee, and signs. It says the same of the same log whenever it is asked. A burn that does not allow the
+// fee of a fast transfer is never attested: the real issuer attests it once it is final, which nothing on a
+// simulated chain becomes.
 func attest(on *chain.CCTP, log *types.Log) (attestation, error) {
 	var sent struct{ Message []byte }
 	if err := unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent); err != nil {

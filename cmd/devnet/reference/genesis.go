@@ -35,14 +35,17 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		}
 	}
 	for _, row := range routers(d, network.ID) {
+		token := row.Token.Address.Address
 		if !pooled(network.ID) {
-			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, row.Token.Address.Address, d.Settlement.Domain)
-			alloc[Transmitter] = contracts.Transmitter(Attester.Address, row.Token.Address.Address, network.CCTP.Domain)
+			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, token, d.Settlement.Domain)
+			alloc[Transmitter] = contracts.Transmitter(Attester.Address, token, network.CCTP.Domain)
 			continue
 		}
-		pool := contracts.Pool(Operator.Address, row.Token.Address.Address, Treasury, railguns[network.ID])
+		shield := railguns[network.ID]
+		pool := contracts.Pool(Operator.Address, token, Treasury, shield)
 		if network.ID == d.Settlement.ChainID {
-			pool = contracts.SettlementPool(Operator.Address, row.Token.Address.Address, Treasury, railguns[network.ID], network.CCTP.Messenger.Address)
+			messenger := network.CCTP.Messenger.Address
+			pool = contracts.SettlementPool(Operator.Address, token, Treasury, shield, messenger)
 		}
 		if row.Token.Native() {
 			pool.Balance = units(plenty, 18)
@@ -63,8 +66,8 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	return alloc
 }
 
-// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or through the issuer's
-// transmitter.
+// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or through the
+// issuer's transmitter.
 func ledger(d *chain.Deployment, token chain.Token) types.Account {
 	if token.Symbol == chain.USDT && token.ChainID == 1 {
 		return contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)

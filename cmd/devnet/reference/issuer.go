@@ -17,8 +17,8 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// An issuer answers over HTTP as the issuer of USDC does: what became of the burns of a transaction, and what the issuer
-// takes for one. It keeps nothing: all it says follows from the chains.
+// An issuer answers over HTTP as the issuer of USDC does: what became of the burns of a transaction, and what the
+// issuer takes for one. It keeps nothing: all it says follows from the chains.
 type issuer struct {
 	net    *Net
 	server *http.Server

@@ -22,8 +22,8 @@ type Report struct {
 	Err     error
 }
 
-// Operate settles every order from now on, until ctx ends, and reports on each. An order that cannot be settled is left.
-// It returns once it watches every chain; stopped waits until it no longer does.
+// Operate settles every order from now on, until ctx ends, and reports on each. An order that cannot be settled is
+// left. It returns once it watches every chain; stopped waits until it no longer does.
 //
 // While it operates, every chain makes a block now and then, as real ones do.
 //

@@ -26,8 +26,8 @@ type Order struct {
 	RecipientType uint8
 	Integrator    common.Hash
 
-	// What names the order to every pool: the chain ID, the pool and the nonce of its Swap event; or the issuer's domain, no
-	// pool, and the nonce of the attested burn.
+	// What names the order to every pool: the chain ID, the pool and the nonce of its Swap event; or the issuer's
+	// domain, no pool, and the nonce of the attested burn.
 	Source  *big.Int
 	SrcPool common.Address
 	Nonce   *big.Int
@@ -42,8 +42,8 @@ type Delivery struct {
 	Receipt *types.Receipt
 }
 
-// Orders reads the orders out of what a transaction did. A burn is attested and delivered to the settlement chain on the
-// way: only there is its hook read.
+// Orders reads the orders out of what a transaction did. A burn is attested and delivered to the settlement chain
+// on the way: only there is its hook read.
 func (n *Net) Orders(ctx context.Context, network chain.ID, receipt *types.Receipt) ([]Order, error) {
 	var orders []Order
 	for _, log := range receipt.Logs {
@@ -123,7 +123,8 @@ func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*O
 		return nil, fmt.Errorf("the issuer does not attest the burn: %s", burn.delay)
 	}
 	settlement, receiver := n.Deployment.Settlement.ChainID, n.Deployment.Settlement.Receiver.Address
-	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, call(contracts.ReceiverABI, "receiveMessage", burn.message, burn.signature))
+	deliver := call(contracts.ReceiverABI, "receiveMessage", burn.message, burn.signature)
+	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, deliver)
 	if err != nil {
 		return nil, fmt.Errorf("delivering the burn: %w", err)
 	}

@@ -50,6 +50,7 @@ var Inactive = contracts.Integrator{
 }
 
 // A private recipient to shield to, and the key that opens what it is sent.
-const PrivateRecipient = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+const PrivateRecipient = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s" +
+	"860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 
 var PrivateViewingKey = [32]byte(common.FromHex("0x1ca1e63cc45ca8fd705fd7438b6a8869b9aaa7b2e333756f2768482f6b90ea10"))

@@ -1,9 +1,9 @@
-// Package reference runs the reference deployment on simulated chains: a chain for every network, with every contract
-// that a quote can reach at the address where a quote looks for it, the issuer of USDC, and the operator who pays out what
-// was swapped.
+// Package reference runs the reference deployment on simulated chains: a chain for every network, with every
+// contract that a quote can reach at the address where a quote looks for it, the issuer of USDC, and the operator
+// who pays out what was swapped.
 //
-// Contracts and accounts are there from block zero, so a chain that runs is complete. The operator works from what the
-// chains were told and nothing else: it has not seen the quote.
+// Contracts and accounts are there from block zero, so a chain that runs is complete. The operator works from what
+// the chains were told and nothing else: it has not seen the quote.
 package reference
 
 import (
@@ -94,7 +94,8 @@ func (n *Net) fund(ctx context.Context) error {
 				}
 				for holder := range holders {
 					mint := call(contracts.TokenABI, "mint", holder, units(plenty, token.Decimals))
-					if _, err := n.Chain(network.ID).Send(ctx, Operator.Key, token.Address.Address, nil, mint); err != nil {
+					_, err := n.Chain(network.ID).Send(ctx, Operator.Key, token.Address.Address, nil, mint)
+					if err != nil {
 						return fmt.Errorf("minting %s on %s: %w", token.Symbol, network.Name, err)
 					}
 				}
@@ -135,9 +136,11 @@ func (n *Net) Balance(ctx context.Context, token chain.Token, holder common.Addr
 	return balance, err
 }
 
-// Change is by how much a transaction changed what a holder has: every block has one transaction. Of a chain's own coin,
-// the one who sent it also paid the gas.
-func (n *Net) Change(ctx context.Context, token chain.Token, holder common.Address, receipt *types.Receipt) (*big.Int, error) {
+// Change is by how much a transaction changed what a holder has: every block has one transaction. Of a chain's own
+// coin, the one who sent it also paid the gas.
+func (n *Net) Change(
+	ctx context.Context, token chain.Token, holder common.Address, receipt *types.Receipt,
+) (*big.Int, error) {
 	after, err := n.Balance(ctx, token, holder, receipt.BlockNumber)
 	if err != nil {
 		return nil, err
@@ -150,8 +153,12 @@ func (n *Net) Change(ctx context.Context, token chain.Token, holder common.Addre
 }
 
 // read asks a view for its answer.
-func (n *Net) read(ctx context.Context, on chain.ID, block *big.Int, of abi.ABI, at common.Address, into any, method string, args ...any) error {
-	answer, err := n.Chain(on).Client().CallContract(ctx, ethereum.CallMsg{To: &at, Data: call(of, method, args...)}, block)
+func (n *Net) read(
+	ctx context.Context, on chain.ID, block *big.Int,
+	of abi.ABI, at common.Address, into any, method string, args ...any,
+) error {
+	question := ethereum.CallMsg{To: &at, Data: call(of, method, args...)}
+	answer, err := n.Chain(on).Client().CallContract(ctx, question, block)
 	if err != nil {
 		return fmt.Errorf("%s of %s on chain %s: %w", method, at, on, err)
 	}

@@ -109,7 +109,9 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 	}, nil
 }
 
-func (n *Net) registered(ctx context.Context, on chain.ID, registry common.Address, id common.Hash, entry *contracts.Integrator) error {
+func (n *Net) registered(
+	ctx context.Context, on chain.ID, registry common.Address, id common.Hash, entry *contracts.Integrator,
+) error {
 	var answer struct {
 		Wallet common.Address
 		FeeBps uint16

@@ -48,10 +48,15 @@ func FindShielded(receipt *types.Receipt) (*Shielded, error) {
 		ciphertexts := *abi.ConvertType(fields["shieldCiphertext"], new([]ciphertext)).(*[]ciphertext)
 		fees := fields["fees"].([]*big.Int)
 		if len(notes) != 1 || len(ciphertexts) != 1 || len(fees) != 1 {
-			return nil, fmt.Errorf("event Shield: %d notes, %d ciphertexts and %d fees, want one of each", len(notes), len(ciphertexts), len(fees))
+			return nil, fmt.Errorf("event Shield: %d notes, %d ciphertexts and %d fees, want one of each",
+				len(notes), len(ciphertexts), len(fees))
 		}
 		return &Shielded{
-			Note:  railgun.Note{NPK: notes[0].Npk, EncryptedBundle: ciphertexts[0].EncryptedBundle, ShieldKey: ciphertexts[0].ShieldKey},
+			Note: railgun.Note{
+				NPK:             notes[0].Npk,
+				EncryptedBundle: ciphertexts[0].EncryptedBundle,
+				ShieldKey:       ciphertexts[0].ShieldKey,
+			},
 			Token: notes[0].Token.TokenAddress,
 			Value: notes[0].Value,
 			Fee:   fees[0],

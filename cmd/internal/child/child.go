@@ -51,7 +51,9 @@ func Start(ctx context.Context, ready string, command func(addr string) *exec.Cm
 	return start(ctx, "", ready, nil, func(addr, _ string) *exec.Cmd { return command(addr) })
 }
 
-func start(ctx context.Context, listen, ready string, log *Log, command func(addr, admin string) *exec.Cmd) (*Server, error) {
+func start(
+	ctx context.Context, listen, ready string, log *Log, command func(addr, admin string) *exec.Cmd,
+) (*Server, error) {
 	for try := 1; ; try++ {
 		addr, err := FreeAddress(listen)
 		if err != nil {

@@ -86,7 +86,8 @@ func (c *Conn) read() (Answer, error) {
 			break
 		}
 		if name, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil || length < 0 || length > maxBody {
+			length, err = strconv.Atoi(string(bytes.TrimSpace(value)))
+			if err != nil || length < 0 || length > maxBody {
 				return Answer{}, fmt.Errorf("Content-Length %q", value)
 			}
 		}

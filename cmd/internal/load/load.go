@@ -99,7 +99,9 @@ func Run(ctx context.Context, addr string, cases []Case, o Options) (Result, err
 }
 
 // repeat asks until ctx or the requests end.
-func (c *Conn) repeat(ctx context.Context, addr string, cases []Case, o Options, next *atomic.Int64) ([]time.Duration, error) {
+func (c *Conn) repeat(
+	ctx context.Context, addr string, cases []Case, o Options, next *atomic.Int64,
+) ([]time.Duration, error) {
 	latencies := make([]time.Duration, 0, 1<<14)
 	var request []byte
 	for ctx.Err() == nil {

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
+	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/status"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// core is the part of the service that depends on the deployment and the
+// endpoints. It is replaced as a whole when these are read again.
+type core struct {
+	deployment *chain.Deployment
+	endpoints  rpc.Config
+	fees       *cctp.Fees
+	chains     *rpc.Client
+	registry   *integrator.Registry
+	checks     *selfcheck.Watch
+	stopChecks func() // waits for them
+	modules    []web.Module
+	public     http.Handler
+}
+
+// newCore reads the deployment and the endpoints and prepares to quote. What has not
+// changed is taken from the core before. If nothing has, it is that core.
+func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *core, err error) {
+	c := &core{}
+	if c.deployment, err = cfg.deployment(); err != nil {
+		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+	}
+	if c.endpoints, err = cfg.endpoints(); err != nil {
+		return nil, err
+	}
+	if before != nil && len(c.changes(before)) == 0 {
+		return before, nil
+	}
+	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
+		c.fees = before.fees
+	} else {
+		if c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil); err != nil {
+			return nil, err
+		}
+		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
+	}
+	if before != nil && before.endpoints.Equal(c.endpoints) {
+		c.chains = before.chains
+	} else if c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log}); err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{
+		Hooks:    s.hooks,
+		Validity: cfg.Quote.TTL,
+		Log:      s.log,
+	})
+	if err != nil {
+		c.close(before)
+		return nil, err
+	}
+	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
+	c.modules = gateway.Modules(answer.Service{
+		Deployment: c.deployment,
+		Engine: quote.NewEngine(quote.Parts{
+			Deployment:  c.deployment,
+			IssuerFees:  c.fees,
+			Integrators: c.registry,
+			Accounts:    account.New(c.chains, nil),
+			TTL:         cfg.Quote.TTL,
+		}),
+		Tracker:    status.New(c.deployment, c.chains, c.fees, s.tracking),
+		Registries: c.registry.Health,
+		IssuerFees: c.fees.State,
+		Problems:   func() []string { return append(c.checks.Problems(), s.lifecycle.Problems()...) },
+		Draining:   s.draining.Load,
+	})
+	return c, nil
+}
+
+// changes says in what the deployment or the endpoints differ.
+func (c *core) changes(before *core) []string {
+	changes := c.deployment.Changes(before.deployment)
+	if !c.endpoints.Equal(before.endpoints) {
+		changes = append(changes, "the RPC endpoints")
+	}
+	return changes
+}
+
+// use makes this the core that answers, and has it test its deployment where
+// there are endpoints.
+func (s *service) use(ctx context.Context, c *core) {
+	c.public = s.mount(c.modules)
+	ctx, stop := context.WithCancel(ctx)
+	var running guard.Group
+	if len(c.endpoints) > 0 {
+		running.Go(s.log, "testing the deployment", func() { c.checks.Run(ctx) })
+	}
+	c.stopChecks = func() {
+		stop()
+		running.Wait()
+	}
+	s.core.Store(c)
+	for _, warning := range c.deployment.Warnings {
+		s.log.Warn("deployment: " + warning)
+	}
+}
+
+// close ends the parts that the other core does not use.
+func (c *core) close(other *core) {
+	if c.stopChecks != nil {
+		c.stopChecks()
+	}
+	if c.chains != nil && (other == nil || other.chains != c.chains) {
+		c.chains.Close()
+	}
+	if c.fees != nil && (other == nil || other.fees != c.fees) {
+		c.fees.Close()
+	}
+}
+
+// reload reads the deployment and the endpoints again. If anything is wrong with
+// them, all stays as it is.
+func (s *service) reload(ctx context.Context, cfg *config) {
+	before := s.core.Load()
+	after, err := s.newCore(ctx, cfg, before)
+	if err != nil {
+		s.log.Error("deployment and endpoints are not reloaded; the old ones stay", "error", err)
+		return
+	}
+	if after == before {
+		s.log.Info("deployment and endpoints are unchanged")
+		return
+	}
+	s.use(ctx, after)
+	s.log.Info("deployment and endpoints are reloaded",
+		"deployment", after.deployment.Name, "changed", after.changes(before))
+	s.retiring.Go(s.log, "closing what a reload replaced", func() {
+		select { // until no request can be using it any more
+		case <-time.After(drainTimeout):
+		case <-s.stopped:
+		}
+		before.close(after)
+	})
+}

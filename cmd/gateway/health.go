@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/admin"
+	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/metrics"
+	"github.com/quotegate/quotegate/gateway/selfcheck"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+// health returns what the page about this process shows. It has the same sources as
+// the metrics.
+func (s *service) health(cfg *config, from metrics.Sources, started time.Time) func() []admin.Table {
+	return func() []admin.Table {
+		return []admin.Table{
+			s.processTable(cfg, from, started),
+			registryTable(from),
+			feeTable(cfg, from),
+			limiterTable(from.Limiter(), cfg.Limit),
+			databaseTable(cfg, from),
+			checkTable(from),
+			settingTable(cfg),
+		}
+	}
+}
+
+func row(wrong bool, cells ...any) admin.Row { return admin.Row{Cells: cells, Wrong: wrong} }
+
+func (s *service) processTable(cfg *config, from metrics.Sources, started time.Time) admin.Table {
+	ready := "ready"
+	if err := s.ready(); err != nil {
+		ready = err.Error()
+	}
+	open := from.Connections()
+	dropped := from.LogDropped()
+	panics := guard.Total()
+	deployment := s.core.Load().deployment
+	rows := []admin.Row{
+		row(ready != "ready", "State", ready),
+		row(false, "Version", metrics.Build()["version"]),
+		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
+		row(false, "Running", time.Since(started).Round(time.Second).String()+", since "+words.Stamp(started)),
+		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),
+		row(dropped > 0, "Log lines dropped", dropped),
+		row(panics > 0, "Panics caught", panics),
+		row(false, "Deployment", deployment.Name),
+	}
+	for _, warning := range deployment.Warnings {
+		rows = append(rows, row(true, "Warning", warning))
+	}
+	return admin.Table{Title: "Process", Head: []string{"What", "Now"}, Rows: rows}
+}
+
+func registryTable(from metrics.Sources) admin.Table {
+	t := admin.Table{
+		Title: "Integrator registries",
+		About: "By chain. A chain without an endpoint quotes, but not for integrators.",
+		Head:  []string{"Chain", "State", "Endpoints", "Resting"},
+	}
+	for _, h := range from.Registries() {
+		wrong := h.State == rpc.Failing || h.State == rpc.OverQuota || h.Resting > 0
+		r := row(wrong, h.Network, h.State, h.Endpoints, h.Resting)
+		r.Unset = h.State == rpc.NoEndpoint
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+func feeTable(cfg *config, from metrics.Sources) admin.Table {
+	t := admin.Table{
+		Title: "Issuer's fees",
+		About: "By source chain, in basis points.",
+		Head:  []string{"Chain", "Fee", "Origin", "Age", "Last look-up"},
+	}
+	for _, f := range from.IssuerFees() {
+		age, last := f.Age.Round(time.Second).String(), "in order"
+		if f.Origin == cctp.BuiltIn {
+			age, last = "", "never"
+		}
+		if f.Err != nil {
+			last = f.Err.Error()
+		}
+		r := row(f.Err != nil || f.Origin == cctp.LastGood, f.Source, f.Rate, f.Origin, age, last)
+		r.Unset = cfg.IssuerFees.FeeURL == ""
+		t.Rows = append(t.Rows, r)
+	}
+	return t
+}
+
+func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
+	backend := string(l.Backend)
+	if l.Backend == limit.Fallback {
+		backend = "memory, because Redis does not answer"
+	}
+	crowded := l.Ceiling > 0 && l.Clients*10 >= l.Ceiling*9
+	return admin.Table{Title: "Request budget", Head: []string{"What", "Now"}, Rows: []admin.Row{
+		row(l.Backend == limit.Fallback, "Counted in", backend),
+		row(false, "Requests a minute", cfg.PerMinute),
+		row(false, "Allowed", l.Allowed),
+		row(false, "Refused", l.Refused),
+		row(l.Uncounted > 0, "Passed uncounted", l.Uncounted),
+		row(crowded, "Clients in memory", fmt.Sprintf("%d of %d", l.Clients, l.Ceiling)),
+	}}
+}
+
+func databaseTable(cfg *config, from metrics.Sources) admin.Table {
+	kind := "SQLite in a file"
+	switch {
+	case cfg.Usage.DB == "":
+		kind = "in memory: the counts end with the process"
+	case strings.HasPrefix(cfg.Usage.DB, "postgres"):
+		kind = "PostgreSQL, shared by all instances"
+	}
+	kept := row(false, "Kept", kind)
+	kept.Unset = cfg.Usage.DB == ""
+	t := admin.Table{Title: "Database of the counts", Head: []string{"What", "Now"}, Rows: []admin.Row{kept}}
+	for _, note := range from.UsageNotes() {
+		t.Rows = append(t.Rows, row(true, "Note", note))
+	}
+	return t
+}
+
+// checkTable shows what failed, and how many tests there were.
+func checkTable(from metrics.Sources) admin.Table {
+	results := from.Checks()
+	sum, _ := tally(results)
+	t := admin.Table{
+		Title: "Self-checks",
+		About: "Of endpoints and contracts, in the last round: " + sum + ". The failed ones are:",
+		Head:  []string{"Test", "Found"},
+	}
+	for _, r := range results {
+		if r.Outcome == selfcheck.Failed {
+			t.Rows = append(t.Rows, row(true, r.Name, r.Detail))
+		}
+	}
+	return t
+}
+
+func settingTable(cfg *config) admin.Table {
+	t := admin.Table{Title: "Configuration", About: "Secrets are hidden.", Head: []string{"Variable", "Value", "From"}}
+	var unset []string
+	for _, s := range cfg.settings {
+		if s.text == "" && s.from == "default" {
+			unset = append(unset, s.name)
+			continue
+		}
+		t.Rows = append(t.Rows, row(false, s.name, s.shown(), s.from))
+	}
+	t.About += " Not set, and without a default: " + strings.Join(unset, ", ") + "."
+	return t
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/guard"
+)
+
+// sabotaged has each piece of work panic once: the first time, or the second where
+// the first is the start of a loop.
+type sabotaged struct {
+	mu    sync.Mutex
+	loops []string
+	seen  map[string]int
+}
+
+func (s *sabotaged) panic(what string) {
+	s.mu.Lock()
+	s.seen[what]++
+	at := 1
+	if slices.Contains(s.loops, what) {
+		at = 2
+	}
+	now := s.seen[what] == at
+	s.mu.Unlock()
+	if now {
+		panic("sabotage of " + what)
+	}
+}
+
+// missing are the pieces of work that have not panicked yet.
+func (s *sabotaged) missing(all []string) (missing []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, what := range all {
+		if s.seen[what] == 0 || slices.Contains(s.loops, what) && s.seen[what] < 2 {
+			missing = append(missing, what)
+		}
+	}
+	return missing
+}
+
+// TestEveryGoroutineSurvives runs a service in which every piece of background work
+// panics once, and does all that starts one. It answers afterwards, and does again what
+// had panicked.
+func TestEveryGoroutineSurvives(t *testing.T) {
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`)
+	}))
+	defer issuer.Close()
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "out of order", http.StatusInternalServerError)
+	}))
+	defer node.Close()
+
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.json")
+	known := filepath.Join(dir, "clients.json")
+	oldest := servedVersions()[len(servedVersions())-1] // so that any version can be deleted
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(plan, `{"versions": {"`+oldest+`": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "2026-02-01T00:00:00Z",
+		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "gate": {"maxClients": 0, "maxCallsPerDay": 0}}}}`)
+	deployment := filepath.Join(dir, "deployment.json")
+	write(deployment, readText(t, "../../shared/chain/reference.json"))
+	write(known, `{"clients": [{"name": "Acme", "match": ["agent:go-http-client"]}]}`)
+
+	sabotage := &sabotaged{seen: map[string]int{}, loops: []string{
+		"looking an issuer fee up", "watching the connections", "writing the counts", "writing the log",
+	}}
+	// These run while the service starts, and the others would keep it from starting.
+	atStart := []string{"looking an issuer fee up", "testing a chain", "testing an endpoint", "pacing the garbage collector"}
+	// All but the loops around them, in which nothing happens that is not guarded by itself.
+	all := append(slices.Clone(atStart),
+		"accepting a connection", "counting connections", "watching the connections", "reloading", "closing what a reload replaced",
+		"writing the log", "the report of a request", "polling the plan", "reading a gate", "collecting metrics",
+		"writing the counts", "writing the counts for a page", "reading a report", "looking an integrator up", "looking a swap up",
+	)
+	started := false
+	restore := guard.Sabotage(func(what string) {
+		sabotage.mu.Lock()
+		now := slices.Contains(atStart, what) || started && slices.Contains(all, what)
+		sabotage.mu.Unlock()
+		if now {
+			sabotage.panic(what)
+		}
+	})
+	defer restore()
+	before := guard.Total()
+	defer paceCollector()()
+	base, admin, stop := start(t, map[string]string{
+		"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan, "CLIENTS_FILE": known, "ADMIN_TOKEN": "a-token-of-some-length",
+		"DEPLOYMENT_FILE": deployment, "RATE_LIMIT": "0", "ISSUER_FEE_URL": issuer.URL, "RPC_URLS_369": node.URL, "RPC_URLS_1": node.URL,
+	})
+	sabotage.mu.Lock()
+	started = true
+	sabotage.seen["writing the counts"] = 1 // their loops have begun
+	sabotage.seen["writing the log"] = 1
+	sabotage.seen["watching the connections"] = 1
+	sabotage.mu.Unlock()
+
+	visit := func(url string) { // whatever comes of it: connections end too
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer a-token-of-some-length")
+		if answer, err := client.Do(request); err == nil {
+			_, _ = io.Copy(io.Discard, answer.Body)
+			answer.Body.Close()
+		}
+	}
+	old := strings.Replace(quotePath, "/v3/swap/", map[string]string{"v1": "/v1/", "v3legacy": "/v3legacy/swap/"}[oldest], 1)
+	transaction := "/v3/swap/status?srcChain=1&txHash=0x" + strings.Repeat("ab", 32)
+	for deadline := time.Now().Add(2 * time.Minute); len(sabotage.missing(all)) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("not reached: %s", strings.Join(sabotage.missing(all), ", "))
+		}
+		for _, url := range []string{
+			base + quotePath, base + old, base + quotePath + "&integratorId=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", base + transaction,
+			admin + "/metrics", admin + "/", admin + "/clients",
+		} {
+			visit(url)
+		}
+		write(plan, strings.Replace(readText(t, plan), "migrate", "migrate-now", 1)) // changed, so that it is read
+		write(known, strings.Replace(readText(t, known), "Acme", "Acme Wallet", 1))
+		write(deployment, strings.Replace(readText(t, deployment), `"name": "reference`, `"name": "reference-again`, 1))
+		runtime.GC()
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if caught := guard.Total() - before; caught < uint64(len(all)) {
+		t.Errorf("%d panics were counted, want one for each of %d", caught, len(all))
+	}
+	if status, body := get(t, base+quotePath); status != http.StatusOK || !strings.Contains(body, `"destAmount":"99700000"`) {
+		t.Errorf("afterwards: got %d %s", status, body)
+	}
+	if status, body := get(t, base+old); status != http.StatusOK && status != http.StatusGone {
+		t.Errorf("an old version afterwards: got %d %s", status, body)
+	}
+	restore()
+	if err := stop(); err != nil {
+		t.Errorf("the service ended with %v", err)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

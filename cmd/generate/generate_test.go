@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+const root = "../.."
+
+func read(t *testing.T) []file {
+	t.Helper()
+	files, err := readFiles(root)
+	if err != nil || len(files) < 100 {
+		t.Fatalf("got %d files (%v)", len(files), err)
+	}
+	return files
+}
+
+// TestGeneratedPartsAreUpToDate names every place that does not follow the table of chains.
+func TestGeneratedPartsAreUpToDate(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range read(t) {
+		_, all, outdated, err := f.render(root)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, name := range all {
+			used[name] = true
+		}
+		for _, name := range outdated {
+			t.Errorf("%s: the part %q is not what follows from shared/chain and the goldens: run make generate",
+				f.path, name)
+		}
+	}
+	for name := range parts {
+		if !used[name] {
+			t.Errorf("no file has a mark with the name %q", name)
+		}
+	}
+}
+
+// TestNoGoldenOfAChainIsMissing names the goldens that a new chain needs.
+func TestNoGoldenOfAChainIsMissing(t *testing.T) {
+	versions, wanted, err := missingGoldens(root)
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("got the versions %q (%v)", versions, err)
+	}
+	for _, m := range wanted {
+		t.Errorf("%s is missing: run make generate", m.path)
+	}
+}
+
+// A list of chains or a number of them that somebody wrote by hand is wrong once there is another chain.
+func TestChainsAreNeitherListedNorCountedByHand(t *testing.T) {
+	for _, f := range read(t) {
+		table := strings.HasPrefix(f.path, "shared/chain/") || strings.HasPrefix(f.path, "cmd/generate/")
+		if table || strings.HasSuffix(f.path, "_test.go") || f.path == "docs/CHANGELOG.md" || f.path == "docs/changes.md" {
+			continue
+		}
+		for i, line := range strings.Split(f.byHand(), "\n") {
+			if list := listOfChains(line); list != "" {
+				t.Errorf("%s:%d lists chains by hand: %s: mark it as a part that is generated", f.path, i+1, list)
+			}
+			if count := countOfChains(line); count != "" {
+				t.Errorf("%s:%d counts chains by hand: %q: leave the number out", f.path, i+1, count)
+			}
+		}
+	}
+}
+
+func TestListsAndCountsAreFound(t *testing.T) {
+	for line, want := range map[string]string{
+		"from 10, 25, 130, 137 and 143 to":        "10, 25, 130, 137 and 143",
+		`enum: ["10", "25", "130", "137", "143"]`: `10", "25", "130", "137", "143`,
+		"1, 56, 369, 4663 and 8453":               "",
+		"(10, 137, 42161, …)":                     "",
+		"y: 10, 20, 30, 40, 50, 60":               "",
+	} {
+		if got := listOfChains(line); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+	all := len(chain.Networks())
+	for line, want := range map[string]string{
+		fmt.Sprintf("for any of the %d chains", all):  fmt.Sprintf("%d chains", all),
+		fmt.Sprintf("all %d public networks", all):    fmt.Sprintf("%d public networks", all),
+		fmt.Sprintf("%d requests", all):               "",
+		words[len(issuerChains())] + " more chains":   words[len(issuerChains())] + " more chains",
+		words[len(issuerChains())] + " swaps at once": "",
+	} {
+		if got := countOfChains(line); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+var (
+	number  = regexp.MustCompile(`\d+`)
+	numbers = regexp.MustCompile(`\d+(?:(?:"?, "?| and )\d+)+`)
+)
+
+// listOfChains finds a list with five or more of the issuer's chains.
+func listOfChains(line string) string {
+	if strings.Count(line, ", ") < 3 {
+		return ""
+	}
+	for _, list := range numbers.FindAllString(line, -1) {
+		found := 0
+		for _, digits := range number.FindAllString(list, -1) {
+			if slices.ContainsFunc(issuerChains(), func(id chain.ID) bool { return id.String() == digits }) {
+				found++
+			}
+		}
+		if found >= 5 {
+			return list
+		}
+	}
+	return ""
+}
+
+var words = map[int]string{
+	15: "fifteen", 16: "sixteen", 17: "seventeen", 18: "eighteen", 19: "nineteen", 20: "twenty", 21: "twenty-one",
+	22: "twenty-two", 23: "twenty-three", 24: "twenty-four", 25: "twenty-five", 26: "twenty-six",
+}
+
+// countOfChains finds the number of all chains, of the issuer's, or of the pairs.
+func countOfChains(line string) string {
+	for _, noun := range []string{"chains", "networks", "sources", "pairs", "messengers"} {
+		if strings.Contains(line, noun) { // quicker than the pattern, for a hundred thousand lines
+			return countPattern.FindString(line)
+		}
+	}
+	return ""
+}
+
+var countPattern = func() *regexp.Regexp {
+	var counts []string
+	for _, n := range []int{len(chain.Networks()), len(issuerChains()), len(chain.IDs()), len(chain.Pairs())} {
+		counts = append(counts, fmt.Sprint(n))
+		if words[n] != "" {
+			counts = append(counts, words[n])
+		}
+	}
+	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(counts, "|") +
+		`) (?:more |other |public |supported )?(?:chains|networks|sources|pairs|messengers)\b`)
+}()
+
+// TestRender fills in marks of each kind, and keeps all else.
+func TestRender(t *testing.T) {
+	const inline = "a <!-- generated: chains without fast burns -->old<!-- generated end --> b\n"
+	slow := sentence(slowChains())[0]
+	for name, tt := range map[string]struct{ path, text, want string }{
+		"in a sentence": {"x.md", inline + inline, strings.ReplaceAll(inline+inline, "old", slow)},
+		"a table": {"x.md", "<!-- generated: finality -->\nold\n<!-- generated end -->\n",
+			"<!-- generated: finality -->\n" + strings.Join(finalityTable(), "\n") + "\n<!-- generated end -->\n"},
+		"indented": {"x.yaml", "a:\n  # generated: routing IDs\n  # generated end\nb: 1\n",
+			"a:\n  # generated: routing IDs\n  " + strings.Join(routingIDs(), "\n  ") + "\n  # generated end\nb: 1\n"},
+		"a comment about marks": {"x.go", "// generated: what\n", "// generated: what\n"},
+	} {
+		got, _, _, err := file{tt.path, tt.text}.render(root)
+		if err != nil || got != tt.want {
+			t.Errorf("%s: got %v\n%s\nwant\n%s", name, err, got, tt.want)
+		}
+	}
+	for _, name := range []string{"nothing", "golden v3/none.http data", "golden v3/pairs.http none"} {
+		f := file{"x.go", "// generated: " + name + "\n// generated end\n"}
+		if got, _, _, err := f.render(root); err == nil {
+			t.Errorf("the part %q is\n%s", name, got)
+		}
+	}
+}
+
+// TestMissingGoldensAskLikeTheOthers deletes two goldens in a copy, and wants the same requests back.
+func TestMissingGoldensAskLikeTheOthers(t *testing.T) {
+	copied := t.TempDir()
+	for _, path := range []string{"testdata/chains.json", "testdata/railgun", "testdata/v3", "shared/chain/reference.json"} {
+		from, to := filepath.Join(root, path), filepath.Join(copied, path)
+		if info, err := os.Stat(from); err != nil {
+			t.Fatal(err)
+		} else if info.IsDir() {
+			err = os.CopyFS(to, os.DirFS(from))
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		data, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{}
+	for _, name := range []string{goldenOf(98866, hub), goldenOf(hub, 98866)} {
+		path := filepath.Join(copied, "testdata", "v3", name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[path], _, _ = strings.Cut(string(data), "\n\n")
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := writeRequests(copied); err != nil {
+		t.Fatal(err)
+	}
+	for path, request := range want {
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != request+"\n\n" {
+			t.Errorf("%s: got %q (%v), want %q", path, got, err, request)
+		}
+	}
+}

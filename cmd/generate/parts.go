@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
+)
+
+// parts are the generated parts by name, each as its lines.
+var parts = map[string]func() []string{
+	"pairs":                     pairsTable,
+	"finality":                  finalityTable,
+	"tokens":                    tokenRows,
+	"tokens as JavaScript":      tokenObject,
+	"routing IDs":               routingIDs,
+	"number of networks":        func() []string { return count(len(chain.Networks())) },
+	"number of IDs":             func() []string { return count(len(chain.IDs())) },
+	"number of pairs":           func() []string { return count(len(chain.Pairs())) },
+	"chains of the issuer":      func() []string { return sentence(issuerChains()) },
+	"chains without fast burns": func() []string { return sentence(slowChains()) },
+}
+
+// part finds a part by its name. "golden v3/pairs.http chains" is a list in the answer that testdata/v3/pairs.http
+// records.
+func part(root, name string) ([]string, error) {
+	if of, ok := strings.CutPrefix(name, "golden "); ok {
+		path, field, _ := strings.Cut(of, " ")
+		return goldenRows(filepath.Join(root, "testdata", path), field)
+	}
+	make, ok := parts[name]
+	if !ok {
+		return nil, fmt.Errorf("is unknown")
+	}
+	return make(), nil
+}
+
+// issuerChains are the networks without a pool, where the issuer of USDC burns and mints it.
+func issuerChains() []chain.ID {
+	var ids []chain.ID
+	for _, n := range chain.Networks() {
+		if !slices.Contains(chain.PoolChains, n.ID) {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+// slowChains are those of them without a fast transfer.
+func slowChains() []chain.ID {
+	return slices.DeleteFunc(issuerChains(), func(id chain.ID) bool {
+		n, _ := chain.FindNetwork(id)
+		return n.CCTP.FastFeeMilliBPS != 0
+	})
+}
+
+func texts(ids []chain.ID) []string {
+	slices.Sort(ids)
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = id.String()
+	}
+	return all
+}
+
+// sentence is a list as it stands in a sentence: 1, 2 and 3.
+func sentence(ids []chain.ID) []string {
+	all := texts(ids)
+	last := len(all) - 1
+	return []string{strings.Join(all[:last], ", ") + " and " + all[last]}
+}
+
+func count(n int) []string { return []string{strconv.Itoa(n)} }
+
+// routingIDs are those that requests may name, as values of a schema.
+func routingIDs() []string {
+	var lines []string
+	for _, id := range chain.IDs() {
+		lines = append(lines, fmt.Sprintf("- %q", id.String()))
+	}
+	return lines
+}
+
+// finalityTable says when a transaction counts as final.
+func finalityTable() []string {
+	lines := []string{"| chain | name | shortest block | confirmations | reason |", "| --: | --- | --: | --: | --- |"}
+	for _, n := range chain.Networks() {
+		lines = append(lines,
+			fmt.Sprintf("| %s | %s | %g s | %d | %s |", n.ID, n.Name, n.Block.Seconds(), n.Confirmations, n.Final))
+	}
+	return lines
+}
+
+// tokensOf are the tokens of a symbol, by network.
+func tokensOf(symbol string) []chain.Token {
+	var found []chain.Token
+	for _, n := range chain.Networks() {
+		for _, t := range n.Tokens {
+			if t.Symbol == symbol {
+				found = append(found, t)
+			}
+		}
+	}
+	return found
+}
+
+func tokenRows() []string {
+	var lines []string
+	for _, symbol := range chain.Symbols {
+		for _, t := range tokensOf(symbol) {
+			lines = append(lines, fmt.Sprintf("known(%s, %q, %q, %d),", t.ChainID, t.Symbol, t.Address, t.Decimals))
+		}
+	}
+	return lines
+}
+
+func tokenObject() []string {
+	lines := []string{"const TOKENS = {"}
+	for _, symbol := range chain.Symbols {
+		var entries []string
+		for _, t := range tokensOf(symbol) {
+			entries = append(entries, fmt.Sprintf("%s: ['%s', %d],", t.ChainID, t.Address, t.Decimals))
+		}
+		lines = append(lines, "  "+symbol+": {")
+		for pair := range slices.Chunk(entries, 2) {
+			lines = append(lines, "    "+strings.Join(pair, " "))
+		}
+		lines = append(lines, "  },")
+	}
+	return append(lines, "};")
+}
+
+// pairsTable puts the pairs that differ only in their chains into one row, if
+// each of its source chains reaches each of its destinations.
+func pairsTable() []string {
+	type kind struct{ src, dst, route, fee string }
+	var kinds []kind
+	reached := map[kind]map[chain.ID][]chain.ID{} // by source chain
+	for _, p := range chain.Pairs() {
+		percent := fee.Protocol(p.Src, p.Dst).AppendPercent(nil)
+		k := kind{p.SrcToken.Symbol, p.DstToken.Symbol, p.Route.String(), string(percent)}
+		if reached[k] == nil {
+			reached[k] = map[chain.ID][]chain.ID{}
+			kinds = append(kinds, k)
+		}
+		reached[k][p.Src] = append(reached[k][p.Src], p.Dst)
+	}
+	lines := []string{"| from | on | to | on | route | fee |", "| --- | --- | --- | --- | --- | --: |"}
+	for _, k := range kinds {
+		sources := map[string][]chain.ID{} // by the destinations they reach
+		for src, dsts := range reached[k] {
+			list := strings.Join(texts(dsts), ", ")
+			sources[list] = append(sources[list], src)
+		}
+		var rows []string
+		for dsts, srcs := range sources {
+			from := strings.Join(texts(srcs), ", ")
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s %% |", k.src, from, k.dst, dsts, k.route, k.fee))
+		}
+		slices.SortFunc(rows, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+		lines = append(lines, rows...)
+	}
+	return lines
+}
+
+// goldenRows writes the rows of a list in a recorded answer as YAML.
+func goldenRows(path, field string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	begin := bytes.IndexByte(data, '{')
+	if begin < 0 {
+		return nil, fmt.Errorf("%s records no JSON", path)
+	}
+	var body map[string]json.RawMessage
+	if err := json.Unmarshal(data[begin:], &body); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var rows []json.RawMessage
+	if err := json.Unmarshal(body[field], &rows); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", path, field, err)
+	}
+	var lines []string
+	for _, row := range rows {
+		line, err := flowMapping(row)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, field, err)
+		}
+		lines = append(lines, "- "+line)
+	}
+	return lines, nil
+}
+
+// flowMapping writes an object without inner ones on one line: { chainId: 1, name: "Ethereum" }.
+func flowMapping(object json.RawMessage) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	if _, err := decoder.Token(); err != nil { // its brace
+		return "", err
+	}
+	var fields []string
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return "", err
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return "", err
+		}
+		fields = append(fields, fmt.Sprintf("%v: %s", key, value))
+	}
+	return "{ " + strings.Join(fields, ", ") + " }", nil
+}

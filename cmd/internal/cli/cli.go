@@ -1,0 +1,160 @@
+// Package cli is what the command lines of this module have in common: how help is
+// asked for and printed, and what a program tells about its build.
+//
+// What it promises:
+//   - Help counts wherever it is asked for, also where a flag waits for its value.
+//   - No line of help is longer than 100 columns, as long as its words are not.
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Columns is how wide help may be.
+const Columns = 100
+
+// WantsHelp reports whether -h, -help or --help is among the arguments. After -- it is
+// a word like any other.
+func WantsHelp(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-h", "--h", "-help", "--help":
+			return true
+		}
+	}
+	return false
+}
+
+// Wrap breaks a text into lines that leave room for an indent of so many columns.
+func Wrap(text string, indent int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line+" "+word) > Columns-indent:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// PrintText writes paragraphs, which are apart by empty lines.
+func PrintText(w io.Writer, text string) {
+	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		for _, line := range Wrap(paragraph, 0) {
+			fmt.Fprintln(w, line)
+		}
+	}
+}
+
+// PrintFlags describes every flag, with its default if that says anything.
+func PrintFlags(w io.Writer, flags *flag.FlagSet) {
+	const indent = "        "
+	flags.VisitAll(func(f *flag.Flag) {
+		value, about := flag.UnquoteUsage(f)
+		fmt.Fprintln(w, strings.TrimRight("  -"+f.Name+" "+value, " "))
+		if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
+			about += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		for _, line := range Wrap(about, len(indent)) {
+			fmt.Fprintln(w, indent+line)
+		}
+	})
+}
+
+// Parse reads the arguments of a program that takes flags alone. If help is wanted, it
+// prints what the program is for and all flags, and returns flag.ErrHelp.
+func Parse(flags *flag.FlagSet, args []string, about string, stdout io.Writer) error {
+	if WantsHelp(args) {
+		fmt.Fprintf(stdout, "Usage: %s [flags]\n\n", flags.Name())
+		PrintText(stdout, about)
+		fmt.Fprintln(stdout)
+		PrintFlags(stdout, flags)
+		return flag.ErrHelp
+	}
+	flags.SetOutput(io.Discard) // the error says what is wrong
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: see %s -h", err, flags.Name())
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not a flag: see %s -h", flags.Arg(0), flags.Name())
+	}
+	return nil
+}
+
+// Version tells what a program was built from, by which Go and for what machine. Its
+// last line but one tells two builds apart where Go was told to leave the commit out.
+func Version(program string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return describe(program, info, fingerprint(os.Executable))
+}
+
+const unknown = "unknown"
+
+func describe(program string, info *debug.BuildInfo, hash string) string {
+	known := func(text string) string {
+		if text == "" {
+			return unknown
+		}
+		return text
+	}
+	commit, changes := "", ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			commit = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			changes = ", with changes"
+		}
+	}
+	return strings.Join([]string{
+		program + " " + known(info.Main.Version),
+		"module " + known(info.Main.Path),
+		"commit " + known(commit) + changes,
+		"build " + hash,
+		fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH),
+	}, "\n")
+}
+
+// fingerprint is the beginning of the hash of a program.
+func fingerprint(program func() (string, error)) string {
+	path, err := program()
+	if err != nil {
+		return unknown
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return unknown
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return unknown
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}

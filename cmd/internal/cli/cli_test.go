@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestWantsHelp(t *testing.T) {
+	for args, want := range map[string]bool{
+		"": false, "plan check": false, "-hello": false, "help": false,
+		"-h": true, "-help": true, "--help": true, "plan -h": true, "report -o -h": true, "x -- -h": false, "-h -- x": true,
+	} {
+		if got := WantsHelp(strings.Fields(args)); got != want {
+			t.Errorf("%q: got %t, want %t", args, got, want)
+		}
+	}
+}
+
+func TestPrintText(t *testing.T) {
+	long := strings.Repeat("wörter und mehr ", 30)
+	var out strings.Builder
+	PrintText(&out, "\nfirst\nline\n\n"+long+"\n\n"+strings.Repeat("x", 150)+"\n")
+	got := out.String()
+	if !strings.HasPrefix(got, "first line\n\nwörter und") {
+		t.Errorf("got %s", got)
+	}
+	widest := 0
+	for line := range strings.Lines(got) {
+		if !strings.HasPrefix(line, "x") {
+			widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	if widest > Columns || widest < Columns-len("wörter") {
+		t.Errorf("the widest line has %d columns:\n%s", widest, got)
+	}
+	if strings.Count(got, "wörter und mehr") < 25 || !strings.HasSuffix(got, strings.Repeat("x", 150)+"\n") {
+		t.Errorf("words are lost:\n%s", got)
+	}
+}
+
+func TestPrintFlags(t *testing.T) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.Bool("json", false, "print JSON")
+	flags.Duration("after", 0, "how `long` to wait")
+	flags.Duration("for", time.Minute, strings.Repeat("word ", 40))
+	flags.String("to", "a.txt", "the `FILE` to write")
+	var out strings.Builder
+	PrintFlags(&out, flags)
+	want := `  -after long
+        how long to wait
+  -for duration
+        word word word word word word word word word word word word word word word word word word
+        word word word word word word word word word word word word word word word word word word
+        word word word word (default 1m0s)
+  -json
+        print JSON
+  -to FILE
+        the FILE to write (default a.txt)
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct{ args, err, out string }{
+		{"-n 3", "", ""},
+		{"", "", ""},
+		{"-n -h", "flag: help requested", "Usage: soak [flags]\n\nDoes it.\n\n  -n int\n        how often (default 1)\n"},
+		{"-n x", `invalid value "x" for flag -n: parse error: see soak -h`, ""},
+		{"-x", "flag provided but not defined: -x: see soak -h", ""},
+		{"now", `"now" is not a flag: see soak -h`, ""},
+	} {
+		flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+		flags.Int("n", 1, "how often")
+		var out strings.Builder
+		err := Parse(flags, strings.Fields(tt.args), "Does it.", &out)
+		said := ""
+		if err != nil {
+			said = err.Error()
+		}
+		if said != tt.err || out.String() != tt.out || errors.Is(err, flag.ErrHelp) != (tt.out != "") {
+			t.Errorf("%q: got %v and %q", tt.args, err, out.String())
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	machine := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	got := Version("quote")
+	if !strings.HasPrefix(got, "quote ") || !strings.Contains(got, "\nmodule github.com/quotegate/quotegate\n") ||
+		!strings.Contains(got, "\nbuild "+fingerprint(os.Executable)+"\n") || !strings.HasSuffix(got, machine) {
+		t.Errorf("got %s", got)
+	}
+	info := &debug.BuildInfo{
+		Main:     debug.Module{Path: "example.org/m", Version: "v1.2.3"},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
+	}
+	want := "gateway v1.2.3\nmodule example.org/m\ncommit abc, with changes\nbuild 12ab\n" + machine
+	if got := describe("gateway", info, "12ab"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	want = "gateway unknown\nmodule unknown\ncommit unknown\nbuild unknown\n" + machine
+	if got := describe("gateway", &debug.BuildInfo{}, unknown); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Two builds of the same commit have different fingerprints, and the same build one.
+func TestFingerprint(t *testing.T) {
+	program := func(content string) func() (string, error) {
+		path := filepath.Join(t.TempDir(), "gateway")
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return func() (string, error) { return path, nil }
+	}
+	one, again, other := fingerprint(program("one")), fingerprint(program("one")), fingerprint(program("other"))
+	if one != again || one == other || len(one) != 16 || one != "7692c3ad3540bb80" { // sha256sum
+		t.Errorf("got %s, %s and %s", one, again, other)
+	}
+	if got := fingerprint(func() (string, error) { return "", os.ErrNotExist }); got != unknown {
+		t.Errorf("got %s of no program", got)
+	}
+	if got := fingerprint(os.Executable); got == unknown {
+		t.Errorf("got %s of this program", got)
+	}
+}

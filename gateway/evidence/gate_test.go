@@ -1,0 +1,236 @@
+package evidence_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/postgres"
+	"github.com/quotegate/quotegate/testdata/recorded"
+)
+
+// clockPlan retires v1 on 15 February with a gate of five days.
+const clockPlan = `{"versions": {"v1": {"deprecated": "2027-01-01T00:00:00Z", "sunset": "2027-02-15T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m",
+	"gate": {"maxClients": 5, "maxCallsPerDay": 10, "days": 5}}}}`
+
+// thirty are clients that call every few hours.
+func thirty() (clients []string) {
+	for i := range 30 {
+		clients = append(clients, fmt.Sprintf("origin https://daily-%d.example", i))
+	}
+	return clients
+}
+
+// held fails unless the gate holds and says why.
+func (w *retirement) held(t *testing.T, when string, why ...string) {
+	t.Helper()
+	w.poll()
+	g := w.v1().Gate
+	for _, why := range why {
+		if w.stage() != lifecycle.Held || !g.Holds || !strings.Contains(g.Why, why) {
+			t.Errorf("%s: got %s, %+v, want it to hold because %q", when, w.stage(), g, why)
+		}
+	}
+}
+
+// A service that was stopped for ten days has counted nobody, which is not the same
+// as that nobody called.
+func TestGateHoldsAfterAStop(t *testing.T) {
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		at := recorded.At(time.Date(2027, 2, 4, 0, 0, 0, 0, time.UTC))
+		w := retire(t, cfg, at, clockPlan)
+		w.live(t, 2*24, thirty()...)
+		w.Close()
+		at.Pass(10 * 24 * time.Hour)
+		w = retire(t, cfg, at, clockPlan)
+		w.Flush(t)
+		w.held(t, "after a stop", "no counts from 11 Feb 2027, 01:00 UTC to 16 Feb 2027, 00:00 UTC")
+	})
+}
+
+// A backup knows nothing of the days since it was made.
+func TestGateHoldsAfterARestoredBackup(t *testing.T) {
+	dir := t.TempDir()
+	cfg, copied := store.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "backup.db")
+	at := recorded.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
+	w := retire(t, cfg, at, clockPlan)
+	w.live(t, 24)
+	if err := store.Backup(t.Context(), cfg, copied); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Backup(t.Context(), cfg, copied); err == nil {
+		t.Error("a backup was written over")
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got a backup with %v, %v, want mode 0600", info, err)
+	}
+	w.live(t, 13*24+12, thirty()...)
+	w.Close()
+	w = retire(t, store.Config{DB: copied}, at, clockPlan)
+	w.live(t, 12)
+	w.held(t, "on a backup 14 days old", "no counts from", "calls between 2027-02-02T00:00:00Z")
+	if err := store.Backup(t.Context(), store.Config{DB: "postgres://x"}, copied); err == nil || !strings.Contains(err.Error(), "pg_dump") {
+		t.Errorf("got %v for PostgreSQL, want its own tool", err)
+	}
+}
+
+// A clock that jumps past the sunset for some seconds releases nothing, neither then
+// nor later, and its records are told of.
+func TestGateHoldsAgainstAClockThatJumps(t *testing.T) {
+	test := func(t *testing.T, cfg store.Config) {
+		at := recorded.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
+		w := retire(t, cfg, at, clockPlan)
+		w.live(t, 3*24, thirty()...)
+		at.Pass(3 * 7 * 24 * time.Hour)
+		w.held(t, "before a write", "no counts from")
+		w.Flush(t)
+		w.held(t, "after a write", "no counts from")
+		at.Pass(-3 * 7 * 24 * time.Hour)
+		w.Flush(t)
+		w.poll()
+		if got, err := w.Released("v1", time.Date(2027, 2, 15, 0, 0, 0, 0, time.UTC)); err != nil || !got.IsZero() {
+			t.Errorf("got a release at %s, %v", got, err)
+		}
+		if got := strings.Join(w.Notes(), "\n"); strings.Count(got, "which is 2") != 1 || !strings.Contains(got, "counts were recorded at 2027-02-25T00:00:00Z") {
+			t.Errorf("got notes %q, want the record from the future once", got)
+		}
+		calls := w.Report(t).Clients[0].Calls7
+		w.Up(t, time.Hour)
+		if got := w.Report(t).Clients[0]; got.Calls7 != calls || got.Calls7 == 0 || got.Calls90 != got.Calls7 {
+			t.Errorf("got %+v after the jump, want the %d calls of before", got, calls)
+		}
+		w.live(t, 11*24+20, thirty()...)
+		w.held(t, "at the real sunset", "30 clients called")
+	}
+	t.Run("memory", func(t *testing.T) { test(t, store.Config{}) })
+	t.Run("file", func(t *testing.T) { test(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}) })
+}
+
+// One of two instances has a clock that is ahead, by minutes or by weeks. Its calls
+// are counted by the database's clock, it releases nothing, and neither does the
+// other, and there is no gap.
+func TestGateHoldsWhileClocksAreApart(t *testing.T) {
+	for _, ahead := range []time.Duration{3 * time.Minute, -3 * time.Minute, 21 * 24 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
+			real := recorded.At(recorded.Noon)
+			good := begin(t, cfg, real)
+			wrong := beginApart(t, cfg, real, ahead)
+			for _, r := range []*recorded.Rig{good, wrong} {
+				r.Follow("plan", []string{"v1"})
+				r.Flush(t)
+			}
+			good.Age(t, 10)
+			for range 30 {
+				real.Pass(5 * time.Second)
+				wrong.Call("origin https://a.example", 1)
+				good.Flush(t)
+				wrong.Flush(t)
+			}
+			good.Flush(t)
+			sunset := real.Now().Add(-time.Hour).Truncate(time.Second)
+			for name, r := range map[string]*recorded.Rig{"ours": good, "the wrong one": wrong} {
+				if err := r.Release("v1", sunset); err == nil || !strings.Contains(err.Error(), "the database's") {
+					t.Errorf("%s: got %v, want a refusal because of the clocks", name, err)
+				}
+			}
+			if e := good.Evidence("v1", 7); e.Missing != "" || e.Clients != 1 || e.Calls != 30 {
+				t.Errorf("got %+v, want 30 calls, and nothing missing", e)
+			}
+			if got := good.Notes(); len(got) != 1 || !strings.Contains(got[0], "the clock of instance") {
+				t.Errorf("got notes %q, want one about the clock", got)
+			}
+		})
+	}
+}
+
+// beginApart starts a recorder whose clock is ahead of the database's.
+func beginApart(t *testing.T, cfg store.Config, real *recorded.Clock, ahead time.Duration) *recorded.Rig {
+	t.Helper()
+	r := begin(t, cfg, real, recorded.Ahead(ahead))
+	r.Clock = recorded.At(real.Now().Add(ahead)) // at which it is called
+	return r
+}
+
+// Two processes on one file are told of, and nobody is declared dead.
+func TestTwoProcessesOnOneFile(t *testing.T) {
+	cfg, at := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(recorded.Noon)
+	a, b := begin(t, cfg, at), begin(t, cfg, at)
+	for _, r := range []*recorded.Rig{a, b} {
+		r.Follow("plan", nil)
+	}
+	for range 30 {
+		at.Pass(5 * time.Second)
+		a.Flush(t)
+		b.Flush(t)
+	}
+	for _, r := range []*recorded.Rig{a, b} {
+		r.Flush(t)
+		if got := r.Notes(); len(got) != 1 || !strings.Contains(got[0], "another process writes to the same SQLite file") {
+			t.Errorf("got notes %q, want the other process and no gap", got)
+		}
+	}
+	b.Close()
+	at.Pass(5 * time.Second)
+	if a.Flush(t); len(a.Notes()) != 0 {
+		t.Errorf("got notes %q once it has ended", a.Notes())
+	}
+}
+
+// An instance that has not read its plan yet is not said to follow none.
+func TestInstanceWithoutAPlanYet(t *testing.T) {
+	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon)
+	a := begin(t, cfg, at)
+	a.Follow("plan", nil)
+	begin(t, cfg, at)
+	if a.Flush(t); len(a.Notes()) != 0 || a.Plans() != 1 {
+		t.Errorf("got notes %q and %d plans", a.Notes(), a.Plans())
+	}
+}
+
+// An instance that writes rarely, because a write takes long, is not dead.
+func TestInstanceThatWritesRarely(t *testing.T) {
+	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon)
+	slow, quick := begin(t, cfg, at), begin(t, cfg, at)
+	quick.Age(t, 8)
+	slow.Flush(t)
+	slow.Exec(t, fmt.Sprintf("update usage_instances set every = 120 where instance = '%s'", slow.Writer.Instance))
+	slow.Kill()
+	at.Pass(5 * time.Minute)
+	if quick.Flush(t); quick.Evidence("v1", 7).Missing != "" || len(quick.Notes()) != 0 {
+		t.Errorf("got %q and %q, want nothing missing", quick.Evidence("v1", 7).Missing, quick.Notes())
+	}
+	at.Pass(5 * time.Minute)
+	if quick.Flush(t); !strings.Contains(quick.Evidence("v1", 7).Missing, "has not been heard of since") {
+		t.Errorf("got %q, want the silent instance", quick.Evidence("v1", 7).Missing)
+	}
+}
+
+// Clients of the last 90 days that did not call within the gate's days, and have not
+// moved, are named.
+func TestWaitingClients(t *testing.T) {
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		r := begin(t, cfg, recorded.At(recorded.Noon))
+		for i := range 12 {
+			r.Call(fmt.Sprintf("origin https://monthly-%02d.example", i), 1)
+		}
+		r.Call("client Acme", 1)
+		r.Call("origin https://moved.example", 1)
+		r.Up(t, 20*24*time.Hour)
+		r.On("v3", "origin https://moved.example")
+		r.Call("origin https://daily.example", 1)
+		r.Flush(t)
+		e := r.Evidence("v1", 7)
+		if e.Clients != 1 || e.WaitingCount != 13 || len(e.Waiting) != 10 || e.Waiting[0] != "client Acme" {
+			t.Errorf("got %+v, want the 13 that wait, the known one first, and ten names", e)
+		}
+		if e := r.Evidence("v1", 30); e.WaitingCount != 0 || e.Clients != 15 {
+			t.Errorf("got %+v of 30 days, want all, and nobody waiting", e)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/quotegate/quotegate/shared/remote"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+// Config is read from the environment. The zero value counts in memory.
+type Config struct {
+	// DB is where the counts are kept: postgres://… is a database that all
+	// instances share, anything else the path of a SQLite file. Empty: in memory.
+	DB string `env:"USAGE_DB" setting:"secret"`
+}
+
+// Validate reports what is wrong, naming the variable. It repeats no secret.
+func (c Config) Validate() error {
+	if c.Postgres() {
+		if _, err := pgx.ParseConfig(c.DB); err != nil { // err may repeat the password
+			return errors.New("USAGE_DB: is not a PostgreSQL URL; want postgres://user:password@host:5432/database")
+		}
+	} else if strings.Contains(c.DB, "://") {
+		return errors.New("USAGE_DB: is neither postgres://… nor the path of a SQLite file")
+	}
+	return nil
+}
+
+// Postgres reports whether it is a PostgreSQL, which instances share.
+func (c Config) Postgres() bool {
+	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
+}
+
+// path is that of the SQLite file.
+func (c Config) path() string {
+	path, err := filepath.Abs(c.DB)
+	if err != nil {
+		return c.DB
+	}
+	return path
+}
+
+// ErrNoFile is what Check returns if the SQLite file does not exist yet. The
+// service creates it.
+var ErrNoFile = errors.New("the file does not exist yet; the service will create it")
+
+// Check tests whether a service could write to the database of a valid
+// configuration. It changes nothing, and creates no database. The error holds
+// nothing of a PostgreSQL URL, and no text from a server.
+func Check(ctx context.Context, cfg Config) error {
+	if cfg.Postgres() {
+		return checkPostgres(ctx, cfg)
+	}
+	if err := checkExisting(cfg.path()); err != nil {
+		return err
+	}
+	db, err := openReadOnly(cfg.path())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	q := (&Store{DB: db, pages: db, Schema: schema}).Ask(ctx)
+	number := q.Recognise()
+	if q.Err != nil || number == 0 {
+		return q.Err
+	}
+	var newest int64
+	q.Get("select coalesce(max(written), 0) from usage_instances", nil, &newest)
+	if q.Err != nil {
+		return q.Err
+	}
+	if ahead := time.Until(time.Unix(newest, 0)); ahead > MaxSkew {
+		return fmt.Errorf("the last record is %s ahead of this machine's clock: one of the clocks was wrong",
+			words.Span(ahead))
+	}
+	return nil
+}
+
+// checkPostgres tests what a service needs of a server: to create tables or to
+// write to those that exist, tables that it knows, and a clock that agrees.
+func checkPostgres(ctx context.Context, cfg Config) error {
+	db, err := openPostgres(cfg.DB, writing)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var mayCreate, mayWrite bool
+	var at float64
+	q := db.Ask(ctx)
+	q.Get(`select coalesce(has_schema_privilege(current_schema(), 'create'), false),
+		coalesce(has_table_privilege(to_regclass('usage_days')::oid, 'insert, update, delete'), true),
+		extract(epoch from clock_timestamp())`, nil, &mayCreate, &mayWrite, &at)
+	switch ahead := time.Since(time.UnixMilli(int64(at * 1000))); {
+	case q.Err != nil:
+		return explain(q.Err)
+	case !mayCreate:
+		return errors.New("the user may not create tables; grant it CREATE on the schema")
+	case !mayWrite:
+		return errors.New("the user may not write to the tables that exist; make it their owner")
+	case ahead.Abs() > MaxSkew:
+		return errors.New("this machine's clock is " + AheadOrBehind(ahead) + " the database's")
+	}
+	q.Recognise()
+	if q.Err != nil && !HasUnknownSchema(q.Err) {
+		return explain(q.Err)
+	}
+	return q.Err
+}
+
+// AheadOrBehind says how far a clock is from another: "5m ahead of".
+func AheadOrBehind(ahead time.Duration) string {
+	if ahead < 0 {
+		return words.Span(-ahead) + " behind"
+	}
+	return words.Span(ahead) + " ahead of"
+}
+
+// checkExisting tests whether a file is a database that can be written or, if
+// there is none, whether its directory exists. SQLite writes files beside it.
+func checkExisting(path string) error {
+	folder := filepath.Dir(path)
+	err := checkFile(path, os.O_RDWR)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = os.Stat(folder); err == nil {
+			err = ErrNoFile
+		}
+	}
+	if (err == nil || errors.Is(err, ErrNoFile)) && !writable(folder) {
+		return fmt.Errorf("the folder %s cannot be written to, and SQLite needs files of its own in it", folder)
+	}
+	return err
+}
+
+// explain says why PostgreSQL does not answer, in words of our own. The text of
+// the driver has the host, the user and the database.
+func explain(err error) error {
+	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		return errors.New("the database is read-only")
+	}
+	if refusal := (*pgconn.PgError)(nil); errors.As(err, &refusal) {
+		return fmt.Errorf("PostgreSQL refuses with the code %.5q", refusal.Code)
+	}
+	text, _ := remote.Explain(err)
+	return errors.New("PostgreSQL: " + cmp.Or(text, "no connection, or a broken one"))
+}
+
+func writable(folder string) bool {
+	const mayWrite = 2
+	return syscall.Access(folder, mayWrite) == nil
+}
+
+// openReadOnly opens a SQLite file that a service may be writing to. Where its
+// folder cannot be written to and nobody writes, the file cannot change either.
+func openReadOnly(path string) (*sql.DB, error) {
+	query := "mode=ro"
+	if _, err := os.Stat(path + "-wal"); err != nil && !writable(filepath.Dir(path)) {
+		query += "&immutable=1"
+	}
+	return openFile(path, query)
+}
+
+// missingTable reports whether PostgreSQL has answered that there is no such table.
+func missingTable(err error) bool {
+	refusal := (*pgconn.PgError)(nil)
+	return errors.As(err, &refusal) && refusal.Code == "42P01"
+}
+
+// Backup copies a SQLite database to a file that does not exist yet. The service
+// may be running.
+func Backup(ctx context.Context, cfg Config, file string) error {
+	switch {
+	case cfg.DB == "":
+		return ErrNothingRecorded
+	case cfg.Postgres():
+		return errors.New("USAGE_DB: a PostgreSQL database is backed up with its own tools, " +
+			"such as pg_dump --table='usage_*'")
+	}
+	if _, err := os.Stat(cfg.path()); err != nil {
+		return fmt.Errorf("USAGE_DB: %w", err)
+	}
+	db, err := openReadOnly(cfg.path())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	// The copy holds the secret, so nobody else may read it, not even while it grows.
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists; name a new file", file)
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, "vacuum into ?", file); err != nil {
+		return errors.Join(fmt.Errorf("USAGE_DB: %w", err), os.Remove(file))
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package account_test
+
+import (
+	"crypto/ecdsa"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/account"
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/chain"
+)
+
+func burn(token chain.Token, amount uint64) account.Call {
+	here := common.HexToAddress("0x6000")
+	call := calldata.Burn{
+		Swap:              calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(amount), Recipient: nobody[:], DstToken: spender},
+		DestinationDomain: 6, Receiver: here, BurnToken: token.Address.Address, MaxFee: *uint256.NewInt(1),
+	}
+	return account.Call{To: chain.NewAddress(messenger), Data: call.Encode(), Value: new(uint256.Int)}
+}
+
+// TestExactlyWhatIsNeeded: an account that holds just what the simulation says can
+// send every call, with the gas limits that it says, also after blocks that are full.
+// All of the tokens and of the allowance go, so refunds are as large as they get.
+// Nodes that tell no gas before refunds, and nodes that can only estimate, are no
+// exception.
+func TestExactlyWhatIsNeeded(t *testing.T) {
+	const amount = 1000
+	for name, node := range map[string]struct {
+		arrange func(*swaps)
+		most    int // calls that it can try
+	}{
+		"tells gas before refunds": {func(*swaps) {}, 3},
+		"does not":                 {func(s *swaps) { s.front.Instead("eth_simulateV1", s.without(`"maxUsedGas"`)) }, 3},
+		"estimates":                {func(s *swaps) { s.lacks("eth_simulateV1") }, 1},
+	} {
+		s := newSwaps(t)
+		node.arrange(s)
+		for what, calls := range map[string][]account.Call{
+			"pool":   {approve(s.usdc, usdcPool, amount), swap(usdcPool, amount, 0)},
+			"burn":   {approve(s.usdc, messenger, amount), burn(s.usdc, amount)},
+			"native": {swap(etherPool, amount, amount)},
+		} {
+			if len(calls) > node.most {
+				continue
+			}
+			t.Run(name+", "+what, func(t *testing.T) { s.sendExactly(t, calls, 0) })
+			if what != "pool" { // one with an approval and one without: full blocks take seconds
+				t.Run(name+", "+what+", after full blocks", func(t *testing.T) { s.sendExactly(t, calls, 4) })
+			}
+		}
+	}
+}
+
+// sendExactly has an account with 1000 tokens and just the coins that it needs send
+// the calls, once so many blocks were full.
+func (s *swaps) sendExactly(t *testing.T, calls []account.Call, full int) {
+	s.t = t
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	me := crypto.PubkeyToAddress(key.PublicKey)
+	s.send(s.usdc, "mint", me, big.NewInt(1000))
+	value := calls[len(calls)-1].Value
+	s.pay(me, value.ToBig()) // nodes refuse to try a call that sends more than there is
+	got, err := s.Simulate(t.Context(), 1, me, nil, calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	price, needed := got.GasPrice.ToBig(), new(big.Int)
+	for i, c := range got.Calls {
+		if c.Error != "" || c.GasLimit <= c.GasUsed {
+			t.Fatalf("call %d: got %+v, want a success with more gas than it used", i+1, c)
+		}
+		needed.Add(needed, new(big.Int).Mul(new(big.Int).SetUint64(c.GasLimit), price))
+	}
+	s.pay(me, needed)
+	for range full {
+		s.fillBlock()
+	}
+	for i, c := range calls {
+		s.sendAs(t, key, c, got.Calls[i].GasLimit, price)
+	}
+}
+
+func (s *swaps) pay(to common.Address, amount *big.Int) {
+	s.t.Helper()
+	hash := s.evm.Submit(to, amount, nil)
+	if s.evm.Mine(hash).Status != types.ReceiptStatusSuccessful {
+		s.t.Fatal("a payment failed")
+	}
+}
+
+func (s *swaps) sendAs(t *testing.T, key *ecdsa.PrivateKey, c account.Call, gas uint64, price *big.Int) {
+	t.Helper()
+	hash, err := s.evm.SubmitAs(key, c.To.Address, c.Value.ToBig(), c.Data, gas, price)
+	if err != nil {
+		t.Fatalf("the node refuses a call that can be paid for: %v", err)
+	}
+	if receipt := s.evm.Mine(hash); receipt.Status != types.ReceiptStatusSuccessful {
+		t.Fatalf("the call took %d gas of %d and failed", receipt.GasUsed, gas)
+	}
+}
+
+// fillBlock makes a block in which all gas is used, so that the next has a higher
+// base fee.
+func (s *swaps) fillBlock() {
+	s.t.Helper()
+	for range 2 {
+		s.evm.SubmitWith(burner, 14_000_000)
+	}
+	s.evm.Commit()
+}
+
+// without answers as the node does, but for a field.
+func (s *swaps) without(field string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		record := httptest.NewRecorder()
+		s.evm.ServeHTTP(record, r)
+		body, _ := io.ReadAll(record.Body)
+		text := strings.ReplaceAll(string(body), field, `"unknown"`)
+		if text == string(body) {
+			s.t.Errorf("the node does not tell %s", field)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, text)
+	}
+}

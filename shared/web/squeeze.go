@@ -1,0 +1,23 @@
+package web
+
+import "strings"
+
+// Squeeze leaves out of a script, a style sheet or a page what only its readers need: indentation, empty lines and comments
+// that have lines of their own. No text in it may go over several lines.
+func Squeeze(text string) string {
+	var b strings.Builder
+	inComment := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if inComment || strings.HasPrefix(line, "/*") {
+			inComment = !strings.HasSuffix(line, "*/")
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "<!--") {
+			continue
+		}
+		b.WriteString(line)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,413 @@
+// What send does with wallets that misbehave, in Node, with a chain of its own that notes what is paid. Run with
+// `node --test`, with the folder of the exchanges in GOLDENS and the client beside it in node_modules.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { createClient, QuoteError } from '@quotegate/client';
+import { connect, send, SendError, sendErrorOf } from '@quotegate/client/send';
+import { createWalletClient, custom } from 'viem';
+import { mainnet } from 'viem/chains';
+
+function golden(name) {
+  const [request, answer] = readFileSync(`${process.env.GOLDENS}/${name}.http`, 'utf8').split(/\n\n(?=\d{3}\n)/);
+  const { include, ...asked } = Object.fromEntries(new URL(request.split('\n')[0].split(' ')[1], 'http://x').searchParams);
+  return { request: asked, body: answer.slice(answer.indexOf('\n\n') + 2) };
+}
+const listing = golden('pairs');
+const account = '0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1';
+const hash = (digit) => '0x' + String(digit).repeat(64);
+
+// A client whose gateway is the exchange on record.
+const clientOf = (name, pinned) => createClient({
+  gateway: 'http://x', pinned,
+  fetch: async (address) => new Response(address.includes('/pairs') ? listing.body : golden(name).body),
+});
+async function quoteOf(name = 'details') {
+  const client = clientOf(name);
+  return { client, checked: { ...await client.quote(golden(name).request), expiresAt: Date.now() + 60_000 } };
+}
+
+// A wallet on a chain. `sends` is everything that it was asked to pay for; rules replace what it answers.
+function newWallet(rules) {
+  const wallet = { asked: [], sends: [], chain: '0x1', blocks: [[]], allowance: 0n };
+  const refuse = (code, message = 'no') => { throw Object.assign(new Error(message), { code }); };
+  const mine = (tx) => {
+    wallet.blocks.push([{ hash: hash(wallet.blocks.length), from: tx.from, to: tx.to, input: tx.data }]);
+    if (tx.data.startsWith('0x095ea7b3')) wallet.allowance = BigInt('0x' + tx.data.slice(74));
+    return hash(wallet.blocks.length - 1);
+  };
+  const does = {
+    eth_requestAccounts: () => [account], eth_accounts: () => [account], eth_chainId: () => wallet.chain,
+    wallet_switchEthereumChain: ([{ chainId }]) => { wallet.chain = chainId; return null; },
+    eth_getBalance: () => '0xffffffffffffffffffff',
+    eth_call: ([{ data }]) => (data.startsWith('0x70a08231') ? '0xffffffffffffffff' : '0x' + wallet.allowance.toString(16).padStart(64, '0')),
+    eth_blockNumber: () => '0x' + (wallet.blocks.length - 1).toString(16),
+    eth_getBlockByNumber: ([number]) => ({ transactions: wallet.blocks[Number(number)] ?? [] }),
+    eth_sendTransaction: ([tx]) => mine(tx),
+    eth_getTransactionReceipt: () => ({ status: '0x1' }),
+    wallet_sendCalls: ([{ calls, from }]) => { for (const call of calls) mine({ ...call, from }); return { id: '0xb' }; },
+    wallet_getCallsStatus: () => ({ status: 200, receipts: wallet.blocks.slice(1).flat().map((tx) => ({ transactionHash: tx.hash })) }),
+    ...rules(wallet, { refuse, mine }),
+  };
+  wallet.request = async ({ method, params = [] }, ...more) => {
+    wallet.asked.push(method);
+    assert.ok(more.every((one) => one === undefined), 'a wallet may take a second argument for something else');
+    if (method === 'eth_sendTransaction' || method === 'wallet_sendCalls') wallet.sends.push(params[0]);
+    return (does[method] ?? (() => refuse(-32601)))(params);
+  };
+  return wallet;
+}
+const isSwap = ({ data, calls }) => data?.startsWith('0x095ff22d') || calls?.some((call) => call.data.startsWith('0x095ff22d'));
+const swaps = (wallet) => wallet.sends.filter(isSwap).length;
+const after = (ms) => { // AbortSignal.timeout does not keep Node running
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), ms);
+  return stop.signal;
+};
+const fast = { interval: 5 };
+const fails = async (promise, code, sent) => {
+  const error = await promise.then(() => assert.fail('it was sent'), (e) => e);
+  assert.ok(error instanceof SendError && error instanceof Error, String(error.stack));
+  assert.deepEqual([error.code, error.sent], [code, sent], error.message);
+  if (sent !== 'NOTHING') assert.ok(!error.message.includes('Nothing was sent'), error.message);
+  return error;
+};
+// Steps are JSON: what a listener keeps is what survives a reload.
+const keep = (steps) => (step) => { steps.push(JSON.stringify(step)); };
+const names = (steps) => steps.map((step) => JSON.parse(step)).map(({ step, what }) => (what ? `${step} ${what}` : step));
+
+test('one by one, each step told before it is taken', async () => {
+  const { client, checked } = await quoteOf();
+  const wallet = newWallet(() => ({}));
+  const steps = [];
+  const got = await send(wallet, checked, { client, ...fast, onStep: keep(steps) });
+  assert.deepEqual(got, { txHash: hash(2), from: account, chainId: '0x1', since: '0x1' });
+  assert.deepEqual(names(steps), ['connect', 'switch', 'read', 'sign approval', 'confirm approval', 'sign swap', 'sent']);
+  assert.deepEqual(wallet.sends.map(({ from, to, data, value, chainId }) => ({ chainId, to, data, value, from })), checked.calls.map((call) => ({ ...call, from: account })));
+  assert.deepEqual(await send(wallet, checked, fast), got); // the same quote again is the same swap
+  assert.equal(swaps(wallet), 1);
+});
+
+test('what the account allows is read, with a client and without', async () => {
+  for (const withClient of [true, false]) {
+    const { client, checked } = await quoteOf();
+    const wallet = newWallet(() => ({}));
+    wallet.allowance = 10n ** 30n;
+    await send(wallet, checked, { ...(withClient && { client }), ...fast });
+    assert.equal(wallet.sends.length, 1);
+    const unread = newWallet((_, { refuse }) => ({ eth_call: () => refuse(-32603) }));
+    await send(unread, (await quoteOf()).checked, { ...(withClient && { client }), ...fast });
+    assert.equal(unread.sends.length, 2);
+  }
+  const { checked } = await quoteOf();
+  const less = { ...checked, calls: checked.calls.slice(-1) };
+  await fails(send(newWallet(() => ({})), less, fast), 'ALLOWANCE', 'NOTHING');
+});
+
+test('a batch, and a wallet that cannot after all', async () => {
+  const batching = { wallet_getCapabilities: () => ({}) };
+  const wallet = newWallet(() => batching);
+  const { checked } = await quoteOf();
+  const steps = [];
+  assert.deepEqual(await send(wallet, checked, { ...fast, onStep: keep(steps) }), { txHash: hash(2), from: account, chainId: '0x1', batch: '0xb', since: '0x0' });
+  assert.deepEqual(names(steps), ['connect', 'switch', 'read', 'sign batch', 'batch', 'sent']);
+  assert.deepEqual(wallet.sends[0].calls, checked.sendCalls.calls);
+  for (const code of [4200, -32601, 5700, 5710, 5740, 5760]) {
+    const unable = newWallet((_, { refuse }) => ({ ...batching, wallet_sendCalls: () => refuse(code) }));
+    await send(unable, (await quoteOf()).checked, fast);
+    assert.equal(unable.sends.length, 3, String(code));
+  }
+  const single = newWallet(() => batching);
+  await send(single, (await quoteOf()).checked, { ...fast, batch: false });
+  assert.ok(!single.asked.includes('wallet_sendCalls'));
+  await fails(send(newWallet((_, { refuse }) => ({ ...batching, wallet_sendCalls: () => refuse(4001) })), (await quoteOf()).checked, fast), 'REFUSED', 'NOTHING');
+  await fails(send(newWallet(() => ({ ...batching, wallet_getCallsStatus: () => ({ status: 500 }) })), (await quoteOf()).checked, fast), 'BATCH_FAILED', 'NOTHING');
+  const part = newWallet(() => ({ ...batching, wallet_sendCalls: () => ({ id: '0xb' }), wallet_getCallsStatus: () => ({ status: 600 }) }));
+  const partly = (await quoteOf()).checked;
+  await fails(send(part, partly, fast), 'BATCH_IN_PART', 'UNKNOWN');
+  await fails(send(part, partly, fast), 'BATCH_IN_PART', 'UNKNOWN'); // asked about again, and not sent again
+  assert.equal(swaps(part), 1);
+});
+
+test('before the wallet is asked to pay, an error says that the swap was not sent', async () => {
+  for (const [code, sent, rules] of [
+    ['NO_ACCOUNT', 'NOTHING', () => ({ eth_requestAccounts: () => [] })],
+    ['NO_ACCOUNT', 'NOTHING', () => ({ eth_requestAccounts: () => null })],
+    ['REFUSED', 'NOTHING', (_, { refuse }) => ({ eth_requestAccounts: () => refuse(4001) })],
+    ['BUSY', 'NOTHING', (_, { refuse }) => ({ eth_requestAccounts: () => refuse(-32002) })],
+    ['WALLET', 'NOTHING', () => ({ eth_requestAccounts: () => { throw undefined; } })],
+    ['UNAUTHORIZED', 'NOTHING', (_, { refuse }) => ({ eth_requestAccounts: () => refuse(4100) })],
+    ['UNKNOWN_CHAIN', 'NOTHING', (w, { refuse }) => { w.chain = '0x38'; return { wallet_switchEthereumChain: () => refuse(4902) }; }],
+    ['UNKNOWN_CHAIN', 'NOTHING', (w) => { w.chain = '0x38'; return { wallet_switchEthereumChain: () => { throw { code: -32603, data: { originalError: { code: 4902 } } }; } }; }],
+    ['OTHER_CHAIN', 'NOTHING', (w) => { w.chain = '0x38'; return { wallet_switchEthereumChain: () => null }; }],
+    ['TOO_LITTLE', 'NOTHING', () => ({ eth_call: () => '0x1' })],
+    ['ACCOUNT_GONE', 'NOTHING', () => ({ eth_accounts: () => [] })],
+    ['REFUSED', 'NOTHING', (_, { refuse }) => ({ eth_sendTransaction: () => refuse(4001) })],
+    ['DISCONNECTED', 'APPROVAL_PERHAPS', (_, { refuse }) => ({ eth_sendTransaction: () => refuse(4900) })],
+    ['WALLET', 'APPROVAL_PERHAPS', (_, { refuse }) => ({ eth_sendTransaction: () => refuse(-32603) })],
+    ['NO_HASH', 'APPROVAL_PERHAPS', () => ({ eth_sendTransaction: () => 'yes' })],
+    ['APPROVAL_FAILED', 'APPROVAL', () => ({ eth_getTransactionReceipt: () => ({ status: '0x0' }) })],
+    ['CHAIN_CHANGED', 'APPROVAL', (w, { mine }) => ({ eth_sendTransaction: ([tx]) => { w.chain = '0x38'; return mine(tx); } })],
+    ['REFUSED', 'APPROVAL', (_, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => (isSwap(tx) ? refuse(4001) : mine(tx)) })],
+    ['REFUSED', 'APPROVAL', (_, { mine }) => ({ eth_sendTransaction: ([tx]) => { if (isSwap(tx)) throw Object.assign(new Error('wrapped'), { cause: { code: 4001 } }); return mine(tx); } })],
+  ]) {
+    const { checked } = await quoteOf();
+    const wallet = newWallet(rules);
+    const error = await fails(send(wallet, checked, fast), code, sent);
+    assert.match(error.message, /not sent\.$|Nothing (else )?was sent\.$/, error.message);
+    assert.ok(swaps(wallet) <= 1 && wallet.blocks.flat().every((tx) => !isSwap({ data: tx.input })), code);
+  }
+  const late = { ...(await quoteOf()).checked, expiresAt: Date.now() - 1 };
+  await fails(send(newWallet(() => ({})), late, fast), 'EXPIRED', 'NOTHING');
+  // A node that takes long: what is asked for last is still in time.
+  const slow = (await quoteOf()).checked;
+  const slowly = newWallet(() => ({ eth_blockNumber: () => { slow.expiresAt = Date.now() - 1; return '0x1'; } }));
+  await fails(send(slowly, slow, fast), 'EXPIRED', 'APPROVAL');
+  assert.equal(swaps(slowly), 0);
+  const other = (await quoteOf('from-allowed-little')).checked;
+  await fails(send(newWallet(() => ({})), other, fast), 'OTHER_ACCOUNT', 'NOTHING');
+});
+
+test('what is pinned when it is paid counts', async () => {
+  let pin;
+  const client = clientOf('details', () => pin);
+  const checked = { ...await client.quote(golden('details').request), expiresAt: Date.now() + 60_000 };
+  const wallet = newWallet((_, { mine }) => ({ eth_sendTransaction: ([tx]) => { pin = { data: [], settlement: {} }; return mine(tx); } }));
+  const error = await fails(send(wallet, checked, { client, ...fast }), 'UNVERIFIED', 'APPROVAL');
+  assert.ok(error.problems.length && error.cause instanceof QuoteError);
+  assert.equal(swaps(wallet), 0);
+});
+
+// Wallets that say nothing clear after they were asked to pay. Whether they have sent it, only the chain tells.
+const UNCLEAR = {
+  'the request expires': ({ refuse }) => refuse(-32603, 'Request expired'),
+  'an error in no words': () => { throw undefined; },
+  'the connection is lost': ({ refuse }) => refuse(4900),
+  'something else is pending': ({ refuse }) => refuse(-32002),
+  'nonce too low': ({ refuse }) => refuse(-32000, 'nonce too low'),
+  'no hash': () => null,
+  'half a hash': () => '0x12',
+};
+test('after that, nobody is told that nothing was sent, and nothing is asked twice', async () => {
+  for (const [name, answer] of Object.entries(UNCLEAR)) {
+    for (const really of [true, false]) {
+      const { checked } = await quoteOf();
+      const wallet = newWallet((_, tools) => ({ eth_sendTransaction: ([tx]) => {
+        if (!isSwap(tx)) return tools.mine(tx);
+        if (really) tools.mine(tx);
+        return answer(tools);
+      } }));
+      const steps = [];
+      const stop = new AbortController();
+      const onStep = (step) => { keep(steps)(step); if (step.step === 'unclear' && !really) stop.abort(); };
+      const sending = send(wallet, checked, { ...fast, signal: stop.signal, onStep });
+      if (really) assert.equal((await sending).txHash, hash(2), name);
+      else {
+        const error = await fails(sending, 'UNCLEAR', 'UNKNOWN');
+        assert.equal(error.step.step, 'unclear');
+        // The same quote is taken up where it was, and so is what was kept, after a reload, with a copy of the quote.
+        for (const again of [checked, JSON.parse(JSON.stringify(checked))]) {
+          const resume = JSON.parse(steps.filter((step) => step.includes('"swap"')).at(-1));
+          const soon = after(40);
+          await fails(send(wallet, again, { ...fast, resume, signal: soon }), 'UNCLEAR', 'UNKNOWN');
+        }
+      }
+      assert.ok(names(steps).includes('unclear swap'), name);
+      assert.equal(swaps(wallet), 1, `${name}: asked twice`);
+    }
+  }
+});
+
+// A chain with a pool: what the wallet has sent waits there until a block takes it.
+function withPool(w, more = {}) {
+  w.nonce = 7;
+  w.pool = [];
+  w.submit = (tx) => {
+    w.pool.push({ hash: '0x' + String(w.nonce).padStart(64, 'd'), nonce: '0x' + (w.nonce++).toString(16), from: tx.from, to: tx.to, input: tx.data });
+    return w.pool.at(-1).hash;
+  };
+  w.block = () => { w.blocks.push(w.pool.splice(0)); };
+  return {
+    eth_getTransactionCount: ([who, at]) => { assert.deepEqual([who, at], [account, 'pending']); return '0x' + w.nonce.toString(16); },
+    eth_getBlockByNumber: ([at]) => (at === 'pending' ? { transactions: w.pool } : w.blocks[Number(at)] && { transactions: w.blocks[Number(at)] }),
+    ...more,
+  };
+}
+
+test('too little money: the account tells whether it was sent all the same', async () => {
+  const poor = 'insufficient funds for gas * price + value';
+  for (const [name, thrown, more, want] of [
+    ['as a node says it', { code: -32000, message: poor }, {}, 'INSUFFICIENT_FUNDS'],
+    ['without a code', new Error('Insufficient balance'), {}, 'INSUFFICIENT_FUNDS'],
+    ['wrapped', Object.assign(new Error('wrapped'), { cause: { code: -32603, data: { message: `err: ${poor}` } } }), {}, 'INSUFFICIENT_FUNDS'],
+    ['as viem says it', Object.assign(new Error('wrapped'), { details: poor }), {}, 'INSUFFICIENT_FUNDS'],
+    ['no pending block', { code: -32000, message: poor }, { eth_getBlockByNumber: () => null }, 'INSUFFICIENT_FUNDS'],
+    ['another error', { code: -32000, message: 'nonce too low' }, {}, 'UNCLEAR'],
+    ['the number moves', { code: -32000, message: poor }, (w) => ({ eth_getTransactionCount: () => '0x' + (w.nonce++).toString(16) }), 'UNCLEAR'],
+    ['the number moves late', { code: -32000, message: poor }, () => { let n = 0; return { eth_getTransactionCount: () => (++n > 3 ? '0x8' : '0x7') }; }, 'UNCLEAR'],
+    ['the number goes back', { code: -32000, message: poor }, () => { let n = 0; return { eth_getTransactionCount: () => (n++ ? '0x6' : '0x7') }; }, 'UNCLEAR'],
+    ['it waits in the pool', { code: -32000, message: poor }, (w) => ({ eth_getBlockByNumber: ([at]) => ({ transactions: at === 'pending' && w.asked.includes('eth_sendTransaction') ? [{ hash: hash(5), nonce: '0x7', from: account, to: w.sends[0].to, input: w.sends[0].data }] : [] }) }), 'UNCLEAR'],
+    ['no number is told', { code: -32000, message: poor }, (_, { refuse }) => ({ eth_getTransactionCount: () => refuse(-32601) }), 'UNCLEAR'],
+    ['a number of no kind', { code: -32000, message: poor }, () => ({ eth_getTransactionCount: () => 7 }), 'UNCLEAR'],
+    ['another chain by then', { code: -32000, message: poor }, (w) => ({ eth_sendTransaction: () => { w.chain = '0x38'; throw { code: -32000, message: poor }; } }), 'UNCLEAR'],
+  ]) {
+    const { checked } = await quoteOf();
+    const steps = [];
+    const stop = new AbortController();
+    const wallet = newWallet((w, tools) => withPool(w, { eth_sendTransaction: () => { throw thrown; }, ...(typeof more === 'function' ? more(w, tools) : more) }));
+    wallet.allowance = 10n ** 30n;
+    const onStep = (step) => { keep(steps)(step); if (step.step === 'unclear') stop.abort(); };
+    const error = await fails(send(wallet, checked, { ...fast, onStep, signal: stop.signal }), want, want === 'UNCLEAR' ? 'UNKNOWN' : 'NOTHING');
+    if (want === 'UNCLEAR') continue;
+    assert.match(error.message, /too little for amount and gas.*Nothing was sent\.$/, name);
+    assert.deepEqual(names(steps).slice(-2), ['sign swap', 'look swap'], name);
+    // The same quote can be sent again: it was not sent.
+    const rich = newWallet((w) => withPool(w));
+    rich.allowance = 10n ** 30n;
+    await send(rich, checked, fast);
+    assert.equal(swaps(rich), 1, name);
+    // A reload while it looked does not know that, and only watches.
+    const late = newWallet((w) => withPool(w));
+    const look = JSON.parse(steps.find((step) => step.includes('"look"')));
+    await fails(send(late, JSON.parse(JSON.stringify({ ...checked, expiresAt: checked.expiresAt + 1 })), { ...fast, resume: look, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
+    assert.equal(swaps(late), 0, name);
+  }
+  // An approval pays nothing, and the number of an account says nothing of a batch.
+  const approval = newWallet((w) => withPool(w, { eth_sendTransaction: () => { throw { code: -32000, message: poor }; } }));
+  await fails(send(approval, (await quoteOf()).checked, fast), 'INSUFFICIENT_FUNDS', 'APPROVAL_PERHAPS');
+  const batch = newWallet((w) => withPool(w, { wallet_getCapabilities: () => ({}), wallet_sendCalls: () => { throw { code: -32000, message: poor }; } }));
+  await fails(send(batch, (await quoteOf()).checked, { ...fast, signal: after(60) }), 'UNCLEAR', 'UNKNOWN');
+});
+
+test('the same swap twice is two transactions, also if the wallet tells of neither', async () => {
+  for (const knowsNumbers of [true, false]) {
+    for (const says of ['nothing', 'the first']) {
+      const wallet = newWallet((w, { refuse }) => {
+        const pool = withPool(w);
+        let first;
+        return {
+          ...pool, ...(!knowsNumbers && { eth_getTransactionCount: () => refuse(-32601) }),
+          eth_sendTransaction: ([tx]) => {
+            const own = w.submit(tx);
+            first ??= own;
+            return says === 'the first' ? first : refuse(-32603, 'Request expired');
+          },
+        };
+      });
+      wallet.allowance = 10n ** 30n;
+      const quotes = [(await quoteOf()).checked, (await quoteOf()).checked];
+      quotes[1].expiresAt++; // two quotes of one moment
+      assert.equal(quotes[0].calls.at(-1).data, quotes[1].calls.at(-1).data);
+      const second = (step) => { if (step.step === 'unclear') wallet.block(); };
+      const sending = send(wallet, quotes[0], { ...fast, onStep: second });
+      const got = [await sending, await send(wallet, quotes[1], { ...fast, onStep: second })].map(({ txHash }) => txHash);
+      assert.deepEqual(got, ['0x' + '7'.padStart(64, 'd'), '0x' + '8'.padStart(64, 'd')], `${knowsNumbers} ${says}`);
+      assert.equal(swaps(wallet), 2);
+    }
+  }
+  // The first waits in the pool when the second is asked for, and is mined after it: its number is from before.
+  const other = newWallet((w, { refuse }) => withPool(w, { eth_sendTransaction: ([tx]) => { w.submit(tx); w.block(); return refuse(-32603); } }));
+  other.allowance = 10n ** 30n;
+  const { checked } = await quoteOf();
+  const elsewhere = async (step) => { if (step.step === 'read') other.submit({ from: account, to: checked.calls.at(-1).to, data: checked.calls.at(-1).data }); };
+  assert.equal((await send(other, checked, { ...fast, onStep: elsewhere })).txHash, '0x' + '8'.padStart(64, 'd'));
+});
+
+test('a wallet that hangs, is left, and answers late', async () => {
+  for (const [end, want] of [['hash', hash(2)], ['refusal', 'REFUSED']]) {
+    const { checked } = await quoteOf();
+    let answer;
+    const wallet = newWallet((w, { mine }) => ({ eth_sendTransaction: ([tx]) => (isSwap(tx) ? new Promise((resolve, reject) => {
+      answer = () => (end === 'hash' ? resolve(hash(2)) : reject({ code: 4001 }));
+    }) : mine(tx)) }));
+    const stop = new AbortController();
+    const first = send(wallet, checked, { ...fast, signal: stop.signal, onStep: ({ step, what }) => { if (step === 'sign' && what === 'swap') setTimeout(() => stop.abort(), 20); } });
+    await fails(send(wallet, checked, fast), 'RUNNING', 'UNKNOWN'); // a second click
+    const { step } = await fails(first, 'UNCLEAR', 'UNKNOWN');
+    const second = send(wallet, checked, { ...fast, resume: step, onStep: ({ step: name }) => { if (name === 'unclear') setTimeout(answer, 20); } });
+    if (end === 'hash') assert.equal((await second).txHash, want);
+    else await fails(second, want, 'APPROVAL');
+    assert.equal(swaps(wallet), 1);
+  }
+});
+
+test('after a reload it goes on from any step', async () => {
+  const { checked } = await quoteOf();
+  const steps = [];
+  const wallet = newWallet(() => ({}));
+  await send(wallet, checked, { ...fast, onStep: keep(steps) });
+  for (const kept of steps) {
+    const { step, what } = JSON.parse(kept);
+    const after = newWallet(() => ({}));
+    after.blocks = wallet.blocks.slice();
+    after.allowance = wallet.allowance;
+    const copy = JSON.parse(JSON.stringify(checked));
+    const got = await send(after, copy, { ...fast, resume: JSON.parse(kept) });
+    const asked = step === 'sent' || what === 'swap';
+    assert.equal(swaps(after), asked ? 0 : 1, `${step} ${what}`);
+    assert.equal(got.txHash, asked ? hash(2) : hash(3));
+  }
+  // A batch that the wallet has taken.
+  const batched = newWallet(() => ({ wallet_getCapabilities: () => ({}), wallet_getCallsStatus: () => ({ status: 100 }) }));
+  const told = [];
+  const stop = new AbortController();
+  await fails(send(batched, (await quoteOf()).checked, { ...fast, signal: stop.signal, onStep: (step) => { keep(told)(step); if (step.step === 'batch') stop.abort(); } }), 'UNCLEAR', 'UNKNOWN');
+  const reloaded = newWallet(() => ({ wallet_getCallsStatus: ([id]) => ({ status: 200, receipts: [{ transactionHash: id === '0xb' ? hash(7) : 0 }] }) }));
+  assert.equal((await send(reloaded, (await quoteOf()).checked, { ...fast, resume: JSON.parse(told.at(-1)) })).txHash, hash(7));
+  assert.equal(reloaded.sends.length, 0);
+  // A step of another swap, or no step, is not gone on from.
+  const sign = JSON.parse(steps.find((step) => step.includes('"swap"')));
+  for (const resume of [{ ...sign, call: { ...sign.call, data: '0x' } }, { ...sign, chainId: '0x38' }, { step: 'sign' }, {}]) {
+    await fails(send(newWallet(() => ({})), (await quoteOf()).checked, { ...fast, resume }), 'OTHER_SWAP', 'UNKNOWN');
+  }
+});
+
+test('blocks of another chain prove nothing', async () => {
+  const { checked } = await quoteOf();
+  const wallet = newWallet((w, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => { mine(tx); if (!isSwap(tx)) return hash(1); w.chain = '0x38'; return refuse(-32603); } }));
+  await fails(send(wallet, checked, { ...fast, signal: after(60) }), 'UNCLEAR', 'UNKNOWN');
+  wallet.chain = '0x1';
+  assert.equal((await send(wallet, checked, fast)).txHash, hash(2));
+});
+
+test('a listener that throws stops it before the wallet is asked, and hides nothing after', async () => {
+  const at = async (wanted) => {
+    const wallet = newWallet(() => ({}));
+    const result = send(wallet, (await quoteOf()).checked, { ...fast, onStep: async (step) => { if (`${step.step} ${step.what ?? ''}`.trim() === wanted) throw new Error('full'); } });
+    return { wallet, result };
+  };
+  const noted = await at('sign swap');
+  await fails(noted.result, 'LISTENER', 'APPROVAL');
+  assert.equal(swaps(noted.wallet), 0);
+  assert.equal((await (await at('sent')).result).txHash, hash(2));
+});
+
+test('a signal stops it, before and after', async () => {
+  const hangs = (method) => newWallet(() => ({ [method]: () => new Promise(() => {}) }));
+  for (const [method, sent] of [['eth_requestAccounts', 'NOTHING'], ['eth_chainId', 'NOTHING'], ['eth_call', 'NOTHING'], ['eth_sendTransaction', 'APPROVAL_PERHAPS'], ['eth_getTransactionReceipt', 'APPROVAL']]) {
+    await fails(send(hangs(method), (await quoteOf()).checked, { ...fast, signal: after(30) }), 'STOPPED', sent);
+  }
+  const wallet = hangs('nothing');
+  await fails(send(wallet, (await quoteOf()).checked, { ...fast, signal: AbortSignal.abort() }), 'STOPPED', 'NOTHING');
+  assert.equal(wallet.sends.length, 0);
+});
+
+test('viem asks once, though it likes to ask again', async () => {
+  for (const make of [(provider) => createWalletClient({ chain: mainnet, transport: custom(provider) }), (provider) => custom(provider)({ chain: mainnet, retryCount: 3 })]) {
+    const wallet = newWallet((_, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => { mine(tx); return isSwap(tx) ? refuse(-32603) : hash(1); } }));
+    const got = await send(make(wallet), (await quoteOf()).checked, fast);
+    assert.equal(got.txHash, hash(2));
+    assert.equal(swaps(wallet), 1);
+    const no = newWallet((_, { refuse }) => ({ eth_sendTransaction: () => refuse(4001) }));
+    await fails(send(make(no), (await quoteOf()).checked, fast), 'REFUSED', 'NOTHING');
+  }
+});
+
+test('unshielding is not for sending; accounts and errors of its own requests', async () => {
+  const unshield = await clientOf('details-unshield').quote(golden('details-unshield').request);
+  await assert.rejects(send(newWallet(() => ({})), unshield), TypeError);
+  assert.equal(await connect(newWallet(() => ({}))), account);
+  assert.equal(await connect(newWallet(() => ({})), account.toLowerCase()), account);
+  await fails(connect(newWallet(() => ({})), hash(1).slice(0, 42)), 'OTHER_ACCOUNT', 'NOTHING');
+  assert.equal(sendErrorOf({ code: 4001 }).code, 'REFUSED');
+});

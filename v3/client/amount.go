@@ -1,0 +1,95 @@
+package client
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strings"
+)
+
+// maxDigits is more than any amount has.
+const maxDigits = 78
+
+// An Amount is an integer in the smallest unit of its token, as an answer writes it: decimal digits in quotes. Empty if
+// it is not there.
+type Amount string
+
+// Int is the amount as a number, nil if it is not there.
+func (a Amount) Int() *big.Int {
+	n, ok := new(big.Int).SetString(string(a), 10)
+	if !ok {
+		return nil
+	}
+	return n
+}
+
+// UnmarshalJSON refuses what is not digits in quotes.
+func (a *Amount) UnmarshalJSON(data []byte) error {
+	text, ok := strings.CutPrefix(string(data), `"`)
+	text, ok2 := strings.CutSuffix(text, `"`)
+	if !ok || !ok2 || !digits(text) || len(text) > maxDigits {
+		return fmt.Errorf("%.100q is not an amount in digits", data)
+	}
+	*a = Amount(text)
+	return nil
+}
+
+// A Percentage is a number from 0 to 100 as an answer writes it, such as 0.3; empty if it is not there.
+type Percentage string
+
+var percentages = regexp.MustCompile(`^(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?$`)
+
+// UnmarshalJSON refuses what is not such a number.
+func (p *Percentage) UnmarshalJSON(data []byte) error {
+	if !percentages.Match(data) {
+		return fmt.Errorf("%.100q is not a percentage", data)
+	}
+	*p = Percentage(data)
+	return nil
+}
+
+// MarshalJSON writes it as it came.
+func (p Percentage) MarshalJSON() ([]byte, error) {
+	if p == "" {
+		return []byte("null"), nil
+	}
+	return []byte(p), nil
+}
+
+// BPS is the percentage in hundredths of a percent; false if it is not a whole number of them.
+func (p Percentage) BPS() (int64, bool) {
+	n, err := ParseAmount(string(p), 2)
+	if err != nil || !n.IsInt64() {
+		return 0, false
+	}
+	return n.Int64(), true
+}
+
+// ParseAmount reads whole tokens, such as 100 or 0.5, into the smallest unit of a token with so many decimals. An amount
+// that needs more decimals is refused, never rounded.
+func ParseAmount(text string, decimals uint8) (*big.Int, error) {
+	whole, fraction, point := strings.Cut(text, ".")
+	if !digits(whole) || point && !digits(fraction) || len(text) > maxDigits {
+		return nil, fmt.Errorf("%.100q is not an amount such as 100 or 0.5", text)
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > int(decimals) {
+		return nil, fmt.Errorf("%s has more decimals than the token, which has %d", text, decimals)
+	}
+	amount, _ := new(big.Int).SetString(whole+fraction+strings.Repeat("0", int(decimals)-len(fraction)), 10)
+	return amount, nil
+}
+
+// FormatAmount is the reverse of ParseAmount.
+func FormatAmount(amount *big.Int, decimals uint8) string {
+	text := fmt.Sprintf("%0*s", int(decimals)+1, amount)
+	whole, fraction := text[:len(text)-int(decimals)], text[len(text)-int(decimals):]
+	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+func pow10(n uint8) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }

@@ -1,0 +1,315 @@
+// Package client asks a quote gateway for swaps between chains, checks every answer before it is signed, and follows
+// what was sent. It is the Go side of @quotegate/client and refuses the same lies.
+//
+//	c, err := client.New("https://quotes.example.org")
+//	checked, err := c.Quote(ctx, client.Request{
+//		SrcChain: 1, SrcToken: "USDC", DstChain: 369, DstToken: "USDC",
+//		Amount: big.NewInt(100_000_000), Recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+//	})
+//	for _, call := range checked.Calls { … } // sign and send each, and wait for it before the next
+//	for status, err := range c.Follow(ctx, client.Sent{Hash: hash, Quote: checked}) { … }
+//
+// # What is checked
+//
+// Quote works the whole answer out again from the request: contract, tokens, amounts, fees, limits, approval, value and
+// calldata, and every field of the details that follows from them. Checked.Calls are built here and not taken from the
+// answer, except a burn's maxFee within its bound and a shield note. Nothing is shared with the gateway's own encoders.
+//
+// Pairs, fees, limits and contracts are learned from a listing, /v3/app/pairs. The addresses and decimals of the tokens
+// that this package knows are found by symbol and by address, and a listing that contradicts them is refused. The
+// listing comes from the service that quotes, so it shows mistakes and not lies: pin one that you have reviewed, with
+// WithPinned, and everything is held against that.
+//
+// # What nobody can check
+//
+// Checked.Unchecked says it in sentences; show them. The contracts enforce no minimum and no deadline and give no
+// refund: what arrives is at the fees in force when the swap settles. What a registry, the issuer or a dry run says is
+// the gateway's word.
+//
+// # Errors
+//
+// Everything that is wrong with an answer, a gateway or a request is an *Error: use errors.As, and look at its Code and
+// the fields beside it. Unverified means that the answer must not be signed or believed. When ctx ends, the error
+// wraps its cause.
+//
+// A swap that was sent and whose fate is not known must not be sent again, whatever the error says.
+//
+// A Client keeps the listing for as long as the gateway allows, and nothing else. It may be used by many goroutines.
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Version is that of the client in both languages. A gateway's listing says from which one on it is understood.
+const Version = "1.0.0"
+
+const (
+	defaultTimeout = 15 * time.Second
+	maxAnswer      = 1 << 20 // bytes; the longest answer has a tenth
+)
+
+// A Client asks one gateway.
+type Client struct {
+	gateway string
+	http    *http.Client
+	apiKey  string
+	timeout time.Duration
+	pinned  *Pinned
+
+	mu      sync.Mutex // guards what follows: the gateway's own listing
+	listing *Listing
+	tag     string
+	until   time.Time // when it needs a question
+}
+
+// An Option changes how a Client asks or what it believes.
+type Option func(*Client)
+
+// WithAPIKey sends a key that the operator gave out.
+func WithAPIKey(key string) Option { return func(c *Client) { c.apiKey = key } }
+
+// WithHTTP uses another http.Client. Redirects are refused all the same.
+func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithTimeout bounds the time of one question to the gateway; 15 seconds without it.
+func WithTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
+
+// WithPinned holds every quote against what somebody has reviewed.
+func WithPinned(p Pinned) Option { return func(c *Client) { c.pinned = &p } }
+
+// Pinned is what somebody has reviewed: a whole listing, which the gateway's own then does not count beside, or the
+// contracts alone, or both.
+type Pinned struct {
+	Listing *Listing
+	Routers *Routers
+}
+
+// New makes a client of the gateway at an address such as https://quotes.example.org.
+func New(gateway string, options ...Option) (*Client, error) {
+	u, err := url.Parse(gateway)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, &Error{Code: InvalidRequest, Message: fmt.Sprintf("%.200q is not the address of a gateway, such as https://quotes.example.org", gateway)}
+	}
+	c := &Client{gateway: strings.TrimRight(gateway, "/"), http: &http.Client{}, timeout: defaultTimeout}
+	for _, option := range options {
+		option(c)
+	}
+	own := *c.http
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &own
+	return c, nil
+}
+
+// Pairs gives what the gateway can swap. It is kept as long as the gateway allows, and asked for again with its tag. Do
+// not change it.
+func (c *Client) Pairs(ctx context.Context) (*Listing, error) {
+	c.mu.Lock()
+	kept, tag, fresh := c.listing, c.tag, time.Now().Before(c.until)
+	c.mu.Unlock()
+	if kept != nil && fresh {
+		return kept, nil
+	}
+	head := http.Header{}
+	if kept != nil && tag != "" {
+		head.Set("If-None-Match", tag)
+	}
+	a, err := c.get(ctx, "/v3/app/pairs", head)
+	if err != nil {
+		return nil, err
+	}
+	if a.status != http.StatusNotModified || kept == nil {
+		if kept, err = a.parseListing(); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listing, c.tag, c.until = kept, a.header.Get("ETag"), time.Now().Add(maxAge(a.header))
+	return kept, nil
+}
+
+var maxAges = regexp.MustCompile(`max-age=(\d{1,6})(?:\D|$)`)
+
+func maxAge(h http.Header) time.Duration {
+	found := maxAges.FindStringSubmatch(h.Get("Cache-Control"))
+	if found == nil {
+		return 0
+	}
+	seconds, _ := strconv.Atoi(found[1])
+	return time.Duration(seconds) * time.Second
+}
+
+// Quote asks for a quote, checks it, and gives what to sign.
+func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
+	path, err := r.path()
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	a, err := c.get(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.status != http.StatusOK {
+		return nil, a.refusal()
+	}
+	checked, err := Verify(r, a.body, known)
+	var e *Error
+	if errors.As(err, &e) {
+		e.Status, e.RequestID = a.status, a.requestID()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if checked.Quote.Details == nil && r.detailed() {
+		return nil, a.unverified(refusedQuote, fmt.Errorf("details: there are none, and they were asked for"))
+	}
+	if warning := a.header.Get("Quote-Warning"); warning != "" {
+		return nil, a.unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning))
+	}
+	checked.Expires = checked.Quote.expires(asked, a.header)
+	return checked, nil
+}
+
+// known is what quotes are held against now.
+func (c *Client) known(ctx context.Context) (Known, error) {
+	var k Known
+	if c.pinned != nil {
+		k = Known{Listing: c.pinned.Listing, Routers: c.pinned.Routers}
+	}
+	if k.Listing != nil {
+		return k, nil
+	}
+	var err error
+	if k.Listing, err = c.Pairs(ctx); err != nil {
+		return k, err
+	}
+	if isOlder(Version, k.Listing.Client) {
+		return k, &Error{
+			Code: Outdated, Needs: k.Listing.Client,
+			Message: fmt.Sprintf("this gateway needs version %s of the client, and this is %s", k.Listing.Client, Version),
+		}
+	}
+	return k, nil
+}
+
+// isOlder compares versions such as 1.2.3. What is not such a version asks for nothing.
+func isOlder(mine, least string) bool {
+	a, b := strings.Split(mine, "."), strings.Split(least, ".")
+	for i := range min(len(a), len(b)) {
+		m, errM := strconv.ParseUint(a[i], 10, 32)
+		l, errL := strconv.ParseUint(b[i], 10, 32)
+		if errM != nil || errL != nil {
+			return false
+		}
+		if m != l {
+			return m < l
+		}
+	}
+	return false
+}
+
+// An answer is what came back, read whole.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// get asks for a path. Its error is that there is no answer.
+func (c *Client) get(ctx context.Context, path string, head http.Header) (*answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(bounded, http.MethodGet, c.gateway+path, nil)
+	if err != nil {
+		return nil, &Error{Code: InvalidRequest, Message: "the gateway's address cannot be asked", cause: err}
+	}
+	if head != nil {
+		req.Header = head
+	}
+	req.Header.Set("Accept", "application/json")
+	if c.apiKey != "" {
+		req.Header.Set("API-Key", c.apiKey)
+	}
+	a, err := c.do(req)
+	if err == nil {
+		return a, nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the gateway was not waited for: %w", context.Cause(ctx))
+	}
+	return nil, &Error{Code: Unreachable, Message: "the gateway does not answer", cause: err}
+}
+
+func (c *Client) do(req *http.Request) (*answer, error) {
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("its answer broke off: %w", err)
+	}
+	return &answer{res.StatusCode, res.Header, body}, nil
+}
+
+func (a *answer) parseListing() (*Listing, error) {
+	if a.status != http.StatusOK {
+		return nil, a.refusal()
+	}
+	l, err := ParseListing(a.body)
+	var e *Error
+	if errors.As(err, &e) {
+		e.Status, e.RequestID = a.status, a.requestID()
+	}
+	return l, err
+}
+
+func (a *answer) requestID() string { return cut(a.header.Get("X-Request-Id"), 100) }
+
+func (a *answer) unverified(message string, problems ...error) *Error {
+	e := unverified(message, problems...)
+	e.Status, e.RequestID = a.status, a.requestID()
+	return e
+}
+
+// decodeBody reads an answer strictly, however long it claims to be.
+func decodeBody(body []byte, into any) error {
+	if len(body) > maxAnswer {
+		return errors.New("it is too long to be an answer")
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return errors.New("it is no JSON object")
+	}
+	return decodeExactly(body, into)
+}
+
+// QuoteURL is where a quote is asked for, to show it to a person.
+func (c *Client) QuoteURL(r Request) (string, error) {
+	path, err := r.path()
+	return c.gateway + path, err
+}
+
+// StatusURL is where the status of a transaction is asked for, to show it to a person.
+func (c *Client) StatusURL(srcChain uint64, hash common.Hash) string {
+	return c.gateway + statusPath(srcChain, hash)
+}

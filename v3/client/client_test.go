@@ -1,0 +1,341 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/fault"
+)
+
+func newClient(t *testing.T, gateway string, options ...Option) *Client {
+	t.Helper()
+	c, err := New(gateway, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A fakeGateway has the listing of the goldens, and says what a test wants it to.
+type fakeGateway struct {
+	http.ServeMux
+	listings, unmodified int
+	mu                   sync.Mutex
+}
+
+func (g *fakeGateway) serve(t *testing.T, quote http.HandlerFunc) string {
+	t.Helper()
+	listing := bodyOf(t, "pairs")
+	g.HandleFunc("/v3/app/pairs", func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.listings++
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			g.unmodified++
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write(listing)
+	})
+	g.HandleFunc("/v3/swap/quote", quote)
+	server := httptest.NewServer(g)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func says(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// TestAnswersThatAreNone gives the client everything but an answer.
+func TestAnswersThatAreNone(t *testing.T) {
+	tests := map[string]struct {
+		status     int
+		body       string
+		code, says string
+	}{
+		"a refusal":           {400, `{"error":"Too little","code":"AMOUNT_OUT_OF_RANGE","requestId":"7"}`, AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
+		"another service":     {404, "<html>not here</html>", Unreadable, "404 and 21 bytes that are no error of a gateway"},
+		"JSON of another":     {500, `{"message":"no"}`, Unreadable, "no error of a gateway"},
+		"a redirect":          {302, ``, Unreadable, "302 and 0 bytes"},
+		"not JSON":            {200, "quote", Unverified, "it is no JSON object"},
+		"another form":        {200, `{"to": 7}`, Unverified, "cannot be read"},
+		"a list":              {200, `[]`, Unverified, "it is no JSON object"},
+		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, Unverified, "cannot be read"},
+		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, Unverified, "too long"},
+		"nothing":             {200, `{}`, Unverified, "calldata: does not start with 0x"},
+		"too deep":            {200, strings.Repeat(`{"to":`, 100_000) + `1` + strings.Repeat("}", 100_000), Unverified, "max depth"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, (&fakeGateway{}).serve(t, says(test.status, test.body)))
+			_, err := c.Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+			wantError(t, err, test.says)
+			if e := wantCode(t, err, test.code); e.Status != test.status {
+				t.Errorf("got status %d, want %d", e.Status, test.status)
+			}
+		})
+	}
+}
+
+// TestEmptyAnswer wants an answer with nothing in it to be refused in full, and not to panic.
+func TestEmptyAnswer(t *testing.T) {
+	for name, at := range honest {
+		if at[0] != "v3" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			_, err := Verify(read(t, at[0], at[1]).request, []byte("{}"), listed(t))
+			for _, what := range []string{"srcToken:", "destToken:", "to:", "srcAmount:", "destAmount:", "route.type:", "calldata:"} {
+				wantError(t, err, what)
+			}
+		})
+	}
+}
+
+// TestErrorFields: what a caller needs to go on is in the error.
+func TestErrorFields(t *testing.T) {
+	c := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "17")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"No","code":"UNSUPPORTED_PAIR","requestId":"7","param":"dstChain","reason":"ZERO","minAmount":"10","maxAmount":"20",
+			"successor":"/v3","until":"2027-01-01T00:00:00Z","alternatives":[{"chain":"369","token":"USDC"}],"newer":{"words":true}}`)
+	}))
+	_, err := c.Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+	e := wantCode(t, err, UnsupportedPair)
+	got := fmt.Sprint(e.Message, e.Status, e.RequestID, e.Param, e.Reason, e.MinAmount, e.MaxAmount.Int(), e.Successor, e.Until, e.Alternatives, e.RetryAfter)
+	want := fmt.Sprint("No", 400, "7", "dstChain", "ZERO", "10", "20", "/v3", "2027-01-01T00:00:00Z", []Alternative{{"369", "USDC"}}, 17*time.Second)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestCodes: every code of the gateway has its name here.
+func TestCodes(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range fault.Codes() {
+		if !strings.Contains(string(source), `= "`+string(code)+`"`) {
+			t.Errorf("the code %s has no name", code)
+		}
+	}
+}
+
+// TestVersion: both languages are one client, with one version.
+func TestVersion(t *testing.T) {
+	data, err := os.ReadFile("package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var npm struct{ Version string }
+	if err := json.Unmarshal(data, &npm); err != nil || npm.Version != Version {
+		t.Errorf("got %q and %v, and this is %s", npm.Version, err, Version)
+	}
+	for least, older := range map[string]bool{"1.0.0": false, "": false, "0.9.9": false, "x": false, "99": true, "99.0.0": true, "1.99.0": true} {
+		if got := isOlder("1.0.5", least); got != older {
+			t.Errorf("%q: got %v", least, got)
+		}
+	}
+}
+
+func TestOutdated(t *testing.T) {
+	listing := strings.Replace(string(bodyOf(t, "pairs")), `"client": "`, `"client": "99.`, 1)
+	server := httptest.NewServer(says(200, listing))
+	defer server.Close()
+	_, err := newClient(t, server.URL).Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+	if e := wantCode(t, err, Outdated); !strings.HasPrefix(e.Needs, "99.") {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// TestListingIsKept asks for it once while it lasts, then with its tag, and not at all where one is pinned.
+func TestListingIsKept(t *testing.T) {
+	g := read(t, "v3", "details")
+	answer := says(200, string(g.body))
+	gateway := &fakeGateway{}
+	c := newClient(t, gateway.serve(t, answer))
+	for range 3 {
+		if _, err := c.Quote(t.Context(), g.request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if gateway.listings != 3 || gateway.unmodified != 2 {
+		t.Errorf("asked %d times, and %d times there was nothing new", gateway.listings, gateway.unmodified)
+	}
+	c.until = time.Now().Add(time.Hour)
+	if _, err := c.Quote(t.Context(), g.request); err != nil || gateway.listings != 3 {
+		t.Errorf("got %v, asked %d times", err, gateway.listings)
+	}
+	other := &fakeGateway{}
+	c = newClient(t, other.serve(t, answer), WithPinned(Pinned{Listing: listed(t).Listing}))
+	if _, err := c.Quote(t.Context(), g.request); err != nil || other.listings != 0 {
+		t.Errorf("got %v, asked %d times", err, other.listings)
+	}
+	for head, want := range map[string]time.Duration{"public, max-age=60": time.Minute, "max-age=5, public": 5 * time.Second, "no-store": 0, "max-age=9999999": 0} {
+		if got := maxAge(http.Header{"Cache-Control": {head}}); got != want {
+			t.Errorf("%s: got %s", head, got)
+		}
+	}
+}
+
+// TestPinnedRouters: a gateway cannot name another contract than the reviewed one, in quote and listing alike.
+func TestPinnedRouters(t *testing.T) {
+	g := read(t, "v3", "details")
+	const evil = "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"
+	truth := checkedQuote(t, "details").Main.To.Hex()
+	lie := func(text []byte) string {
+		text = []byte(strings.ReplaceAll(string(text), truth, evil))
+		return strings.ReplaceAll(string(text), strings.ToLower(truth[2:]), strings.ToLower(evil[2:]))
+	}
+	server := http.NewServeMux()
+	server.HandleFunc("/v3/app/pairs", says(200, lie(bodyOf(t, "pairs"))))
+	server.HandleFunc("/v3/swap/quote", says(200, lie(g.body)))
+	s := httptest.NewServer(server)
+	defer s.Close()
+	if _, err := newClient(t, s.URL).Quote(t.Context(), g.request); err != nil {
+		t.Errorf("got %v; without a pin, nobody can tell", err)
+	}
+	_, err := newClient(t, s.URL, WithPinned(Pinned{Routers: pinned(t).Routers})).Quote(t.Context(), g.request)
+	wantCode(t, err, Unverified)
+	wantError(t, err, "the contract in the router listing")
+}
+
+// TestDetailsLeftOut: they are always asked for, and what was asked for has to be there.
+func TestDetailsLeftOut(t *testing.T) {
+	g := read(t, "v3", "pair-usdc-1-to-usdc-369")
+	_, err := newClient(t, (&fakeGateway{}).serve(t, says(200, string(g.body)))).Quote(t.Context(), g.request)
+	wantCode(t, err, Unverified)
+	wantError(t, err, "details: there are none")
+}
+
+func TestQuoteWarning(t *testing.T) {
+	g := read(t, "v3", "details")
+	_, err := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Quote-Warning", "must not be signed")
+		_, _ = w.Write(g.body)
+	})).Quote(t.Context(), g.request)
+	wantCode(t, err, Unverified)
+	wantError(t, err, "must not be signed")
+}
+
+// TestExpires is by this machine's clock, whatever the gateway's says.
+func TestExpires(t *testing.T) {
+	asked := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	details := func(until string, seconds uint64) *Quote {
+		return &Quote{Details: &Details{ValidUntil: until, ValidForSeconds: seconds}}
+	}
+	late := http.Header{"Date": {asked.Add(-time.Hour).Format(http.TimeFormat)}}
+	for name, test := range map[string]struct {
+		quote *Quote
+		head  http.Header
+		want  time.Time
+	}{
+		"no details":           {&Quote{}, nil, time.Time{}},
+		"seconds":              {details("2026-11-15T09:00:00Z", 60), late, asked.Add(time.Minute)},
+		"too many seconds":     {details("2026-11-15T09:00:00Z", 1<<60), late, asked.Add(24 * time.Hour)},
+		"a time":               {details("2026-11-15T12:01:00Z", 0), nil, asked.Add(time.Minute)},
+		"a clock that is late": {details("2026-11-15T11:01:00Z", 0), late, asked.Add(time.Minute)},
+		"no time":              {details("soon", 0), nil, time.Time{}},
+	} {
+		if got := test.quote.expires(asked, test.head); !got.Equal(test.want) {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0, "4000000000": longestRest, "99999999999999": 0,
+		"Sun, 15 Nov 2026 12:00:30 GMT": 30 * time.Second, "Sun, 15 Nov 2026 11:00:00 GMT": 0, "Mon, 15 Nov 2027 12:00:00 GMT": longestRest,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+	head := http.Header{"Retry-After": {"Sun, 15 Nov 2026 12:00:30 GMT"}, "Date": {"Sun, 15 Nov 2026 12:00:20 GMT"}}
+	if got := retryAfter(head, now); got != 10*time.Second {
+		t.Errorf("got %s by the gateway's clock", got)
+	}
+}
+
+// TestContext: the context counts for everything that a call does, and its cause comes back.
+func TestContext(t *testing.T) {
+	r := read(t, "v3", "pair-usdc-1-to-usdc-369").request
+	hangs := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hangs }))
+	defer server.Close()
+	defer close(hangs)
+	enough := errors.New("the bot was told to stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	_, err := newClient(t, server.URL).Quote(ctx, r)
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	_, err = newClient(t, server.URL, WithTimeout(time.Millisecond)).Quote(t.Context(), r)
+	if wantCode(t, err, Unreachable); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want that the time was up", err)
+	}
+}
+
+// TestUnreachable: the cause says why.
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := newClient(t, server.URL).Pairs(t.Context())
+	var refused *net.OpError
+	if wantCode(t, err, Unreachable); !errors.As(err, &refused) {
+		t.Errorf("got %v, want the error of the network", err)
+	}
+	for _, address := range []string{"", "gateway.example", "ftp://gateway.example", "http://", "https://gateway.example/?a=b", "http://a b"} {
+		_, err := New(address)
+		wantCode(t, err, InvalidRequest)
+	}
+}
+
+// TestHeaders: the key is sent, and the address may have a path or a slash at its end.
+func TestHeaders(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.URL.Path+" "+r.Header.Get("API-Key")+" "+r.Header.Get("Accept"))
+		http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+	}))
+	defer server.Close()
+	_, err := newClient(t, server.URL+"/gateway/", WithAPIKey("secret"), WithHTTP(server.Client())).Pairs(t.Context())
+	if wantCode(t, err, Unreadable); len(got) != 1 || got[0] != "/gateway/v3/app/pairs secret application/json" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestManyAtOnce: a client may be used by many goroutines.
+func TestManyAtOnce(t *testing.T) {
+	g := read(t, "v3", "details")
+	c := newClient(t, (&fakeGateway{}).serve(t, says(200, string(g.body))))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := c.Quote(t.Context(), g.request); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}

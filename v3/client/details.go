@@ -1,0 +1,235 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// checkDetails compares everything in the details that follows from the request, and the shape of all else.
+func (c *check) checkDetails() {
+	d := c.quote.Details
+	if d == nil {
+		return
+	}
+	if !c.request.detailed() {
+		c.problem("details: they were not asked for")
+		return
+	}
+	c.checkUnderstood(d.Request)
+	call := c.main.explain(c.result.Main.Data)
+	c.compare("details.call.function", d.Call.Function, call.Function)
+	c.compareWords("details.call.arguments", d.Call.Arguments, call.Arguments)
+	c.compareWords("details.call.hook", d.Call.Hook, call.Hook)
+	c.checkSendCalls(d)
+	c.checkArrival(d.Arrival)
+	c.checkTime("details.validUntil", d.ValidUntil)
+	c.checkIssuerFee(d.IssuerFee)
+	c.checkRegistry(d.Integrator)
+	c.checkAccount(d.Checks)
+	c.checkSimulation(d.Simulation)
+}
+
+func (c *check) checkUnderstood(got DetailsRequest) {
+	kind := uint64(toAddress)
+	if c.pair.Shields {
+		kind = toPrivate
+	}
+	c.compare("details.request.srcChain", got.SrcChain, decimal(c.pair.SrcChain))
+	c.compareAddress("details.request.srcToken", got.SrcToken, c.pair.SrcToken.Address)
+	c.compare("details.request.dstChain", got.DstChain, decimal(c.pair.DstChain))
+	c.compareAddress("details.request.dstToken", got.DstToken, c.pair.DstToken.Address)
+	c.compare("details.request.amount", got.Amount, c.request.Amount)
+	c.compare("details.request.recipient", strings.ToLower(got.Recipient), strings.ToLower(c.recipientText()))
+	c.compare("details.request.integratorId", strings.ToLower(got.IntegratorID), integratorText(c.request))
+	if got.RecipientType == nil || *got.RecipientType != kind {
+		c.problem("details.request.recipientType: want %d", kind)
+	}
+}
+
+// compareWords compares values in any case of their letters, and wants no others beside them.
+func (c *check) compareWords(what string, got, want map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		c.compare(what+"."+name, strings.ToLower(got[name]), strings.ToLower(want[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			c.problem("%s.%.60s: it must be left out", what, name)
+		}
+	}
+}
+
+// checkSendCalls holds the gateway's batch against the calls that are built here.
+func (c *check) checkSendCalls(d *Details) {
+	got := d.SendCalls
+	if c.pair.Unshields && (got == nil || d.Unshield) {
+		if got != nil || !d.Unshield {
+			c.problem("details: a swap out of a privacy pool must have unshield and no sendCalls")
+		}
+		return
+	}
+	if d.Unshield && !c.pair.Unshields {
+		c.problem("details.unshield: it must be left out")
+	}
+	if got == nil {
+		c.problem("details.sendCalls: there are none")
+		return
+	}
+	c.compare("details.sendCalls.version", got.Version, "2.0.0")
+	c.compare("details.sendCalls.chainId", got.ChainID, fmt.Sprintf("0x%x", c.pair.SrcToken.ChainID))
+	if got.AtomicRequired == nil || *got.AtomicRequired {
+		c.problem("details.sendCalls.atomicRequired: want false")
+	}
+	if c.request.From == (common.Address{}) {
+		c.compare("details.sendCalls.from", got.From, "")
+	} else {
+		c.compareAddress("details.sendCalls.from", got.From, c.request.From)
+	}
+	c.compareCalls(got.Calls)
+}
+
+// compareCalls: the gateway leaves an approval out only where it says that the allowance is enough, and adds a reset as it
+// likes. If the allowance is not enough, the main call fails.
+func (c *check) compareCalls(got []SendCall) {
+	want := []Call{c.approval(c.request.Amount), c.result.Main}
+	stated := c.statedAllowance()
+	switch {
+	case c.pair.SrcToken.Native() || len(got) == 1 && stated != nil && stated.Cmp(c.request.Amount) >= 0:
+		want = []Call{c.result.Main}
+	case len(got) == 3:
+		want = slices.Insert(want, 0, c.approval(new(big.Int)))
+	}
+	if len(got) != len(want) {
+		c.problem("details.sendCalls.calls: %d calls, want %d", len(got), len(want))
+		return
+	}
+	for i, call := range want {
+		at := fmt.Sprintf("details.sendCalls.calls.%d.", i)
+		c.compareAddress(at+"to", got[i].To, call.To)
+		c.compare(at+"data", strings.ToLower(got[i].Data), fmt.Sprintf("0x%x", call.Data))
+		c.compare(at+"value", got[i].Value, fmt.Sprintf("0x%x", call.Value))
+	}
+}
+
+// mostDeductions is more than anybody takes.
+const mostDeductions = 9
+
+// checkArrival works out what arrives at the rates of others that the answer states: only they know them.
+func (c *check) checkArrival(got Arrival) {
+	if got.Deductions == nil {
+		c.problem("details.arrival.deductions: there is no list")
+	}
+	if !c.pair.Shields && len(got.Deductions) > 0 || len(got.Deductions) > mostDeductions {
+		c.problem("details.arrival.deductions: there are %d", len(got.Deductions))
+		return
+	}
+	arrives := new(big.Int).Set(c.result.Dest)
+	for i, deduction := range got.Deductions {
+		bps, ok := deduction.Percentage.BPS()
+		if !ok {
+			c.problem("details.arrival.deductions.%d.percentage: got %.30q", i, deduction.Percentage)
+			return
+		}
+		taken := part(c.result.Dest, bps)
+		c.compare(fmt.Sprintf("details.arrival.deductions.%d.amount", i), deduction.Amount, taken)
+		arrives.Sub(arrives, taken)
+	}
+	if arrives.Sign() < 0 {
+		c.problem("details.arrival.deductions: they take more than there is")
+		return
+	}
+	c.compare("details.arrival.amount", got.Amount, arrives)
+	c.result.Arrives = arrives
+
+	amount, out := c.request.Amount, got.UnshieldAmount.Int()
+	switch {
+	case !c.pair.Unshields:
+		c.compare("details.arrival.unshieldAmount", got.UnshieldAmount, "")
+	case out == nil || out.Cmp(amount) < 0 || new(big.Int).Mul(out, big.NewInt(100)).Cmp(new(big.Int).Mul(amount, big.NewInt(101))) > 0:
+		c.problem("details.arrival.unshieldAmount: got %.100q, want %s or up to 1 %% more", got.UnshieldAmount, amount)
+	}
+}
+
+func (c *check) checkTime(what, got string) {
+	if _, err := time.Parse(time.RFC3339, got); err != nil {
+		c.problem("%s: got %.60q, want a time", what, got)
+	}
+}
+
+func (c *check) checkIssuerFee(got *IssuerFee) {
+	switch {
+	case got == nil && c.result.MaxFee == nil:
+	case got == nil || c.result.MaxFee == nil:
+		c.problem("details.issuerFee: it must be there for a burn, and only then")
+	default:
+		c.compare("details.issuerFee.maxFee", got.MaxFee, c.result.MaxFee)
+		if got.Percentage == "" || got.Origin == "" {
+			c.problem("details.issuerFee: a percentage and its origin must be there")
+		}
+	}
+}
+
+func (c *check) checkRegistry(got *RegistryReading) {
+	named := c.request.Integrator != common.Address{}
+	switch {
+	case got == nil && !named:
+	case got == nil || !named:
+		c.problem("details.integrator: it must be there for an integrator, and only then")
+	default:
+		c.compare("details.integrator.chainId", got.ChainID, c.feeChain)
+		c.checkTime("details.integrator.checkedAt", got.CheckedAt)
+		if _, err := parseAddress(got.Registry); err != nil {
+			c.problem("details.integrator.registry: %.60q %w", got.Registry, err)
+		}
+	}
+}
+
+func (c *check) checkAccount(got *Checks) {
+	if got == nil {
+		return
+	}
+	if c.request.From == (common.Address{}) {
+		c.problem("details.checks: nobody named an account")
+		return
+	}
+	c.checkNeeded("balance", &got.Balance)
+	if c.pair.SrcToken.Native() != (got.Allowance == nil) {
+		c.problem("details.checks.allowance: it must be there for a token, and only then")
+	} else if got.Allowance != nil {
+		c.checkNeeded("allowance", got.Allowance)
+	}
+	if got.Native != nil && (got.Native.Actual == "" || got.Native.Needed == "") {
+		c.problem("details.checks.native: it must have actual and needed")
+	}
+}
+
+func (c *check) checkNeeded(what string, got *Check) {
+	c.compare("details.checks."+what+".needed", got.Needed, c.request.Amount)
+	if got.Actual == "" {
+		c.problem("details.checks.%s.actual: it is left out", what)
+	}
+}
+
+// checkSimulation sees to it that what the types promise is there. What it says, nobody can check.
+func (c *check) checkSimulation(got *Simulation) {
+	if got == nil {
+		return
+	}
+	if !c.request.Simulate {
+		c.problem("details.simulation: it was not asked for")
+		return
+	}
+	if len(got.Calls) == 0 || got.Native.Actual == "" || got.Native.Needed == "" {
+		c.problem("details.simulation: it must have calls, and the coins that they need")
+	}
+	for i, call := range got.Calls {
+		if call.Status != "SUCCESS" && call.Status != "FAILED" {
+			c.problem("details.simulation.calls.%d.status: got %.30q", i, call.Status)
+		}
+	}
+}

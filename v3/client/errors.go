@@ -1,0 +1,175 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Codes of errors. A gateway may be newer and say others.
+const (
+	// Of the client itself.
+
+	InvalidRequest = "INVALID_REQUEST" // the request cannot be asked
+	Unreachable    = "UNREACHABLE"     // no answer: the cause says why
+	Unreadable     = "UNREADABLE"      // an answer that is none of a gateway's, such as a proxy's page
+	Unverified     = "UNVERIFIED"      // an answer that must not be signed or believed: see Problems
+	Outdated       = "OUTDATED"        // the gateway needs a newer client: see Needs
+
+	// Of the gateway: the request is wrong.
+
+	MissingParameter       = "MISSING_PARAMETER"
+	InvalidParameter       = "INVALID_PARAMETER"
+	InvalidAmount          = "INVALID_AMOUNT"
+	AmountOutOfRange       = "AMOUNT_OUT_OF_RANGE" // see MinAmount and MaxAmount
+	UnsupportedChain       = "UNSUPPORTED_CHAIN"
+	UnsupportedToken       = "UNSUPPORTED_TOKEN"
+	UnsupportedPair        = "UNSUPPORTED_PAIR"  // see Alternatives
+	InvalidRecipient       = "INVALID_RECIPIENT" // see Reason
+	InvalidIntegrator      = "INVALID_INTEGRATOR"
+	IntegratorUnregistered = "INTEGRATOR_UNREGISTERED"
+	IntegratorInactive     = "INTEGRATOR_INACTIVE"
+	IntegratorFeeTooHigh   = "INTEGRATOR_FEE_TOO_HIGH"
+	UnknownKey             = "UNKNOWN_KEY"
+
+	// Of the gateway: not now, or not here.
+
+	IntegratorUnverified = "INTEGRATOR_UNVERIFIED" // the registry cannot be read now
+	RateLimited          = "RATE_LIMITED"          // see RetryAfter
+	ChainUnavailable     = "CHAIN_UNAVAILABLE"
+	StatusUnavailable    = "STATUS_UNAVAILABLE" // this gateway follows no swaps
+	VersionBrownout      = "VERSION_BROWNOUT"   // see Successor and Until
+	VersionRetired       = "VERSION_RETIRED"    // see Successor
+	RouteNotFound        = "NOT_FOUND"
+	MethodNotAllowed     = "METHOD_NOT_ALLOWED"
+	Internal             = "INTERNAL"
+)
+
+// An Error is all that can be wrong with a request, a gateway or an answer. Fields that its code does not have are empty.
+type Error struct {
+	Code      string
+	Message   string // a sentence, the gateway's own where it refused
+	Status    int    // of the answer; 0 if there was none
+	RequestID string // to tell the operator
+
+	Param        string        // the parameter at fault
+	Reason       string        // why a recipient is refused
+	MinAmount    Amount        // of the source token
+	MaxAmount    Amount        //
+	Alternatives []Alternative // where the source token can go instead
+	Successor    string        // of a version that is retired
+	Until        string        // when a version answers again
+	RetryAfter   time.Duration // how long to leave the gateway alone; 0 if it does not say
+	Needs        string        // the oldest client that the gateway understands
+	Problems     []string      // everything that is wrong with an answer
+
+	refused bool // by the gateway, in its own words
+	cause   error
+}
+
+// An Alternative is another destination for a source token.
+type Alternative struct {
+	Chain string `json:"chain"`
+	Token string `json:"token"`
+}
+
+func (e *Error) Error() string {
+	text := e.Message
+	switch {
+	case e.refused:
+		text = "the gateway refused: " + text
+	case e.Code == Unverified:
+		text += ":\n" + strings.Join(e.Problems, "\n")
+	case e.cause != nil:
+		text += ": " + e.cause.Error()
+	}
+	if e.RequestID != "" {
+		return fmt.Sprintf("%s (%s, request %s)", text, e.Code, e.RequestID)
+	}
+	return fmt.Sprintf("%s (%s)", text, e.Code)
+}
+
+// Unwrap gives the cause: of the network, or of the address that cannot be asked.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Temporary tells whether the same question may be answered later.
+func (e *Error) Temporary() bool {
+	switch {
+	case e.Code == Unreachable || e.Status == http.StatusTooManyRequests:
+		return true
+	case e.Code == Unreadable && e.Status == http.StatusOK:
+		return true // a proxy's page
+	}
+	return e.Status >= 500 && e.Status != http.StatusNotImplemented
+}
+
+func unverified(message string, problems ...error) *Error {
+	e := &Error{Code: Unverified, Message: message, cause: errors.Join(problems...)}
+	for _, problem := range problems {
+		e.Problems = append(e.Problems, problem.Error())
+	}
+	return e
+}
+
+// refusal is what an answer that is none means. Of a body that may be anything, only what is known is taken.
+func (a *answer) refusal() *Error {
+	e := &Error{
+		Code: Unreadable, Status: a.status, RequestID: a.requestID(), RetryAfter: retryAfter(a.header, time.Now()),
+		Message: fmt.Sprintf("the gateway answered %d and %d bytes that are no error of a gateway: is this its address?", a.status, len(a.body)),
+	}
+	var problem struct {
+		Error        string        `json:"error"`
+		Code         string        `json:"code"`
+		RequestID    string        `json:"requestId"`
+		Param        string        `json:"param"`
+		Reason       string        `json:"reason"`
+		MinAmount    Amount        `json:"minAmount"`
+		MaxAmount    Amount        `json:"maxAmount"`
+		Successor    string        `json:"successor"`
+		Until        string        `json:"until"`
+		Alternatives []Alternative `json:"alternatives"`
+	}
+	if decodeBody(a.body, &problem) != nil || problem.Error == "" || problem.Code == "" {
+		return e
+	}
+	e.refused = true
+	e.Message = cut(problem.Error, 1000)
+	e.Code = cut(problem.Code, 100)
+	if problem.RequestID != "" {
+		e.RequestID = cut(problem.RequestID, 100)
+	}
+	e.Param, e.Reason = cut(problem.Param, 100), cut(problem.Reason, 1000)
+	e.MinAmount, e.MaxAmount = problem.MinAmount, problem.MaxAmount
+	e.Successor, e.Until = cut(problem.Successor, 1000), cut(problem.Until, 100)
+	e.Alternatives = problem.Alternatives[:min(len(problem.Alternatives), 100)]
+	return e
+}
+
+// longestRest is the longest that a gateway is left alone because it says so.
+const longestRest = 24 * time.Hour
+
+// retryAfter reads a number of seconds, or a date; 0 for neither.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, longestRest)
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date // the gateway's clock and this one may differ
+	}
+	return max(0, min(at.Sub(now), longestRest))
+}
+
+func cut(text string, most int) string {
+	if len(text) > most {
+		return text[:most]
+	}
+	return text
+}

@@ -1,0 +1,310 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+var sentTx = common.HexToHash("0x8a17a5b4c2d3e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f")
+
+// A scripted gateway gives one answer after the other about a transaction; the last one again and again.
+type scripted []string
+
+// An answer is a status, or a refusal such as "429 Retry-After: 7", or "gone", which is no answer.
+func (answers scripted) serve(t *testing.T) *Client {
+	t.Helper()
+	var asked atomic.Int64 // a connection that breaks does not order its handler before the next
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("txHash"); r.URL.Path != "/v3/swap/status" || got != sentTx.Hex() {
+			t.Errorf("asked for %s", r.URL)
+		}
+		answer := answers[min(int(asked.Add(1)), len(answers))-1]
+		if answer == "gone" {
+			panic(http.ErrAbortHandler)
+		}
+		if strings.HasPrefix(answer, "{") {
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		var status int
+		if _, err := fmt.Sscan(answer, &status); err != nil {
+			t.Error(err)
+		}
+		if _, seconds, ok := strings.Cut(answer, "Retry-After: "); ok {
+			w.Header().Set("Retry-After", seconds)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"error":"Not now","code":"SOME_CODE","requestId":"7"}`)
+	}))
+	t.Cleanup(server.Close)
+	return newClient(t, server.URL)
+}
+
+// stateOf is an answer about the transaction, with more fields.
+func stateOf(state string, final bool, more string) string {
+	return fmt.Sprintf(`{"state":%q,"final":%v,"srcChain":"1","txHash":%q,"nextCheckSeconds":4%s}`, state, final, sentTx, more)
+}
+
+// swapFields is what the gateway says was swapped.
+func swapFields(t *testing.T, q *Checked) string {
+	t.Helper()
+	recipient, kind := q.paid()
+	return fmt.Sprintf(`,"swap":{"dstChain":"%d","dstToken":%q,"recipient":%q,"recipientType":%d,"amount":%q}`,
+		q.Pair.DstChain, q.Pair.DstToken.Address, recipient, kind, q.Request.Amount.String())
+}
+
+// follow follows the transaction, and gives up after so many pauses. It tells what changed, the last status, and the error.
+func follow(t *testing.T, c *Client, sent Sent, pauses int) (last *Status, told []string, waits []time.Duration, err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	tell := func(what string) {
+		if len(told) == 0 || told[len(told)-1] != what {
+			told = append(told, what)
+		}
+	}
+	sent.OnRetry = func(err error, _ time.Duration) { tell("no answer for now: " + err.Error()) }
+	pause := func(ctx context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		if len(waits) >= pauses {
+			cancel(errors.New("the time is up"))
+		}
+		return context.Cause(ctx)
+	}
+	for status, err := range c.follow(ctx, sent, pause) {
+		if err != nil {
+			return last, told, waits, err
+		}
+		last = status
+		tell(status.String())
+	}
+	return last, told, waits, nil
+}
+
+const settledTx = "0x1111111111111111111111111111111111111111111111111111111111111111"
+
+func TestFollow(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	swap := swapFields(t, q)
+	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `"}`
+	const paid = "SETTLED: paid out with " + settledTx + " on chain 369"
+	tests := map[string]struct {
+		answers scripted
+		state   string // at the end; empty for an error
+		says    string // the error
+		told    []string
+		waits   []time.Duration // in seconds
+	}{
+		"to the end": {
+			scripted{
+				stateOf(NotFound, false, ""), stateOf(Pending, false, ""), stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":1}`+swap),
+				stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":2}`+swap), stateOf(Settling, false, swap),
+				stateOf(Settled, false, swap+settled), stateOf(Settled, true, swap+settled),
+			}, Settled, "",
+			[]string{
+				"NOT_FOUND: no node of the gateway knows the transaction yet", "PENDING: not in a block yet",
+				"PENDING: in block 12, waiting for more blocks on top", "SETTLING: paid for, not paid out yet",
+				paid + "; not final yet", paid,
+			},
+			[]time.Duration{4, 4, 4, 4, 4, 4},
+		},
+		"a burn": {
+			scripted{
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations"}`),
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations","reason":"insufficient_fee"}`),
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"nonce":"0x01","attested":true,"attestationState":"complete"}`),
+				stateOf(Settled, true, swap),
+			}, Settled, "",
+			[]string{
+				`SETTLING: paid for, not paid out yet; the issuer has not attested the burn: "pending_confirmations"`,
+				`SETTLING: paid for, not paid out yet; the issuer has not attested the burn: "pending_confirmations", "insufficient_fee"`,
+				"SETTLING: paid for, not paid out yet; the issuer has attested the burn", "SETTLED: paid out",
+			},
+			[]time.Duration{4, 4, 4},
+		},
+		"reverted": {
+			scripted{stateOf(Failed, false, ""), stateOf(Failed, true, `,"reason":"allowance too low\u001b[2J"`)}, Failed, "",
+			[]string{
+				"FAILED: the transaction reverted, and swapped nothing; not final yet",
+				`FAILED: the transaction reverted, and swapped nothing: "allowance too low\x1b[2J"`,
+			},
+			[]time.Duration{4},
+		},
+		"no swap":                 {scripted{stateOf(NotASwap, true, "")}, NotASwap, "", []string{"NOT_A_SWAP: the transaction swapped nothing through the contracts of this gateway"}, nil},
+		"cannot be settled":       {scripted{stateOf(Settling, false, swap+`,"reason":"no pool pays it"`)}, "", "the time is up", []string{`SETTLING: paid for, not paid out yet; the gateway says: "no pool pays it"`}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"stuck":                   {scripted{stateOf(Pending, false, "")}, "", "the time is up", []string{"PENDING: not in a block yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"settled, and not final":  {scripted{stateOf(Settled, false, swap)}, "", "the time is up", []string{"SETTLED: paid out; not final yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"a reorganisation":        {scripted{stateOf(Settled, false, swap), stateOf(Settling, false, swap)}, "", "the time is up", []string{"SETTLED: paid out; not final yet", "SETTLING: paid for, not paid out yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
+		"impatient and patient":   {scripted{strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":0", 1), strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":100000", 1), stateOf(Settled, true, swap)}, Settled, "", []string{"PENDING: not in a block yet", "SETTLED: paid out"}, []time.Duration{1, 3600}},
+		"too many requests":       {scripted{"429 Retry-After: 7", "429 Retry-After: 60000", "429", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{7, 3600, 8}},
+		"503 and 500":             {scripted{"503 Retry-After: 3", "500", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{3, 4}},
+		"no status at all":        {scripted{"501"}, "", "the gateway refused: Not now", nil, nil},
+		"no such route":           {scripted{"404"}, "", "the gateway refused: Not now", nil, nil},
+		"another transaction":     {scripted{strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)}, "", `it is about transaction "` + settledTx, nil, nil},
+		"another chain":           {scripted{strings.Replace(stateOf(Settled, true, swap), `"srcChain":"1"`, `"srcChain":"56"`, 1)}, "", `it is about a transaction on chain "56", and not 1`, nil, nil},
+		"another recipient":       {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1))}, "", `swap.recipient: got "0xfB69`, nil, nil},
+		"another amount":          {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Amount.String(), "1", 1))}, "", `swap.amount: got "1", signed 123456789`, nil, nil},
+		"another token":           {scripted{stateOf(Settled, true, strings.Replace(swap, q.Pair.DstToken.Address.Hex(), "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 1))}, "", "swap.dstToken: got", nil, nil},
+		"another destination":     {scripted{stateOf(Settled, true, strings.Replace(swap, `"dstChain":"369"`, `"dstChain":"56"`, 1))}, "", `swap.dstChain: got "56", signed 369`, nil, nil},
+		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: signed 0`, nil, nil},
+		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"0x01",`, 1))}, "", `swap.integratorId: got "0x01"`, nil, nil},
+		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, and does not say what was swapped", nil, nil},
+		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state is "REFUNDED", which is none`, nil, nil},
+		"a settlement that lies":  {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"txHash":"\u001b[2J"}`)}, "", `the settlement's transaction is "\x1b[2J", which is none`, nil, nil},
+		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
+		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`), stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2}},
+		"another service's words": {scripted{`{"message":"hello"}`}, "", `it is about transaction ""`, nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			status, told, waits, err := follow(t, test.answers.serve(t), Sent{Hash: sentTx, Quote: q}, 8)
+			if test.state == "" {
+				wantError(t, err, test.says)
+			} else if err != nil || status.State != test.state {
+				t.Errorf("got %v and %v, want %s", status, err, test.state)
+			}
+			if test.told != nil && !slices.Equal(told, test.told) {
+				t.Errorf("told %q\nwant %q", told, test.told)
+			}
+			for i := range test.waits {
+				test.waits[i] *= time.Second
+			}
+			if !slices.Equal(waits, test.waits) {
+				t.Errorf("waited %v, want %v", waits, test.waits)
+			}
+		})
+	}
+}
+
+// TestFollowUnknownQuote follows a transaction of which nothing else is known.
+func TestFollowUnknownQuote(t *testing.T) {
+	g := scripted{stateOf(Settled, true, "")}.serve(t)
+	if status, _, _, err := follow(t, g, Sent{SrcChain: 1, Hash: sentTx}, 1); err != nil || status.State != Settled {
+		t.Errorf("got %v and %v", status, err)
+	}
+}
+
+// TestFollowEverySignedSwap wants what was signed to be recognised, whatever it is, and nobody else's note for one's own.
+func TestFollowEverySignedSwap(t *testing.T) {
+	for _, name := range []string{"pair-usdc-59144-to-usdc-369", "pair-usdc-1-to-usdc-69696969", "pair-eth-1-to-weth-369", "pair-usdc-69696969-to-usdc-369", "pair-usdc-369-to-usdc-10"} {
+		t.Run(name, func(t *testing.T) {
+			q := checkedQuote(t, name)
+			answer := strings.Replace(stateOf(Settled, true, swapFields(t, q)), `"srcChain":"1"`, fmt.Sprintf(`"srcChain":"%d"`, q.Pair.SrcToken.ChainID), 1)
+			status, _, waits, err := follow(t, scripted{answer}.serve(t), Sent{Hash: sentTx, Quote: q}, 1)
+			if err != nil || status.State != Settled || waits != nil {
+				t.Errorf("got %v and %v, and waited %v", status, err, waits)
+			}
+		})
+	}
+	mine, other := checkedQuote(t, "pair-usdc-1-to-usdc-69696969"), checkedQuote(t, "pair-usdc-1-to-usdc-69696969")
+	_, _, _, err := follow(t, scripted{stateOf(Settled, true, swapFields(t, other))}.serve(t), Sent{Hash: sentTx, Quote: mine}, 1)
+	wantError(t, err, `swap.recipient: got "0x`)
+}
+
+func TestShort(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	for amount, want := range map[string]string{"123086419": "<nil>", "123086420": "<nil>", "123086418": "1", "0": "123086419", "": "<nil>"} {
+		s := &Status{Progress: Progress{State: Settled, Settlement: &StatusSettlement{Amount: Amount(amount)}}}
+		if got := fmt.Sprint(s.Short(q)); got != want {
+			t.Errorf("%s: got %s, want %s", amount, got, want)
+		}
+	}
+	if got := (&Status{Progress: Progress{State: Settling}}).Short(q); got != nil {
+		t.Errorf("got %s of a swap that is not settled", got)
+	}
+}
+
+func TestAmounts(t *testing.T) {
+	for text, want := range map[string]Amount{`"12"`: "12", `"0"`: "0", `"007"`: "007"} {
+		var n Amount
+		if err := n.UnmarshalJSON([]byte(text)); err != nil || n != want {
+			t.Errorf("%s: got %q and %v, want %q", text, n, err, want)
+		}
+	}
+	for _, text := range []string{`12`, `null`, `""`, `-1`, `"1.5"`, `"1e3"`, `"0x1"`, `{}`, `true`, `"` + strings.Repeat("1", 79) + `"`} {
+		if err := new(Amount).UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s is taken for an amount", text)
+		}
+	}
+	for text, want := range map[string]int64{`0`: 0, `0.3`: 30, `10.01`: 1001, `100`: 10000, `0.50`: 50} {
+		var p Percentage
+		if err := p.UnmarshalJSON([]byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if got, ok := p.BPS(); !ok || got != want {
+			t.Errorf("%s: got %d", text, got)
+		}
+	}
+	for _, text := range []string{`"0.3"`, `null`, `-1`, `101`, `1e1`, `00.3`, `.3`, `3.`, `1e999`} {
+		if err := new(Percentage).UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s is taken for a percentage", text)
+		}
+	}
+	if _, ok := Percentage("0.013").BPS(); ok {
+		t.Error("0.013 % is not a whole number of hundredths")
+	}
+}
+
+// TestSeveralSwaps: a transaction may have other people's swaps beside the one that was signed, whose state counts.
+func TestSeveralSwaps(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	mine := strings.TrimPrefix(swapFields(t, q), ",")
+	other := strings.Replace(mine, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1)
+	answer := func(state, ofMine string, swap string) scripted {
+		return scripted{stateOf(state, true, fmt.Sprintf(`,%s,"swaps":[{"state":"SETTLED","final":true,%s},{"state":%q,"final":true,%s}]`, other, other, ofMine, swap))}
+	}
+	sent := Sent{Hash: sentTx, Quote: q}
+	if status, _, _, err := follow(t, answer(Settled, Settled, mine).serve(t), sent, 1); err != nil || status.State != Settled {
+		t.Errorf("got %v and %v", status, err)
+	}
+	_, _, _, err := follow(t, answer(Settled, Settling, mine).serve(t), sent, 1)
+	wantError(t, err, "it is SETTLED, and the swap that was signed is SETTLING")
+	_, _, _, err = follow(t, answer(Settled, Settled, other).serve(t), sent, 1)
+	wantError(t, err, `swap.recipient: got "0xfB69`)
+}
+
+// TestLiesOnce: one lie among true answers is never given to the caller, who learns of it by its code.
+func TestLiesOnce(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	swap := swapFields(t, q)
+	lie := strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)
+	answers := scripted{stateOf(Settling, false, swap), lie, stateOf(Settling, false, swap)}
+	last, told, _, err := follow(t, answers.serve(t), Sent{Hash: sentTx, Quote: q}, 8)
+	if e := wantCode(t, err, Unverified); len(e.Problems) != 1 || last.State != Settling || len(told) != 1 {
+		t.Errorf("got %q, %v and %v", told, last, err)
+	}
+	_, err = scripted{lie}.serve(t).Status(t.Context(), Sent{SrcChain: 1, Hash: sentTx})
+	wantCode(t, err, Unverified)
+	_, err = scripted{lie}.serve(t).Status(t.Context(), Sent{Hash: sentTx})
+	wantCode(t, err, InvalidRequest)
+}
+
+// TestFollowReally waits for real, and stops when it is told to; also when its caller has seen enough.
+func TestFollowReally(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c := scripted{stateOf(Pending, false, "")}.serve(t)
+	var got error
+	for status, err := range c.Follow(ctx, Sent{SrcChain: 1, Hash: sentTx}) {
+		if got = err; status != nil {
+			cancel()
+		}
+	}
+	if !errors.Is(got, context.Canceled) {
+		t.Errorf("got %v, want that it was told to stop", got)
+	}
+	for range c.Follow(t.Context(), Sent{SrcChain: 1, Hash: sentTx}) {
+		break
+	}
+}

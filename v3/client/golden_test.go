@@ -1,0 +1,259 @@
+package client
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/big"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/railgun"
+)
+
+const goldens = "../../testdata/"
+
+// A golden is an exchange that the gateway's own tests hold it to.
+type golden struct {
+	request Request
+	body    []byte
+}
+
+// readGolden reads an exchange, and tells whether it is about a quote that was given.
+func readGolden(t *testing.T, path string) (golden, bool) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, answer, _ := strings.Cut(string(data), "\n\n")
+	head, body, _ := strings.Cut(answer, "\n\n")
+	line, _, _ := strings.Cut(request, "\n")
+	address, err := url.Parse(strings.TrimPrefix(line, http.MethodGet+" "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := address.Query()
+	if !strings.HasPrefix(head, "200") || query.Get("amount") == "" {
+		return golden{}, false
+	}
+	g := golden{request: requestOf(t, query)}
+	g.request.Interface = filepath.Base(filepath.Dir(path))
+	if g.request.Interface != "v3" {
+		g.request.Integrator = common.Address{} // which knows none, and ignores it
+	}
+	g.body = fillNote(t, g.request.Recipient, body)
+	return g, true
+}
+
+func requestOf(t *testing.T, query url.Values) Request {
+	t.Helper()
+	number := func(name string) uint64 {
+		n, err := strconv.ParseUint(query.Get(name), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	amount, ok := new(big.Int).SetString(query.Get("amount"), 10)
+	if !ok {
+		t.Fatalf("%q is no amount", query.Get("amount"))
+	}
+	return Request{
+		SrcChain: number("srcChain"), SrcToken: query.Get("srcToken"), DstChain: number("dstChain"), DstToken: query.Get("dstToken"),
+		Amount: amount, Recipient: query.Get("recipient"), Integrator: common.HexToAddress(query.Get("integratorId")),
+		From: common.HexToAddress(query.Get("from")), Simulate: strings.Contains(query.Get("include"), "simulation"),
+	}
+}
+
+// fillNote writes a note for the recipient where the golden left its place empty.
+func fillNote(t *testing.T, recipient, body string) []byte {
+	t.Helper()
+	if !strings.Contains(body, "(note)") {
+		return []byte(body)
+	}
+	address, err := railgun.ParseAddress(recipient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note, err := railgun.NewNote(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(strings.ReplaceAll(body, "(note)", hex.EncodeToString(note.Recipient())))
+}
+
+func read(t *testing.T, version, name string) golden {
+	t.Helper()
+	g, ok := readGolden(t, goldens+version+"/"+name+".http")
+	if !ok {
+		t.Fatalf("%s is not a quote", name)
+	}
+	return g
+}
+
+// bodyOf is the body of a golden answer.
+func bodyOf(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(goldens + "v3/" + name + ".http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data[strings.Index(string(data), "\n{"):]
+}
+
+// listed is what somebody knows who has the gateway's listing.
+func listed(t *testing.T) Known {
+	t.Helper()
+	l, err := ParseListing(bodyOf(t, "pairs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Known{Listing: l}
+}
+
+// pinned is what somebody knows who has the routers too.
+func pinned(t *testing.T) Known {
+	t.Helper()
+	k := listed(t)
+	var err error
+	if k.Routers, err = ParseRouters(bodyOf(t, "routers")); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func checkedQuote(t *testing.T, name string) *Checked {
+	t.Helper()
+	g := read(t, "v3", name)
+	checked, err := Verify(g.request, g.body, listed(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
+}
+
+func wantError(t *testing.T, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want it to say %q", err, words)
+	}
+}
+
+// wantCode wants an error as callers get hold of it.
+func wantCode(t *testing.T, err error, code string) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) || e.Code != code {
+		t.Fatalf("got %v, want the code %s", err, code)
+	}
+	return e
+}
+
+// TestEveryGoldenPasses checks every quote that the gateway is known to give, of every version that is there.
+func TestEveryGoldenPasses(t *testing.T) {
+	checked := map[string]int{}
+	known := []Known{listed(t), pinned(t)}
+	for _, version := range []string{"v3", "v3legacy", "v1"} {
+		files, err := filepath.Glob(goldens + version + "/*.http")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			g, ok := readGolden(t, path)
+			if !ok || g.request.Recipient == "" || g.request.Recipient == (common.Address{}).Hex() {
+				continue // v1 quotes without a recipient; they must not be signed
+			}
+			checked[version]++
+			for _, k := range known {
+				q, err := Verify(g.request, g.body, k)
+				if err != nil {
+					t.Errorf("%s: %v", path, err)
+				} else if len(q.Unchecked) < 3 || len(q.Calls)+len(q.Wrap) == 0 {
+					t.Errorf("%s: got %d calls, and unchecked is %q", path, len(q.Calls)+len(q.Wrap), q.Unchecked)
+				}
+			}
+		}
+	}
+	if checked["v3"] < len(chain.Pairs()) {
+		t.Errorf("only %d quotes of v3 were checked, fewer than there are pairs", checked["v3"])
+	}
+}
+
+// TestGoldenStatuses reads every status that the gateway is known to tell.
+func TestGoldenStatuses(t *testing.T) {
+	files, err := filepath.Glob(goldens + "v3/status-*.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(data), "\n\n200\n") {
+			continue
+		}
+		told++
+		s := &Status{}
+		if err := decodeBody(data[strings.Index(string(data), "\n{"):], s); err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		network, err := strconv.ParseUint(s.SrcChain, 10, 64)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if networkOf(network) != network {
+			continue // it repeats the routing ID, which this client never asks for
+		}
+		if problems := s.check(Sent{SrcChain: network, Hash: common.HexToHash(s.TxHash)}); problems != nil {
+			t.Errorf("%s: %v", path, problems)
+		}
+	}
+	if told < 10 {
+		t.Errorf("only %d statuses", told)
+	}
+}
+
+// TestKnownTokens compares what is known here with the gateway's own tables: the same tokens, and no other.
+func TestKnownTokens(t *testing.T) {
+	want := map[string]bool{}
+	for _, id := range chain.IDs() {
+		for _, token := range chain.Tokens(id) {
+			known := knownToken{uint64(token.ChainID), token.Symbol, token.Address.Address, token.Decimals}
+			text, _ := json.Marshal([]any{known.chain, known.symbol, known.address, known.decimals})
+			want[string(text)] = true
+			if by := knownBySymbol(known.chain, known.symbol); by == nil || *by != known {
+				t.Errorf("%s on chain %s: got %v", token.Symbol, id, by)
+			}
+			if by := knownByAddress(known.chain, known.address); by == nil || *by != known {
+				t.Errorf("%s on chain %s: got %v by its address", token.Symbol, id, by)
+			}
+		}
+	}
+	if len(want) != len(knownTokens) {
+		t.Errorf("%d tokens are known, and the gateway has %d", len(knownTokens), len(want))
+	}
+	for _, id := range chain.IDs() {
+		if got := networkOf(uint64(id)); got != uint64(id.Network()) {
+			t.Errorf("chain %s is on %d", id, got)
+		}
+	}
+}
+
+// gone tells whether a version was deleted with its goldens.
+func gone(version string) bool {
+	_, err := os.Stat(goldens + version)
+	return errors.Is(err, fs.ErrNotExist)
+}

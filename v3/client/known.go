@@ -1,0 +1,109 @@
+package client
+
+import "github.com/ethereum/go-ethereum/common"
+
+// Native is the address that stands for a chain's own coin.
+var Native = common.HexToAddress("0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE")
+
+// Types of routes.
+const (
+	Direct      = "DIRECT"       // through a pool of the service
+	CCTPInbound = "CCTP_INBOUND" // a burn at the issuer's messenger
+)
+
+// The routing IDs of the privacy pools.
+const (
+	PrivacyEthereum = 69696969
+	PrivacyBNB      = 96969696
+)
+
+// networkOf is the network of a privacy pool that is known, and any other ID itself.
+func networkOf(id uint64) uint64 {
+	switch id {
+	case PrivacyEthereum:
+		return 1
+	case PrivacyBNB:
+		return 56
+	}
+	return id
+}
+
+// A knownToken is one that no listing can say anything else about.
+type knownToken struct {
+	chain    uint64
+	symbol   string
+	address  common.Address
+	decimals uint8
+}
+
+func known(chain uint64, symbol, address string, decimals uint8) knownToken {
+	return knownToken{chain, symbol, common.HexToAddress(address), decimals}
+}
+
+// knownTokens are the tokens of this version. A test compares them with the gateway's and with verify.js.
+var knownTokens = []knownToken{
+	// generated: tokens
+	known(1, "USDC", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
+	known(10, "USDC", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6),
+	known(25, "USDC", "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6),
+	known(56, "USDC", "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
+	known(130, "USDC", "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6),
+	known(137, "USDC", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6),
+	known(143, "USDC", "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6),
+	known(146, "USDC", "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6),
+	known(369, "USDC", "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
+	known(480, "USDC", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6),
+	known(999, "USDC", "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6),
+	known(1329, "USDC", "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6),
+	known(1672, "USDC", "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6),
+	known(2818, "USDC", "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6),
+	known(8453, "USDC", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
+	known(42161, "USDC", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6),
+	known(43114, "USDC", "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6),
+	known(57073, "USDC", "0x2D270e6886d130D724215A266106e6832161EAEd", 6),
+	known(59144, "USDC", "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6),
+	known(98866, "USDC", "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6),
+	known(1, "USDT", "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
+	known(56, "USDT", "0x55d398326f99059fF775485246999027B3197955", 18),
+	known(1, "DAI", "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
+	known(56, "DAI", "0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3", 18),
+	known(56, "USD1", "0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", 18),
+	known(1, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(4663, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(8453, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(1, "WETH", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
+	known(56, "WETH", "0x2170Ed0880ac9A755fd29B2688956BD959F933F8", 18),
+	known(369, "WETH", "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
+	// generated end
+}
+
+func knownBySymbol(chain uint64, symbol string) *knownToken {
+	for i := range knownTokens {
+		if t := &knownTokens[i]; t.chain == chain && t.symbol == symbol {
+			return t
+		}
+	}
+	return nil
+}
+
+func knownByAddress(chain uint64, address common.Address) *knownToken {
+	for i := range knownTokens {
+		if t := &knownTokens[i]; t.chain == chain && t.address == address {
+			return t
+		}
+	}
+	return nil
+}
+
+// knownChain tells whether a network is known: all of them have a token that is.
+func knownChain(id uint64) bool {
+	for i := range knownTokens {
+		if knownTokens[i].chain == id {
+			return true
+		}
+	}
+	return false
+}
+
+// needsReset tells whether a token changes an allowance only from zero or to zero.
+func needsReset(t TokenOn) bool { return t.ChainID == 1 && t.Symbol == "USDT" }

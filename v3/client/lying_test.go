@@ -1,0 +1,232 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// honest are answers of every form there is.
+var honest = map[string][2]string{
+	"pool":             {"v3", "pair-usdc-1-to-usdc-369"},
+	"native":           {"v3", "pair-eth-1-to-weth-369"},
+	"other decimals":   {"v3", "pair-usdc-369-to-usdc-56"},
+	"burn":             {"v3", "pair-usdc-59144-to-usdc-369"},
+	"integrator":       {"v3", "integrator-address"},
+	"integrator, burn": {"v3", "integrator-burn"},
+	"shielding":        {"v3", "pair-usdc-1-to-usdc-69696969"},
+	"details":          {"v3", "details"},
+	"details, burn":    {"v3", "details-burn-partner"},
+	"details, account": {"v3", "simulation-fails"},
+	"unshielding":      {"v3", "details-unshield"},
+	"v3legacy":         {"v3legacy", "pair-usdc-1-to-usdc-369"},
+	"v1":               {"v1", "pair-usdc-1-to-usdc-369"},
+}
+
+// A leaf is a value of an answer, and the way to it.
+type leaf struct {
+	path  string
+	value any
+	set   func(any)
+	unset func()
+}
+
+// leaves are all values of a decoded answer.
+func leaves(path string, node any) (all []leaf) {
+	switch node := node.(type) {
+	case map[string]any:
+		for key, value := range node {
+			all = append(all, branch(path+"."+key, value, func(v any) { node[key] = v }, func() { delete(node, key) })...)
+		}
+	case []any:
+		for i, value := range node {
+			all = append(all, branch(fmt.Sprintf("%s[%d]", path, i), value, func(v any) { node[i] = v }, func() { node[i] = nil })...)
+		}
+	}
+	return all
+}
+
+func branch(path string, value any, set func(any), unset func()) []leaf {
+	if inner := leaves(path, value); inner != nil {
+		return inner
+	}
+	return []leaf{{path, value, set, unset}}
+}
+
+// lies are other values than the true one, of the same form.
+func lies(path string, value any) []any {
+	step := 2 // one digit of each byte of a long text, as it takes long enough
+	if strings.HasPrefix(path, ".details.") {
+		step = 24 // it is compared with the same bytes
+	}
+	switch value := value.(type) {
+	case bool:
+		return []any{!value}
+	case []any, map[string]any, nil:
+		return nil
+	case json.Number:
+		return []any{json.Number("1" + value.String()), json.Number("7")}
+	case string:
+		var all []any
+		for i, c := range value {
+			other := '1'
+			if c == other {
+				other = '2'
+			}
+			if strings.HasPrefix(value, "0x") && (i < 2 || len(value) > 100 && i%step != 1) {
+				continue // the same lie as a missing value, or one of many
+			}
+			all = append(all, value[:i]+string(other)+value[i+1:])
+		}
+		return append(all, value+"0")
+	}
+	panic(fmt.Sprintf("an answer with a %T", value))
+}
+
+// decode keeps numbers as they are written.
+func decode(t *testing.T, body []byte) (value any) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// free are the values that nobody can check. They are named in Unchecked.
+var free = regexp.MustCompile(`^\.details\.(checks\.(\w+\.actual|native\.needed|checkedAt)|simulation\.|validUntil$|validForSeconds$|reason$|` +
+	`arrival\.seconds$|arrival\.deductions\[\d\]\.by$|issuerFee\.(percentage|origin)$|integrator\.(registry|checkedAt)$)`)
+
+// optional are those that may be left out.
+var optional = regexp.MustCompile(`^\.details\.(validForSeconds|checks\.checkedAt|simulation\.(event|blockNumber|calls\[\d\]\.(error|gasUsed|gasLimit)))$`)
+
+// TestLyingGateway alters every value of every form of answer, digit by digit, and wants each lie to be refused.
+func TestLyingGateway(t *testing.T) {
+	for name, at := range honest {
+		t.Run(name, func(t *testing.T) {
+			if gone(at[0]) {
+				t.Skipf("%s is gone", at[0])
+			}
+			g := read(t, at[0], at[1])
+			k := around(t, g.request)
+			refused := func(answer any) bool {
+				body, err := json.Marshal(answer)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = Verify(g.request, body, k)
+				return err != nil
+			}
+			answer := decode(t, g.body)
+			if refused(answer) {
+				t.Fatal("the truth is refused")
+			}
+			told := 0
+			for _, leaf := range leaves("", answer) {
+				for _, lie := range lies(leaf.path, leaf.value) {
+					told++
+					leaf.set(lie)
+					if !refused(answer) && !free.MatchString(leaf.path) && !harmless(g.request, leaf.path, leaf.value, lie) {
+						t.Errorf("%s: %v passes for %v", leaf.path, lie, leaf.value)
+					}
+				}
+				leaf.set(leaf.value)
+				leaf.unset()
+				if !refused(answer) && !optional.MatchString(leaf.path) {
+					t.Errorf("%s may be missing", leaf.path)
+				}
+				leaf.set(leaf.value)
+			}
+			if told < 250 {
+				t.Errorf("only %d lies were told", told)
+			}
+		})
+	}
+}
+
+// around is a listing with the rows that a request needs, so that thousands of checks take seconds.
+func around(t *testing.T, r Request) Known {
+	t.Helper()
+	l := *listed(t).Listing
+	ends := []uint64{r.SrcChain, r.DstChain}
+	l.Tokens = slices.DeleteFunc(slices.Clone(l.Tokens), func(row ListedToken) bool { return !slices.Contains(ends, row.ChainID) })
+	l.Pairs = slices.DeleteFunc(slices.Clone(l.Pairs), func(row ListedPair) bool { return row.SrcChain != ends[0] || row.DstChain != ends[1] })
+	return Known{Listing: &l}
+}
+
+// harmless tells whether a lie is one that costs nobody anything: a burn's maxFee within its bounds, which the service
+// pays; how much more to unshield; and a note, of which the answer says that nobody can check it.
+func harmless(r Request, path string, truth, lie any) bool {
+	if path == ".details.arrival.unshieldAmount" {
+		out := Amount(lie.(string)).Int()
+		return out.Cmp(r.Amount) >= 0 && new(big.Int).Mul(out, big.NewInt(100)).Cmp(new(big.Int).Mul(r.Amount, big.NewInt(101))) <= 0
+	}
+	if path != ".methodParameters.calldata" || len(truth.(string)) != len(lie.(string)) {
+		return false
+	}
+	data := common.FromHex(lie.(string))
+	from, to := 4+5*32, 4+6*32 // maxFee
+	if strings.HasPrefix(r.Recipient, "0zk") {
+		from, to = noteAt, noteAt+noteSize
+	}
+	if got, want := data, common.FromHex(truth.(string)); !bytes.Equal(got[:from], want[:from]) || !bytes.Equal(got[to:], want[to:]) {
+		return false
+	}
+	if strings.HasPrefix(r.Recipient, "0zk") {
+		return true
+	}
+	return bytes.HasPrefix(data, burnCall.selector[:]) && new(big.Int).SetBytes(data[from:to]).Cmp(maxFee(r.Amount)) <= 0
+}
+
+func withMaxFee(body []byte, fee *big.Int) []byte {
+	at := bytes.Index(body, []byte("0x779b432d")) + 2 + 2*(4+5*32)
+	return slices.Concat(body[:at], []byte(common.BigToHash(fee).Hex()[2:]), body[at+64:])
+}
+
+func TestMaxFeeBounds(t *testing.T) {
+	g := read(t, "v3", "pair-usdc-59144-to-usdc-369")
+	k := listed(t)
+	highest := maxFee(g.request.Amount)
+	checked, err := Verify(g.request, withMaxFee(g.body, highest), k)
+	if err != nil || checked.MaxFee.Cmp(highest) != 0 {
+		t.Errorf("got %v for the highest maxFee %s", err, highest)
+	}
+	if _, err := Verify(g.request, withMaxFee(g.body, new(big.Int).Add(highest, big.NewInt(1))), k); err == nil {
+		t.Errorf("a maxFee above %s passes", highest)
+	}
+}
+
+// TestLimits wants a quote beyond the limits of one transaction to be refused, however right it is otherwise.
+func TestLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		golden, amount string
+		refused        bool
+	}{
+		"least":           {"pair-usdc-1-to-usdc-369", "10000000", false},
+		"below the least": {"pair-usdc-1-to-usdc-369", "9999999", true},
+		"most":            {"pair-usdc-1-to-usdc-369", "25000000000", false},
+		"above the most":  {"pair-usdc-1-to-usdc-369", "25000000001", true},
+		"18 decimals":     {"pair-usdt-56-to-usdc-369", "25000000000000000000001", true},
+		"least ether":     {"pair-eth-1-to-weth-369", "10000000000000000", false},
+		"less ether":      {"pair-eth-1-to-weth-369", "9999999999999999", true},
+		"more ether":      {"pair-weth-369-to-eth-1", "20000000000000000001", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := read(t, "v3", test.golden)
+			g.request.Amount, _ = new(big.Int).SetString(test.amount, 10)
+			_, err := Verify(g.request, g.body, listed(t))
+			// The golden is for another amount, so there are other problems too.
+			if got := err != nil && strings.Contains(err.Error(), "and yet there is a quote"); got != test.refused {
+				t.Errorf("got %v, want a word about the limits: %v", err, test.refused)
+			}
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package client
+
+import (
+	"net/http"
+	"time"
+)
+
+// A Quote is an answer of the quote endpoint, decoded strictly. Names are exact and stand once, numbers are numbers and
+// amounts digits. Verify says what of it is true.
+type Quote struct {
+	To               string    `json:"to"`
+	SrcToken         Token     `json:"srcToken"`
+	DestToken        Token     `json:"destToken"`
+	SrcAmount        Amount    `json:"srcAmount"`
+	DestAmount       Amount    `json:"destAmount"`
+	Fee              Fee       `json:"fee"`
+	Approval         *Approval `json:"approval,omitempty"`
+	MethodParameters Payload   `json:"methodParameters"`
+	Route            Route     `json:"route"`
+	Details          *Details  `json:"details,omitempty"`
+}
+
+// Token is how an answer names a token.
+type Token struct {
+	Address  string `json:"address"`
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+	ChainID  uint64 `json:"chainId"` // a network, also for a privacy pool
+}
+
+// Fee has the fields of every interface: v3 fills the inner ones, the earlier ones the flat ones.
+type Fee struct {
+	ChainID    uint64        `json:"chainId,omitzero"`
+	Token      string        `json:"token,omitzero"`
+	Percentage Percentage    `json:"percentage,omitzero"`
+	Amount     Amount        `json:"amount,omitzero"`
+	Protocol   FeePart       `json:"protocol,omitzero"`
+	Integrator IntegratorFee `json:"integrator,omitzero"`
+	Total      TotalFee      `json:"total,omitzero"`
+}
+
+// FeePart is what the protocol takes.
+type FeePart struct {
+	Percentage Percentage `json:"percentage"`
+	Amount     Amount     `json:"amount"`
+}
+
+// IntegratorFee is what the integrator takes.
+type IntegratorFee struct {
+	Percentage Percentage `json:"percentage"`
+	Amount     Amount     `json:"amount"`
+	ID         string     `json:"id,omitempty"`
+	Address    string     `json:"address,omitempty"`
+}
+
+// TotalFee is what both take.
+type TotalFee struct {
+	Amount Amount `json:"amount"`
+}
+
+// Approval is the transaction that lets a contract spend the source token.
+type Approval struct {
+	Token    string `json:"token"`
+	Spender  string `json:"spender"`
+	Amount   Amount `json:"amount"`
+	Calldata string `json:"calldata"`
+}
+
+// Payload is the main transaction.
+type Payload struct {
+	Calldata string `json:"calldata"`
+	Value    string `json:"value"`
+}
+
+// Route has the fields of every interface.
+type Route struct {
+	Type  string     `json:"type,omitempty"`
+	Paths []string   `json:"paths,omitempty"`
+	Swaps []PoolSwap `json:"swaps,omitempty"`
+}
+
+// PoolSwap is one step of a route.
+type PoolSwap struct {
+	Pool string `json:"pool"`
+	In   string `json:"in"`
+	Out  string `json:"out"`
+}
+
+// Details are what v3 says beyond the quote.
+type Details struct {
+	Request          DetailsRequest   `json:"request"`
+	Call             DecodedCall      `json:"call"`
+	SendCalls        *SendCalls       `json:"sendCalls,omitempty"` // not for unshielding
+	Unshield         bool             `json:"unshield,omitempty"`
+	Arrival          Arrival          `json:"arrival"`
+	ValidUntil       string           `json:"validUntil"`
+	ValidForSeconds  uint64           `json:"validForSeconds,omitzero"` // the same without a clock
+	IssuerFee        *IssuerFee       `json:"issuerFee,omitempty"`      // of a burn
+	Integrator       *RegistryReading `json:"integrator,omitempty"`
+	Checks           *Checks          `json:"checks,omitempty"` // with From; nil if the chain could not be asked: Reason says why
+	Reason           string           `json:"reason,omitempty"`
+	Simulation       *Simulation      `json:"simulation,omitempty"` // with Simulate; nil if no node could: SimulationReason says why
+	SimulationReason string           `json:"simulationReason,omitempty"`
+}
+
+// DetailsRequest is the request as the gateway understood it.
+type DetailsRequest struct {
+	SrcChain      string  `json:"srcChain"`
+	SrcToken      string  `json:"srcToken"`
+	DstChain      string  `json:"dstChain"`
+	DstToken      string  `json:"dstToken"`
+	Amount        Amount  `json:"amount"`
+	Recipient     string  `json:"recipient"`
+	RecipientType *uint64 `json:"recipientType"`
+	IntegratorID  string  `json:"integratorId,omitempty"`
+}
+
+// DecodedCall says what calldata does. Numbers are decimal, all else is 0x and digits.
+type DecodedCall struct {
+	Function  string            `json:"function"`
+	Arguments map[string]string `json:"arguments"`
+	Hook      map[string]string `json:"hook,omitempty"` // of a burn
+}
+
+// SendCalls are the parameters of wallet_sendCalls (EIP-5792).
+type SendCalls struct {
+	Version        string     `json:"version"`
+	From           string     `json:"from,omitempty"`
+	ChainID        string     `json:"chainId"`
+	AtomicRequired *bool      `json:"atomicRequired"`
+	Calls          []SendCall `json:"calls"`
+}
+
+// SendCall is one of them.
+type SendCall struct {
+	To    string `json:"to"`
+	Data  string `json:"data"`
+	Value string `json:"value"`
+}
+
+// Arrival is what the recipient really gets.
+type Arrival struct {
+	Amount         Amount      `json:"amount"`
+	Deductions     []Deduction `json:"deductions"`
+	Seconds        uint64      `json:"seconds,omitzero"` // what it usually takes; 0 if that is not known
+	UnshieldAmount Amount      `json:"unshieldAmount,omitzero"`
+}
+
+// Deduction is what somebody else takes of it, as RAILGUN does.
+type Deduction struct {
+	By         string     `json:"by"`
+	Percentage Percentage `json:"percentage"`
+	Amount     Amount     `json:"amount"`
+}
+
+// IssuerFee is what the issuer may take of a burn. The service pays it.
+type IssuerFee struct {
+	Percentage Percentage `json:"percentage"`
+	Origin     string     `json:"origin"`
+	MaxFee     Amount     `json:"maxFee"`
+}
+
+// RegistryReading is where the integrator's fee was read.
+type RegistryReading struct {
+	Registry  string `json:"registry"`
+	ChainID   uint64 `json:"chainId"`
+	CheckedAt string `json:"checkedAt"`
+}
+
+// Checks compare what the account has with what it needs.
+type Checks struct {
+	Native    *Check `json:"native,omitempty"`
+	Balance   Check  `json:"balance"`
+	Allowance *Check `json:"allowance,omitempty"`
+	CheckedAt string `json:"checkedAt,omitempty"`
+}
+
+// Check is one of them.
+type Check struct {
+	Actual Amount `json:"actual"`
+	Needed Amount `json:"needed"`
+}
+
+// Simulation is what the gateway says that the calls would do, one after the other.
+type Simulation struct {
+	BlockNumber uint64          `json:"blockNumber"`
+	Calls       []SimulatedCall `json:"calls"`
+	Event       *bool           `json:"event,omitempty"` // whether the contract tells of this very swap; nil if that is not known
+	Native      Check           `json:"native"`          // the coins for value and gas
+}
+
+// SimulatedCall is what one call would do.
+type SimulatedCall struct {
+	GasUsed  uint64 `json:"gasUsed"`
+	GasLimit uint64 `json:"gasLimit,omitzero"` // enough to send it with; 0 from an older gateway
+	Status   string `json:"status"`            // SUCCESS or FAILED
+	Error    string `json:"error,omitempty"`
+}
+
+// expires is when a quote ends, by the clock of this machine, which may be wrong; zero if the answer does not say.
+func (q *Quote) expires(asked time.Time, h http.Header) time.Time {
+	if q.Details == nil {
+		return time.Time{}
+	}
+	if q.Details.ValidForSeconds > 0 {
+		return asked.Add(time.Duration(min(q.Details.ValidForSeconds, 86400)) * time.Second)
+	}
+	until, err := time.Parse(time.RFC3339, q.Details.ValidUntil)
+	if err != nil {
+		return time.Time{}
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		if skew := asked.Sub(date); skew.Abs() > 5*time.Second {
+			return until.Add(skew)
+		}
+	}
+	return until
+}

@@ -1,0 +1,176 @@
+package client
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// A Request is what somebody wants.
+type Request struct {
+	SrcChain, DstChain uint64   // chain IDs, or the routing IDs of the privacy pools
+	SrcToken, DstToken string   // symbols in any case, or addresses
+	Amount             *big.Int // of the source token, in its smallest unit
+	Recipient          string   // an EVM address, or a 0zk address for a privacy pool
+
+	Integrator common.Address // the wallet of a registered partner, whose fee is added; zero for none
+	From       common.Address // the account that will send: its balance and allowance are read; zero for none
+	Simulate   bool           // try the calls of From on the newest state first: see Quote.Details.Simulation
+
+	// Interface is v3 if it is empty. The earlier ones, v3legacy and v1, know no integrator and no details.
+	Interface string
+}
+
+// paths of the quote endpoint, by interface.
+var paths = map[string]string{
+	"":         "/v3/swap/quote",
+	"v3":       "/v3/swap/quote",
+	"v3legacy": "/v3legacy/swap/quote",
+	"v1":       "/v1/quote",
+}
+
+// detailed tells whether details are asked for.
+func (r Request) detailed() bool { return r.Interface == "" || r.Interface == "v3" }
+
+// path is where to ask, or why that is not possible.
+func (r Request) path() (string, error) {
+	path, ok := paths[r.Interface]
+	refuse := func(format string, args ...any) (string, error) {
+		return "", &Error{Code: InvalidRequest, Message: fmt.Sprintf(format, args...)}
+	}
+	none := common.Address{}
+	switch {
+	case !ok:
+		return refuse("interface %q is not v3, v3legacy or v1", r.Interface)
+	case r.Amount == nil || r.Amount.Sign() <= 0 || r.Amount.BitLen() > 256:
+		return refuse("the amount must be more than nothing, and fit into 256 bits")
+	case r.Simulate && r.From == none:
+		return refuse("a simulation needs the account that will send")
+	case !r.detailed() && r.Integrator != none:
+		return refuse("%s knows no integrators: use v3", r.Interface)
+	case !r.detailed() && r.Simulate:
+		return refuse("%s knows no simulation: use v3", r.Interface)
+	}
+	query := url.Values{
+		"srcToken": {r.SrcToken}, "dstToken": {r.DstToken},
+		"srcChain": {strconv.FormatUint(r.SrcChain, 10)}, "dstChain": {strconv.FormatUint(r.DstChain, 10)},
+		"amount": {r.Amount.String()}, "recipient": {r.Recipient},
+	}
+	if r.detailed() {
+		query.Set("include", "details")
+		if r.From != none {
+			query.Set("from", r.From.Hex())
+		}
+		if r.Integrator != none {
+			query.Set("integratorId", r.Integrator.Hex())
+		}
+	}
+	if r.Simulate {
+		query.Set("include", "details,simulation")
+	}
+	return path + "?" + query.Encode(), nil
+}
+
+// integratorID names the integrator to the contracts.
+func (r Request) integratorID() [32]byte { return common.BytesToHash(r.Integrator[:]) }
+
+// lowestAccount is the first address that can be somebody's: those below are precompiled contracts, of Ethereum or of a
+// chain's own, or reserved for more of them.
+var lowestAccount = big.NewInt(0x10000)
+
+var dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+
+var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
+
+// recipientOf gives the bytes that must name an EVM recipient, or nil for a private one. It refuses a recipient that
+// cannot own money, among them every token and every contract that is known or listed, on whichever chain.
+func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
+	if p.Shields {
+		if !privateRecipients.MatchString(r.Recipient) {
+			return nil, errors.New("the recipient must be a 0zk address")
+		}
+		return nil, nil
+	}
+	address, err := parseAddress(r.Recipient)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the recipient %w", err)
+	case address == Native:
+		return nil, errors.New("the recipient is the address that stands for a chain's own coin: what is sent there is lost")
+	case address == dead:
+		return nil, errors.New("the recipient is the address where people destroy money: what is sent there is lost")
+	case address.Big().Cmp(lowestAccount) < 0:
+		return nil, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: what is sent there is lost", address)
+	}
+	for _, token := range knownTokens {
+		if token.address == address {
+			return nil, fmt.Errorf("the recipient is the contract of %s on chain %d: what is sent there is lost", token.symbol, token.chain)
+		}
+	}
+	if k.contract(address) {
+		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: what is sent there is lost", address)
+	}
+	return address[:], nil
+}
+
+// contract tells whether an address is a token or a contract of what is known.
+func (k Known) contract(address common.Address) bool {
+	if k.Listing.Has(address) {
+		return true
+	}
+	if k.Routers == nil {
+		return false
+	}
+	want := address.Hex()
+	for _, row := range k.Routers.Data {
+		if strings.EqualFold(row.Router, want) || strings.EqualFold(row.Token, want) {
+			return true
+		}
+	}
+	return strings.EqualFold(k.Routers.Settlement.Receiver, want)
+}
+
+// Has tells whether an address is a token or a contract of the listing, so that nobody's money should be sent there.
+func (l *Listing) Has(address common.Address) bool {
+	want := address.Hex()
+	for _, row := range l.Tokens {
+		if strings.EqualFold(row.Address, want) {
+			return true
+		}
+	}
+	for _, row := range l.Pairs {
+		if strings.EqualFold(row.To, want) {
+			return true
+		}
+	}
+	return strings.EqualFold(l.Settlement.Receiver, want)
+}
+
+var (
+	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
+	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or write it all in lower case")
+)
+
+// parseAddress reads 0x and 40 hexadecimal digits, all in one case, or in mixed case with a valid EIP-55 checksum. The
+// error is a sentence without its subject.
+func parseAddress(text string) (common.Address, error) {
+	var a common.Address
+	if len(text) != 2+2*len(a) || text[:2] != "0x" {
+		return a, errShape
+	}
+	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
+		return common.Address{}, errShape
+	}
+	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
+	if mixed && a.Hex() != text {
+		return common.Address{}, errChecksum
+	}
+	return a, nil
+}

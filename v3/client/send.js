@@ -1,0 +1,536 @@
+// Sends a checked quote with a wallet (EIP-1193), and never asks for a swap twice. send.d.ts has the types.
+// Until the wallet is asked to pay, an error proves that nothing was paid. From then on only a clear refusal does.
+import { pause, until } from './wait.js';
+
+const REFUSED = [4001, 4100, 5750];
+const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
+const CODES = {
+  4001: 'REFUSED', 5750: 'REFUSED', 4100: 'UNAUTHORIZED', 4900: 'DISCONNECTED', 4901: 'DISCONNECTED', '-32002': 'BUSY',
+};
+const INTERVAL = 2000;
+const AHEAD = 20; // blocks that are looked through at once
+const LOOKS = 3; // at the account, before a wallet is believed that it has sent nothing
+const POOR = /insufficient (funds|balance)|not enough funds/i;
+
+// What an error says, and what to do; * is for a detail. What was sent follows, unless it is said already.
+const SAYS = {
+  REFUSED: 'You refused in the wallet.',
+  UNAUTHORIZED: 'The wallet does not let this page use that account. Allow it in the wallet, then try again.',
+  DISCONNECTED: 'The wallet is disconnected from the chain. Check its connection, then try again.',
+  BUSY: 'The wallet is already asking you something. Open the wallet, answer it, then try again.',
+  WALLET: 'The wallet could not do it. It *.',
+  NO_ACCOUNT: 'The wallet gave no account. Choose one in the wallet, then try again.',
+  OTHER_ACCOUNT: 'The wallet shows another account. The quote is for *: choose it in the wallet, then try again.',
+  ACCOUNT_GONE: 'The wallet has disconnected the account. Connect it again, then try again. The swap was not sent.',
+  UNKNOWN_CHAIN: 'The wallet does not know chain *.',
+  OTHER_CHAIN: 'The wallet is on another chain. Switch it to chain *, then try again.',
+  CHAIN_CHANGED: 'The wallet has changed to another chain. Switch it back to chain *, then try again. The swap was not sent.',
+  TOO_LITTLE: 'The account has too little *. The swap was not sent.',
+  INSUFFICIENT_FUNDS: 'The wallet says that the account has too little for amount and gas. Put in more, or send less.',
+  UNVERIFIED: 'This quote does not pass the checks any more. The swap was not sent.',
+  EXPIRED: 'This quote has expired*. Renew it.',
+  ALLOWANCE: 'The account allows less than before. Renew the quote.',
+  APPROVAL_FAILED: 'The approval failed on the chain. It is *. The swap was not sent.',
+  NO_HASH: 'The wallet gave no transaction hash for the approval. Look in the wallet whether it has sent it.',
+  BATCH_FAILED: 'The batch failed.',
+  BATCH_IN_PART: 'A part of the batch was carried out.',
+  STOPPED: 'You stopped waiting for the wallet. If it still asks you something, refuse there.',
+  UNCLEAR: 'You stopped waiting for the wallet.',
+  RUNNING: 'It is being sent already, here or in another tab.',
+  OTHER_SWAP: 'resume is of another swap.',
+  LISTENER: 'onStep has thrown.',
+};
+const LEFT = {
+  NOTHING: 'Nothing was sent.',
+  APPROVAL: 'The approval was sent and stands. Nothing else was sent.',
+  APPROVAL_PERHAPS: 'The approval may have been sent, which pays nothing. The swap was not sent.',
+  UNKNOWN: 'The swap may have been sent: look in the wallet first.',
+};
+
+export class SendError extends Error {
+  constructor(code, message, fields) {
+    super(message.endsWith('not sent.') ? message : `${message} ${LEFT[fields.sent]}`);
+    Object.setPrototypeOf(this, SendError.prototype); // for compilers that turn classes into functions
+    this.name = 'SendError';
+    Object.assign(this, { code, ...fields });
+  }
+}
+
+const running = new WeakSet(); // the quotes that are being sent
+const payments = new WeakMap(); // by quote: the step at which the wallet was asked to pay, and its answer when it comes
+const owners = new WeakMap(); // by wallet: which quote a transaction was taken for, by hash
+
+const text = (value) => (typeof value === 'string' && value.length <= 20000 ? value : '');
+const own = (value, key) => (typeof value === 'object' && value !== null ? value[key] : undefined);
+const listOf = (value) => (Array.isArray(value) ? value : []);
+const same = (a, b) => text(a).toLowerCase() === text(b).toLowerCase();
+const isAddress = (value) => /^0x[0-9a-f]{40}$/i.test(text(value));
+const isHash = (value) => /^0x[0-9a-f]{64}$/i.test(text(value));
+const isQuantity = (value) => /^0x[0-9a-f]{1,64}$/i.test(text(value));
+const word = (address) => address.slice(2).toLowerCase().padStart(64, '0');
+const hex = (value) => '0x' + value.toString(16);
+const batchOf = (result) => text(own(result, 'id') ?? result);
+
+// Libraries wrap what a wallet throws.
+function codesOf(error) {
+  const codes = [];
+  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 6; depth++) {
+    codes.push(at.code);
+    at = at.cause ?? own(at.data, 'originalError');
+  }
+  return codes;
+}
+// What it says, at any depth.
+function isPoor(error) {
+  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 6; depth++) {
+    if ([at.message, at.details, own(at.data, 'message')].some((said) => POOR.test(text(said)))) return true;
+    at = at.cause ?? own(at.data, 'originalError');
+  }
+  return false;
+}
+const has = (table, key) => Object.prototype.hasOwnProperty.call(table, key);
+const hasCode = (error, list) => codesOf(error).some((code) => list.includes(code));
+
+export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
+  if (error instanceof SendError) return error;
+  const said = text(own(error, 'message')).slice(0, 300).replace(/\.$/, '');
+  const known = codesOf(error).find((each) => has(CODES, each));
+  const code = CODES[known] ?? (isPoor(error) ? 'INSUFFICIENT_FUNDS' : 'WALLET');
+  return fail({ sent, step }, code, { cause: error }, said ? `says: ${said}` : 'does not say why');
+}
+
+// `sent` is what was sent so far, as far as it is known.
+function newRun(wallet, checked, { client, onStep, signal, batch = true, interval = INTERVAL }) {
+  const call = checked.calls[checked.calls.length - 1];
+  return {
+    wallet, checked, client, onStep, signal, batch, seconds: interval / 1000,
+    call, chainId: call.chainId, chain: Number(call.chainId), sent: 'NOTHING',
+  };
+}
+function fail(run, code, more = {}, detail = '') {
+  return new SendError(code, SAYS[code].replace('*', () => detail), { sent: run.sent, step: run.step, ...more });
+}
+
+// Tells a step, and waits until it is noted: what comes next may be lost.
+async function tell(run, step) {
+  const { chainId, from, step: before, call: { to, data, value } } = run;
+  run.step = { ...step, chainId, ...(from && { from }), call: { to, data, value } };
+  try {
+    await run.onStep?.(run.step);
+  } catch (error) {
+    run.step = before; // what was told is not done
+    throw fail(run, 'LISTENER', { cause: error });
+  }
+}
+// Once the wallet was asked to pay, nothing that a listener throws may hide what became of it.
+async function tellSafely(run, step) {
+  try {
+    await tell(run, step);
+  } catch { /* it is the listener's own */ }
+}
+
+// viem asks again by itself where a wallet fails, unless it is told not to. Wallets may take that argument for another.
+const retries = (wallet) => own(own(wallet, 'transport') ?? own(wallet, 'config'), 'retryCount') !== undefined;
+const ask = async ({ wallet }, method, params) =>
+  wallet.request(params ? { method, params } : { method }, ...(retries(wallet) ? [{ retryCount: 0 }] : []));
+const read = (run, method, params) => until(ask(run, method, params), run.signal);
+
+// A number that a node gives, or undefined where it cannot.
+async function readAmount(run, method, params) {
+  try {
+    const value = await read(run, method, params);
+    return isQuantity(value) ? BigInt(value) : undefined;
+  } catch (error) {
+    if (run.signal?.aborted) throw error;
+    return undefined;
+  }
+}
+
+// The number of the account's next transaction, those that wait counted.
+const readNonce = (run) => readAmount(run, 'eth_getTransactionCount', [run.from, 'pending']);
+
+// Holds a name for this page among all pages of its origin, until it is given back or the page is closed. Only browsers
+// know such names; elsewhere every name is free.
+function hold(name) {
+  const locks = globalThis.location && globalThis.navigator?.locks;
+  if (!locks) return Promise.resolve(() => undefined);
+  return new Promise((resolve) => {
+    const held = (lock) => {
+      if (lock) return new Promise((release) => { resolve(release); });
+      resolve(undefined);
+      return undefined;
+    };
+    locks.request(`quotegate ${name}`, { ifAvailable: true }, held).catch(() => resolve(() => undefined));
+  });
+}
+
+// A transaction is of one sending. The same swap sent again, here or in another tab, must not be taken for it.
+async function claim(run, txHash) {
+  const key = txHash.toLowerCase();
+  if (!owners.has(run.wallet)) owners.set(run.wallet, new Map());
+  const mine = owners.get(run.wallet);
+  const swap = run.checked.expiresAt; // two quotes may have the same bytes, and a quote may be read from JSON again
+  if (mine.has(key)) return mine.get(key) === swap;
+  if (!await hold(`${run.chain} ${key}`)) return false;
+  mine.set(key, swap);
+  return true;
+}
+
+export async function connect(wallet, wanted) {
+  try {
+    return await connectRun({ wallet, sent: 'NOTHING', checked: { request: { from: wanted } } });
+  } catch (error) {
+    throw sendErrorOf(error);
+  }
+}
+async function connectRun(run) {
+  const wanted = run.checked.request.from;
+  const accounts = listOf(await read(run, 'eth_requestAccounts')).filter(isAddress);
+  if (!accounts.length) throw fail(run, 'NO_ACCOUNT');
+  const from = wanted ? accounts.find((each) => same(each, wanted)) : accounts[0];
+  if (!from) throw fail(run, 'OTHER_ACCOUNT', {}, wanted);
+  return from;
+}
+
+async function onChain(run) {
+  const id = await read(run, 'eth_chainId');
+  return isQuantity(id) ? Number(id) : NaN;
+}
+const wrongChain = (run, code, cause) => fail(run, code, { chainId: run.chainId, cause }, run.chain);
+async function switchChain(run) {
+  if (await onChain(run) === run.chain) return;
+  try {
+    await read(run, 'wallet_switchEthereumChain', [{ chainId: run.chainId }]);
+  } catch (error) {
+    throw hasCode(error, [4902]) ? wrongChain(run, 'UNKNOWN_CHAIN', error) : error;
+  }
+  if (await onChain(run) !== run.chain) throw wrongChain(run, 'OTHER_CHAIN');
+}
+
+// A wallet may be changed between two transactions. One that does not list its accounts refuses by itself.
+async function stillThere(run) {
+  let accounts;
+  try {
+    accounts = await read(run, 'eth_accounts');
+  } catch (error) {
+    if (run.signal?.aborted) throw error;
+  }
+  if (Array.isArray(accounts) && !accounts.some((each) => same(each, run.from))) throw fail(run, 'ACCOUNT_GONE');
+  if (await onChain(run) !== run.chain) throw wrongChain(run, 'CHAIN_CHANGED');
+}
+
+// The calls that are needed, for what the account has and allows now, by the wallet's own node.
+async function neededCalls(run) {
+  const { checked, client, from, signal } = run;
+  const { request, quote } = checked;
+  const { approval } = quote;
+  const amount = BigInt(request.amount);
+  const view = (data) => readAmount(run, 'eth_call', [{ to: approval.token, data }, 'latest']);
+  const coins = () => readAmount(run, 'eth_getBalance', [from, 'latest']);
+  const actual = await (approval ? view('0x70a08231' + word(from)) : coins());
+  if (actual < amount) {
+    throw fail(run, 'TOO_LITTLE', { actual: String(actual), needed: String(amount) }, quote.srcToken.symbol);
+  }
+  const allowance = approval ? await view('0xdd62ed3e' + word(from) + word(quote.to)) : undefined;
+  if (client) {
+    try {
+      return (await client.recheck(checked, { allowance, signal })).calls;
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw fail(run, 'UNVERIFIED', { problems: listOf(error.problems ?? [error.message]), cause: error });
+    }
+  }
+  const { calls } = checked;
+  if (!approval || allowance === undefined) return calls;
+  if (allowance >= amount) return calls.slice(-1);
+  if (calls.length === 1) throw fail(run, 'ALLOWANCE');
+  return calls;
+}
+
+function notExpired(run) {
+  const during = run.sent === 'NOTHING' ? '' : ' while you were signing';
+  if (Date.now() > run.checked.expiresAt) throw fail(run, 'EXPIRED', {}, during);
+}
+
+async function execute(run) {
+  notExpired(run);
+  await tell(run, { step: 'connect' });
+  run.from = await connectRun(run);
+  await tell(run, { step: 'switch' });
+  await switchChain(run);
+  await tell(run, { step: 'read' });
+  const calls = await neededCalls(run);
+  const count = calls.length;
+  run.call = calls[count - 1];
+  if (count > 1 && run.batch && await canBatch(run)) {
+    const list = calls.map(({ to, data, value }) => ({ to, data, value }));
+    const params = { version: '2.0.0', from: run.from, chainId: run.chainId, atomicRequired: false, calls: list };
+    const sent = await pay(run, { what: 'batch', index: 0, count }, 'wallet_sendCalls', [params]);
+    if (sent) return sent;
+  }
+  for (const [index, { to, data, value }] of calls.entries()) {
+    notExpired(run);
+    await stillThere(run);
+    const params = [{ from: run.from, to, data, value, chainId: run.chainId }];
+    if (index === count - 1) {
+      await neededCalls(run); // what is pinned, and what the account has, may have changed
+      return pay(run, { what: 'swap', index, count }, 'eth_sendTransaction', params);
+    }
+    await approve(run, { what: count - index === 3 ? 'reset' : 'approval', index, count }, params);
+  }
+  return undefined;
+}
+
+async function canBatch(run) {
+  try {
+    await read(run, 'wallet_getCapabilities', [run.from, [run.chainId]]);
+    return true;
+  } catch (error) {
+    if (run.signal?.aborted) throw error;
+    return false;
+  }
+}
+
+async function approve(run, what, params) {
+  const before = run.sent;
+  await tell(run, { step: 'sign', ...what });
+  run.sent = 'APPROVAL_PERHAPS';
+  let txHash;
+  try {
+    txHash = await read(run, 'eth_sendTransaction', params);
+  } catch (error) {
+    if (hasCode(error, REFUSED)) run.sent = before;
+    throw error;
+  }
+  if (!isHash(txHash)) throw fail(run, 'NO_HASH');
+  run.sent = 'APPROVAL';
+  await tell(run, { step: 'confirm', ...what, txHash });
+  await confirm(run, txHash);
+}
+
+// Waits until an approval is in a block. A node that fails is asked again.
+async function confirm(run, txHash) {
+  for (;;) {
+    let receipt;
+    try {
+      receipt = await read(run, 'eth_getTransactionReceipt', [txHash]);
+    } catch (error) {
+      if (run.signal?.aborted) throw error;
+    }
+    if (own(receipt, 'status') === '0x0') throw fail(run, 'APPROVAL_FAILED', { txHash }, txHash);
+    if (receipt) return;
+    await pause(run.seconds / 2, run.signal);
+  }
+}
+
+// Asks the wallet to pay. It gives what was sent, or nothing where the wallet cannot take a batch.
+async function pay(run, what, method, params) {
+  const since = await readAmount(run, 'eth_blockNumber', []);
+  const nonce = await readNonce(run);
+  notExpired(run);
+  const { sent: before, step } = run;
+  const was = { ...(since !== undefined && { since: hex(since) }), ...(nonce !== undefined && { nonce: hex(nonce) }) };
+  await tell(run, { step: 'sign', ...what, ...was });
+  if (run.signal?.aborted) {
+    run.step = step; // the wallet was not asked
+    throw fail(run, 'STOPPED');
+  }
+  const isBatch = what.what === 'batch';
+  const late = ask(run, method, params);
+  run.paying = run.step;
+  run.sent = 'UNKNOWN';
+  payments.set(run.checked, { late, step: run.step });
+  let said;
+  try {
+    const result = await until(late, run.signal);
+    const taken = await takenAs(run, isBatch, result);
+    if (taken) return taken;
+  } catch (error) {
+    if (error instanceof SendError || run.signal?.aborted) throw error;
+    const unable = isBatch && hasCode(error, NO_BATCH);
+    const poor = !isBatch && isPoor(error); // of a batch, the number of the account tells nothing
+    if (hasCode(error, REFUSED) || unable || (poor && await isUntouched(run, error))) {
+      run.sent = before;
+      run.paying = undefined;
+      payments.delete(run.checked);
+      if (unable) return undefined;
+      throw error;
+    }
+    said = error;
+  }
+  return watch(run, said, undefined);
+}
+
+// A wallet that says that there is too little money has given up. The account tells whether it was not sent before that:
+// its next number is still the same, and no such transaction waits.
+async function isUntouched(run, error) {
+  const { what, index, count, since, nonce } = run.paying;
+  if (!nonce) return false;
+  const reason = text(own(error, 'message')).slice(0, 300);
+  const was = { nonce, ...(since && { since }) };
+  await tellSafely(run, { step: 'look', what, index, count, ...was, ...(reason && { reason }) });
+  for (let n = 0; n < LOOKS; n++) {
+    if (n) await pause(run.seconds, run.signal);
+    const chain = await readAmount(run, 'eth_chainId', []);
+    const next = await readNonce(run);
+    const waiting = await transactionsOf(run, 'pending');
+    if (chain !== BigInt(run.chain) || next !== BigInt(nonce) || waiting?.length) return false;
+  }
+  return true;
+}
+
+// A hash that is not another swap's, or a batch that is followed to its hash; nothing if it is neither.
+async function takenAs(run, isBatch, result) {
+  if (isBatch) return batchOf(result) ? watchBatch(run, batchOf(result)) : undefined;
+  return isHash(result) && await claim(run, result) ? sent(run, result) : undefined;
+}
+
+async function sent(run, txHash, batch) {
+  const { since } = run.paying;
+  const more = { ...(batch && { batch }), ...(since && { since }) };
+  const result = { txHash, from: run.from, chainId: run.chainId, ...more };
+  payments.set(run.checked, { result });
+  await tellSafely(run, { step: 'sent', txHash, ...more });
+  return result;
+}
+
+// Nobody knows whether it was sent. The chain is watched, and the wallet's own answer if it is still to come.
+async function watch(run, said, late) {
+  const { what, index, count, since, nonce } = run.paying;
+  const isBatch = what === 'batch';
+  const reason = text(own(said, 'message')).slice(0, 300);
+  const was = { ...(since && { since }), ...(nonce && { nonce }) };
+  await tellSafely(run, { step: 'unclear', what, index, count, ...was, ...(reason && { reason }) });
+  let answer;
+  const heard = late?.then((result) => { answer = { result }; }, (error) => { answer = { error }; });
+  let next = firstBlock(run);
+  for (;;) {
+    const found = await lookInBlocks(run, next);
+    if (found.txHash) return sent(run, found.txHash);
+    next = found.next;
+    const idle = pause(run.seconds, run.signal);
+    await (heard && !answer ? Promise.race([idle, heard]) : idle);
+    if (!answer) continue;
+    if (answer.error && hasCode(answer.error, REFUSED)) {
+      payments.delete(run.checked);
+      run.sent = !isBatch && index > 0 ? 'APPROVAL' : 'NOTHING';
+      run.paying = undefined;
+      throw answer.error;
+    }
+    const taken = await takenAs(run, isBatch, answer.result);
+    if (taken) return taken;
+  }
+}
+
+// Asks the wallet about a batch until it tells. One that cannot tell has sent it all the same.
+async function watchBatch(run, batch) {
+  const { since } = run.paying;
+  const show = (state) => tellSafely(run, { step: 'batch', batch, state, ...(since && { since }) });
+  let next = firstBlock(run);
+  let shown = 'PENDING';
+  await show(shown);
+  for (;;) {
+    let got;
+    try {
+      got = await read(run, 'wallet_getCallsStatus', [batch]);
+    } catch (error) {
+      if (run.signal?.aborted) throw error;
+    }
+    const status = Number(own(got, 'status'));
+    const receipts = listOf(own(got, 'receipts'));
+    const txHash = own(receipts[receipts.length - 1], 'transactionHash');
+    if (status >= 200 && status < 400 && isHash(txHash)) return sent(run, txHash, batch);
+    if (status >= 400) {
+      if (status !== 600) payments.delete(run.checked);
+      run.sent = status === 600 ? 'UNKNOWN' : 'NOTHING';
+      throw fail(run, status === 600 ? 'BATCH_IN_PART' : 'BATCH_FAILED', { batch });
+    }
+    const state = status >= 200 ? 'DONE' : status >= 100 ? 'PENDING' : 'SILENT';
+    if (state !== shown) await show(state);
+    shown = state;
+    const found = await lookInBlocks(run, next);
+    if (found.txHash) return sent(run, found.txHash, batch);
+    next = found.next;
+    await pause(run.seconds, run.signal);
+  }
+}
+
+// Looks for the swap in the blocks since it was asked for, through the wallet's node.
+const firstBlock = ({ paying: { since } }) => (isQuantity(since) ? BigInt(since) + 1n : undefined);
+async function lookInBlocks(run, next) {
+  const latest = await readAmount(run, 'eth_blockNumber', []);
+  const chain = await readAmount(run, 'eth_chainId', []);
+  if (latest === undefined || chain !== BigInt(run.chain)) return { next };
+  let number = next ?? latest;
+  for (let n = 0; number <= latest && n < AHEAD; n++, number++) {
+    const found = await transactionsOf(run, hex(number));
+    if (!found) return { next: number }; // not there yet: it is asked for again
+    for (const { hash } of found) if (await claim(run, hash)) return { txHash: hash };
+  }
+  return { next: number };
+}
+
+// The transactions in a block that do what the swap does, or undefined if there is no such block. Those with a number
+// from before it was asked for are others.
+async function transactionsOf(run, block) {
+  let got;
+  try {
+    got = await read(run, 'eth_getBlockByNumber', [block, true]);
+  } catch (error) {
+    if (run.signal?.aborted) throw error;
+  }
+  const { from, call: { to, data }, paying: { nonce } } = run;
+  const isEarlier = (tx) => isQuantity(nonce) && isQuantity(own(tx, 'nonce')) && BigInt(tx.nonce) < BigInt(nonce);
+  const isOurs = (tx) => same(own(tx, 'from'), from) && same(own(tx, 'to'), to) && same(own(tx, 'input'), data);
+  const all = listOf(own(got, 'transactions'));
+  return got ? all.filter((tx) => isHash(own(tx, 'hash')) && isOurs(tx) && !isEarlier(tx)) : undefined;
+}
+
+// Goes on from a step. Once the wallet was asked to pay, that is watched for and nothing else.
+async function takeUp(run, { step, late }) {
+  if (!isAddress(step.from) || !same(own(step.call, 'data'), run.call.data) || !same(step.chainId, run.chainId)) {
+    throw fail(run, 'OTHER_SWAP', { sent: 'UNKNOWN' });
+  }
+  run.from = step.from;
+  run.step = step;
+  const signing = step.step === 'sign' && ['swap', 'batch'].includes(step.what);
+  const asked = signing || ['look', 'unclear', 'batch', 'sent'].includes(step.step);
+  if (asked) {
+    const { index, count, since, nonce } = step;
+    run.sent = 'UNKNOWN';
+    run.paying = { what: step.batch ? 'batch' : step.what, index, count, since, nonce };
+    if (isHash(step.txHash)) return sent(run, step.txHash, step.batch);
+    return step.batch ? watchBatch(run, text(step.batch)) : watch(run, undefined, late);
+  }
+  if (step.step === 'sign') run.sent = 'APPROVAL_PERHAPS';
+  if (step.step === 'confirm' && isHash(step.txHash)) {
+    run.sent = 'APPROVAL';
+    if (await onChain(run) === run.chain) await confirm(run, step.txHash);
+  }
+  return undefined;
+}
+
+export async function send(wallet, checked, options = {}) {
+  if (checked.unshield || !checked.calls.length) throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');
+  const run = newRun(wallet, checked, options);
+  if (running.has(checked)) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
+  const known = payments.get(checked);
+  if (known?.result) return known.result;
+  running.add(checked);
+  const { to, data } = run.call;
+  const release = await hold(`${run.chain} ${to} ${data}`);
+  try {
+    if (!release) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
+    const earlier = known ?? (options.resume && { step: options.resume });
+    return (earlier && earlier.step.step !== 'connect' && await takeUp(run, earlier)) || await execute(run);
+  } catch (error) {
+    if (run.paying && (run.signal?.aborted || !(error instanceof SendError))) {
+      throw fail(run, 'UNCLEAR', { sent: 'UNKNOWN', cause: error });
+    }
+    if (run.signal?.aborted && !(error instanceof SendError)) throw fail(run, 'STOPPED', { cause: error });
+    throw sendErrorOf(error, run.sent, run.step);
+  } finally {
+    running.delete(checked);
+    release?.();
+  }
+}

@@ -1,0 +1,476 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// An alteration changes one thing in a quote or in the router listing. verify.js has to refuse the same ones: see
+// testdata/verify/run.mjs, which does the same edits.
+type alteration struct {
+	Name, Of, Base string
+	Edit           edit
+	Go             string // what the refusal must say
+}
+
+// An edit changes the value at a path such as data.2.router. Only one of the ways to change it is given.
+type edit struct {
+	Path    string
+	Set     json.RawMessage
+	Add     string // to the end of a text
+	Copy    string // the path of a value to put there
+	Drop    bool
+	At      int    // the first byte of a text in hexadecimal that is overwritten
+	Bytes   string // with these
+	Replace string // without a path, every such text in the whole answer
+	With    string
+}
+
+// dropped is a value that is taken out.
+type dropped struct{}
+
+// change replaces the value at a path of a decoded JSON value by what do makes of it. A list may grow by one.
+func change(node any, path []string, do func(old any) any) any {
+	if len(path) == 0 {
+		return do(node)
+	}
+	switch node := node.(type) {
+	case map[string]any:
+		node[path[0]] = change(node[path[0]], path[1:], do)
+		if node[path[0]] == any(dropped{}) {
+			delete(node, path[0])
+		}
+		return node
+	case []any:
+		i := rowOf(node, path[0])
+		if path[0] == "^" {
+			node = slices.Insert(node, 0, any(nil))
+		}
+		if i == len(node) {
+			node = append(node, nil)
+		}
+		if node[i] = change(node[i], path[1:], do); node[i] == any(dropped{}) {
+			node = slices.Delete(node, i, i+1)
+		}
+		return node
+	}
+	panic(path[0] + " is in nothing")
+}
+
+// rowOf is the place in a list that a part of a path names: a number, + for a new row at the end, ^ for one before all
+// others, or the values of the first row that has them, such as chainId=1,symbol=USDC.
+func rowOf(list []any, part string) int {
+	switch part {
+	case "+":
+		return len(list)
+	case "^":
+		return 0
+	}
+	if i, err := strconv.Atoi(part); err == nil && i <= len(list) {
+		return i
+	}
+	for i, row := range list {
+		if slices.IndexFunc(strings.Split(part, ","), func(field string) bool {
+			name, value, _ := strings.Cut(field, "=")
+			fields, _ := row.(map[string]any)
+			return fmt.Sprint(fields[name]) != value
+		}) < 0 {
+			return i
+		}
+	}
+	panic(part + " is not in the list")
+}
+
+// apply does an edit to a JSON text.
+func (e edit) apply(t *testing.T, body []byte) []byte {
+	t.Helper()
+	if e.Path == "" {
+		return []byte(strings.ReplaceAll(string(body), e.Replace, e.With))
+	}
+	root := decode(t, body)
+	var copied any
+	if e.Copy != "" {
+		change(root, splitPath(e.Copy), func(value any) any { copied = value; return value })
+	}
+	root = change(root, splitPath(e.Path), func(old any) any {
+		switch {
+		case e.Drop:
+			return dropped{}
+		case e.Copy != "":
+			return copied
+		case e.Add != "":
+			return old.(string) + e.Add
+		case e.Bytes != "":
+			text, at := old.(string), 2+2*e.At
+			return text[:at] + e.Bytes + text[at+len(e.Bytes):]
+		}
+		return e.Set
+	})
+	body, err := json.Marshal(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// splitPath splits at points, but not at those within a symbol.
+func splitPath(path string) []string { return strings.Split(path, ".") }
+
+func readTable(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(goldens + "verify/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAlterations wants every alteration to be refused, and the refusal to say what is wrong.
+func TestAlterations(t *testing.T) {
+	var alterations []alteration
+	readTable(t, "alterations.json", &alterations)
+	if len(alterations) < 20 {
+		t.Errorf("only %d alterations", len(alterations))
+	}
+	for _, a := range alterations {
+		t.Run(a.Name, func(t *testing.T) {
+			g := read(t, "v3", a.Base)
+			k := pinned(t)
+			if _, err := Verify(g.request, g.body, k); err != nil {
+				t.Fatalf("the truth is refused: %v", err)
+			}
+			if a.Of == "listing" {
+				k.Routers = &Routers{}
+				if err := json.Unmarshal(a.Edit.apply(t, bodyOf(t, "routers")), k.Routers); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				g.body = a.Edit.apply(t, g.body)
+			}
+			_, err := Verify(g.request, g.body, k)
+			wantCode(t, err, Unverified)
+			if a.Go == "" || !strings.Contains(err.Error(), a.Go) {
+				t.Errorf("got %v, want it to say %q", err, a.Go)
+			}
+		})
+	}
+}
+
+// TestAlteredDetails does what run.mjs does with the same table: the true details pass, and every altered one is refused.
+func TestAlteredDetails(t *testing.T) {
+	var table struct {
+		Quotes []struct {
+			Name, Golden, From string
+			Details            json.RawMessage
+		}
+		Alterations []alteration
+	}
+	readTable(t, "details.json", &table)
+	type quote struct {
+		request Request
+		body    []byte
+	}
+	quotes := map[string]quote{}
+	known := listed(t)
+	for _, q := range table.Quotes {
+		path := goldens + "v3/" + q.Golden + ".http"
+		g, ok := readGolden(t, path)
+		if !ok {
+			t.Fatalf("%s is not a quote", q.Golden)
+		}
+		g.request.From = common.HexToAddress(q.From)
+		g.request.Simulate = strings.Contains(string(q.Details), `"simulation"`)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := string(data[strings.Index(string(data), "\n{"):])
+		end := strings.LastIndex(raw, "}")
+		g.body = fillNote(t, g.request.Recipient, raw[:end]+`,"details":`+string(q.Details)+"}")
+		if _, err := Verify(g.request, g.body, known); err != nil {
+			t.Errorf("%s: the truth is refused: %v", q.Name, err)
+		}
+		quotes[q.Name] = quote(g)
+	}
+	for _, a := range table.Alterations {
+		q := quotes[a.Base]
+		body := a.Edit.apply(t, q.body)
+		_, err := Verify(q.request, body, known)
+		if a.Name == "details are null" && err == nil {
+			continue // Quote refuses it: see TestDetailsLeftOut
+		}
+		if err == nil {
+			t.Errorf("%s passes", a.Name)
+		}
+	}
+	if len(table.Alterations) < 50 {
+		t.Errorf("only %d alterations", len(table.Alterations))
+	}
+}
+
+// TestAlteredListings holds the client to the table of altered listings, which every language has to pass.
+func TestAlteredListings(t *testing.T) {
+	var table struct {
+		Cases []struct {
+			Name, Of, Base, Want string
+			Listing, Quote       []edit
+			Ask                  map[string]string
+		}
+	}
+	readTable(t, "listings.json", &table)
+	if len(table.Cases) < 90 {
+		t.Errorf("only %d cases", len(table.Cases))
+	}
+	for _, c := range table.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			g := read(t, "v3", c.Base)
+			truth, err := Verify(g.request, g.body, listed(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range c.Quote {
+				g.body = e.apply(t, g.body)
+			}
+			for name, value := range c.Ask {
+				ask(t, &g.request, name, value)
+			}
+			listing := bodyOf(t, c.Of)
+			for _, e := range c.Listing {
+				listing = e.apply(t, listing)
+			}
+			k := listed(t)
+			if c.Of == "routers" {
+				k.Routers, err = ParseRouters(listing)
+			} else {
+				k.Listing, err = ParseListing(listing)
+			}
+			var q *Checked
+			if err == nil {
+				q, err = Verify(g.request, g.body, k)
+			}
+			switch c.Want {
+			case "refused":
+				wantCode(t, err, Unverified)
+			case "harmless":
+				if err != nil || !reflect.DeepEqual(q.Calls, truth.Calls) {
+					t.Errorf("got %v, want the same calls", err)
+				}
+			default:
+				t.Errorf("the table wants %q", c.Want)
+			}
+			// Read without the checks of ParseListing, as somebody does who builds one, the listing is refused all the same.
+			if c.Of == "pairs" {
+				byHand := &Listing{}
+				if json.Unmarshal(listing, byHand) != nil {
+					return
+				}
+				_, err = Verify(g.request, g.body, Known{Listing: byHand})
+				if c.Want == "refused" && !strings.Contains(c.Name, "twice") {
+					wantCode(t, err, Unverified)
+				}
+			}
+		})
+	}
+}
+
+func ask(t *testing.T, r *Request, name, value string) {
+	t.Helper()
+	switch name {
+	case "srcToken":
+		r.SrcToken = value
+	case "dstToken":
+		r.DstToken = value
+	default:
+		t.Fatalf("the table asks for another %s", name)
+	}
+}
+
+// TestUnchecked wants what nobody can check to be named, and nothing that was checked.
+func TestUnchecked(t *testing.T) {
+	always := []string{"enforce no minimum", "enforce no deadline", "give no refund"}
+	for name, want := range map[string][]string{
+		"pair-usdc-1-to-usdc-369": nil,
+		"pair-eth-1-to-weth-369":  nil,
+		"details-burn":            {"the issuer's fee: at most maxFee", "issuer's percentage of 0.014 and its origin"},
+		"details-partner":         {"the integrator's fee of", "the registry"},
+		"details-burn-partner":    {"the issuer's fee: at most maxFee", "issuer's percentage", "the integrator's fee of", "the registry"},
+		"details-shield":          {"whom the note in the answer pays", "RAILGUN's own fee"},
+		"details-unshield":        {"RAILGUN's own fee", "that a RAILGUN wallet wraps it"},
+		"simulation":              {"holds and allows", "the simulation"},
+		"from-native":             {"holds and allows"},
+	} {
+		q := checkedQuote(t, name)
+		got := strings.Join(q.Unchecked, "\n")
+		for _, words := range append(slices.Clone(always), want...) {
+			if !strings.Contains(got, words) {
+				t.Errorf("%s: %q is not among\n%s", name, words, got)
+			}
+		}
+		if len(q.Unchecked) != len(always)+len(want) {
+			t.Errorf("%s: got %d, want %d:\n%s", name, len(q.Unchecked), len(always)+len(want), got)
+		}
+	}
+}
+
+// TestCalls wants the calls that are needed at an allowance, and all that may be needed if it is not known.
+func TestCalls(t *testing.T) {
+	amount := read(t, "v3", "pair-usdc-1-to-usdc-369").request.Amount
+	less := new(big.Int).Sub(amount, big.NewInt(1))
+	for name, test := range map[string]struct {
+		golden    string
+		allowance *big.Int
+		approvals string // what they allow, in words
+	}{
+		"not known":              {"pair-usdc-1-to-usdc-369", nil, "amount"},
+		"nothing":                {"pair-usdc-1-to-usdc-369", new(big.Int), "amount"},
+		"too little":             {"pair-usdc-1-to-usdc-369", less, "amount"},
+		"enough":                 {"pair-usdc-1-to-usdc-369", amount, ""},
+		"USDT, not known":        {"pair-usdt-1-to-usdc-369", nil, "0 amount"},
+		"USDT, nothing":          {"pair-usdt-1-to-usdc-369", new(big.Int), "amount"},
+		"USDT, too little":       {"pair-usdt-1-to-usdc-369", less, "0 amount"},
+		"USDT, enough":           {"pair-usdt-1-to-usdc-369", amount, ""},
+		"USDT of another chain":  {"pair-usdt-56-to-usdc-369", nil, "amount"},
+		"the chain's own coin":   {"pair-eth-1-to-weth-369", nil, ""},
+		"stated, enough":         {"simulation", nil, ""},
+		"stated, and read anew":  {"simulation", new(big.Int), "amount"},
+		"stated, and too little": {"simulation-fails", nil, "0 amount"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := read(t, "v3", test.golden)
+			k := listed(t)
+			k.Allowance = test.allowance
+			q, err := Verify(g.request, g.body, k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, call := range q.Calls[:len(q.Calls)-1] {
+				args, err := approveCall.decode(call.Data)
+				if err != nil || call.To != q.Pair.SrcToken.Address || common.BytesToAddress(args[0]) != q.Main.To || call.ChainID != q.Pair.SrcToken.ChainID {
+					t.Errorf("got %+v (%v), want an approval", call, err)
+					continue
+				}
+				got = append(got, strings.ReplaceAll(new(big.Int).SetBytes(args[1]).String(), q.Request.Amount.String(), "amount"))
+			}
+			if strings.Join(got, " ") != test.approvals || !reflect.DeepEqual(q.Calls[len(q.Calls)-1], q.Main) {
+				t.Errorf("got approvals of %q, want %q, and then the main call", got, test.approvals)
+			}
+		})
+	}
+	if q := checkedQuote(t, "details-unshield"); q.Calls != nil || len(q.Wrap) != 2 {
+		t.Errorf("got %d calls and %d to wrap, want none of a swap out of a privacy pool to be sent", len(q.Calls), len(q.Wrap))
+	}
+}
+
+// TestWithNote puts another note into the call, and changes nothing else.
+func TestWithNote(t *testing.T) {
+	q := checkedQuote(t, "pair-usdc-1-to-usdc-69696969")
+	note := []byte(strings.Repeat("n", noteSize))
+	before := fmt.Sprintf("%x", q.Main.Data)
+	other, err := q.WithNote(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(other.Note()) != string(note) || fmt.Sprintf("%x", q.Main.Data) != before {
+		t.Errorf("got the note %x, and the first quote is now %x", other.Note(), q.Main.Data)
+	}
+	if got := fmt.Sprintf("%x", other.Main.Data[:noteAt]); got != before[:2*noteAt] || len(other.Main.Data) != len(q.Main.Data) {
+		t.Errorf("got %s before the note", got)
+	}
+	if last := other.Calls[len(other.Calls)-1]; !reflect.DeepEqual(last, other.Main) || reflect.DeepEqual(q.Calls[len(q.Calls)-1], other.Main) {
+		t.Error("the calls have not, or not only, the other note")
+	}
+	if len(other.Unchecked) != len(q.Unchecked)-1 {
+		t.Errorf("got %q", other.Unchecked)
+	}
+	for _, wrong := range [][]byte{nil, note[1:], append(note, 0)} {
+		if _, err := q.WithNote(wrong); err == nil {
+			t.Errorf("a note of %d bytes is taken", len(wrong))
+		}
+	}
+	if _, err := checkedQuote(t, "pair-usdc-1-to-usdc-369").WithNote(note); err == nil {
+		t.Error("a public swap takes a note")
+	}
+}
+
+// TestRecipients wants whoever cannot own money to be refused.
+func TestRecipients(t *testing.T) {
+	k := pinned(t)
+	for name, test := range map[string]struct{ recipient, says string }{
+		"nobody":                 {"", "is not an EVM address"},
+		"a name":                 {"vitalik.eth", "is not an EVM address"},
+		"in quotation marks":     {`"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"`, "is not an EVM address"},
+		"mistyped":               {"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", "checksum"},
+		"zero":                   {"0x0000000000000000000000000000000000000000", "below 0x10000"},
+		"a precompiled contract": {"0x000000000000000000000000000000000000ffff", "below 0x10000"},
+		"the coin":               {Native.Hex(), "stands for a chain's own coin"},
+		"the grave":              {"0x000000000000000000000000000000000000dEaD", "where people destroy money"},
+		"a token of here":        {"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1"},
+		"a token of there":       {"0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", "the contract of USD1 on chain 56"},
+		"a pool":                 {k.Listing.Pairs[0].To, "a contract of the service"},
+		"the receiver":           {k.Listing.Settlement.Receiver, "a contract of the service"},
+		"a private one, elsewhere": {"0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa",
+			"is not an EVM address"},
+	} {
+		g := read(t, "v3", "pair-usdc-1-to-usdc-369")
+		g.request.Recipient = test.recipient
+		_, err := Verify(g.request, g.body, k)
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want it to say %q", name, err, test.says)
+		}
+	}
+	g := read(t, "v3", "pair-usdc-1-to-usdc-69696969")
+	for _, recipient := range []string{"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", g.request.Recipient + "q", strings.ToUpper(g.request.Recipient[:9]) + g.request.Recipient[9:]} {
+		request := g.request
+		request.Recipient = recipient
+		_, err := Verify(request, g.body, k)
+		wantError(t, err, "must be a 0zk address")
+	}
+}
+
+// TestRequests that cannot be asked are refused before anybody is.
+func TestRequests(t *testing.T) {
+	right := read(t, "v3", "integrator-address").request
+	for name, test := range map[string]struct {
+		change func(*Request)
+		says   string
+	}{
+		"no amount":              {func(r *Request) { r.Amount = nil }, "more than nothing"},
+		"nothing":                {func(r *Request) { r.Amount = new(big.Int) }, "more than nothing"},
+		"a debt":                 {func(r *Request) { r.Amount = big.NewInt(-1) }, "more than nothing"},
+		"more than a word holds": {func(r *Request) { r.Amount = new(big.Int).Lsh(big.NewInt(1), 256) }, "256 bits"},
+		"another interface":      {func(r *Request) { r.Interface = "v2" }, `interface "v2" is not v3, v3legacy or v1`},
+		"an integrator of old":   {func(r *Request) { r.Interface = "v1" }, "v1 knows no integrators"},
+		"a simulation of old": {func(r *Request) {
+			r.Interface, r.Integrator, r.Simulate, r.From = "v3legacy", common.Address{}, true, Native
+		}, "v3legacy knows no simulation"},
+		"a simulation of nobody's": {func(r *Request) { r.Simulate = true }, "needs the account"},
+	} {
+		r := right
+		test.change(&r)
+		_, err := r.path()
+		if e := wantCode(t, err, InvalidRequest); !strings.Contains(e.Message, test.says) {
+			t.Errorf("%s: got %v, want %q", name, err, test.says)
+		}
+	}
+	path, err := right.path()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(path)
+	if err != nil || u.Path != "/v3/swap/quote" || u.Query().Get("integratorId") != right.Integrator.Hex() || u.Query().Get("include") != "details" {
+		t.Errorf("got %s and %v", path, err)
+	}
+}

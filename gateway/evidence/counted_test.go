@@ -16,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -45,7 +46,7 @@ func daily(r *recorded.Rig, t *testing.T, days int, who func(day int) map[int][]
 // once. Software that is in two networks at once is not.
 func TestRoamingSoftwareIsOneClient(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon.Truncate(24*time.Hour)))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Truncate(24*time.Hour)))
 		r.Age(t, 30)
 		daily(r, t, 20, func(d int) map[int][]caller.Caller {
 			return map[int][]caller.Caller{
@@ -76,7 +77,7 @@ func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 // vouches for, and neither do invented integrators; they are bounded together.
 func TestStrangersAreBounded(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon.Truncate(24*time.Hour)))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Truncate(24*time.Hour)))
 		partner := integrator.ID{31: 7}
 		r.Registered = registered(partner)
 		r.Age(t, 30)
@@ -115,7 +116,7 @@ func TestStrangersAreBounded(t *testing.T) {
 // Where no registry answers, every integrator counts, and the evidence says so. What is
 // known is not asked again.
 func TestRegistriesThatDoNotAnswer(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 7}})
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 8}})
 	r.Flush(t)
@@ -150,7 +151,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 // refuses it. One that was served once does, and so does one that was never seen before.
 func TestErrorsAreNotUse(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		r.Age(t, 30)
 		r.Errs("origin https://broken.example", 9)
 		r.Errs("origin https://sometimes.example", 1)
@@ -170,7 +171,7 @@ func TestErrorsAreNotUse(t *testing.T) {
 // The operator's word that a client has moved counts until it calls again.
 func TestMarkedClientsDoNotCount(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		mark := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Unix() / store.Day), Why: "they wrote so"}}
 		r.Known = func(name string) (caller.Client, bool) { return mark, name == "origin https://harbour.example" }
 		r.Age(t, 30)
@@ -192,7 +193,7 @@ func TestMarkedClientsDoNotCount(t *testing.T) {
 // The earliest moment is the first at which a gate with these counts does not hold.
 func TestEarliestMoment(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon.Add(20*time.Minute)))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Add(20*time.Minute)))
 		r.Age(t, 30)
 		for i := range 9 {
 			r.Call(fmt.Sprintf("origin https://a-%d.example", i), 10*(9-i))
@@ -223,7 +224,7 @@ func TestEarliestMoment(t *testing.T) {
 
 // Evidence of many clients is kept for a minute, and says when it was read.
 func TestEvidenceOfManyClientsIsKept(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	r.Exec(t, fmt.Sprintf(`insert into usage_names (name, software, network, first_seen) with recursive n(i) as (select 1 union all select i + 1 from n where i <= %d)
 		select 'origin https://' || i || '.example', '', 0, 1 from n`, evidence.ManyClients))
 	r.Exec(t, fmt.Sprintf(`insert into usage_clients (version, client, first_seen, last_seen, last_call, last_served, last_410, last_rehearsal, kind, position, exempt, proven, claimed, calls7, calls30, calls90, found, worst)
@@ -242,7 +243,7 @@ func TestEvidenceOfManyClientsIsKept(t *testing.T) {
 
 // A report that takes too long says how far it came.
 func TestReportSaysHowFarItIs(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	r.Call("origin https://a.example", 1)
 	r.Flush(t)
 	begun := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -18,7 +19,7 @@ import (
 // refused, with the calls of the busiest day.
 func TestEvidence(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		r.Call("origin https://before.example", 1000)
 		r.Flush(t)
 		r.Age(t, 30)
@@ -54,7 +55,7 @@ func TestEvidence(t *testing.T) {
 // Evidence that is not complete says what is missing.
 func TestEvidenceThatIsIncomplete(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		missing := func(what, want string) {
 			t.Helper()
 			if got := r.Evidence("v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
@@ -84,7 +85,7 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 func TestReleases(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		sunset := recorded.Noon.Add(-time.Hour).Truncate(time.Second)
 		if got, err := r.Released("v1", sunset); err != nil || !got.IsZero() {
 			t.Errorf("got %s, %v before a release", got, err)
@@ -98,7 +99,7 @@ func TestReleases(t *testing.T) {
 		}
 		if cfg.DB != "" {
 			r.Close()
-			r = begin(t, cfg, at)
+			r = counted.Begin(t, cfg, at)
 		}
 		if got, err := r.Released("v1", sunset); err != nil || !got.Equal(recorded.Noon) {
 			t.Errorf("got %s, %v, want the time of the first release", got, err)
@@ -114,7 +115,7 @@ func TestReleases(t *testing.T) {
 // Instances that follow different plans, or whose clocks differ, are told.
 func TestInstancesDisagree(t *testing.T) {
 	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
-	a, b := begin(t, cfg, recorded.At(recorded.Noon)), begin(t, cfg, recorded.At(recorded.Noon))
+	a, b := counted.Begin(t, cfg, recorded.At(recorded.Noon)), counted.Begin(t, cfg, recorded.At(recorded.Noon))
 	a.Follow("aaaa", nil)
 	b.Follow("aaaa", nil)
 	a.Flush(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -119,7 +120,7 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 		t.Run(ahead.String(), func(t *testing.T) {
 			cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
 			real := recorded.At(recorded.Noon)
-			good := begin(t, cfg, real)
+			good := counted.Begin(t, cfg, real)
 			wrong := beginApart(t, cfg, real, ahead)
 			for _, r := range []*recorded.Rig{good, wrong} {
 				r.Follow("plan", []string{"v1"})
@@ -152,7 +153,7 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 // beginApart starts a recorder whose clock is ahead of the database's.
 func beginApart(t *testing.T, cfg store.Config, real *recorded.Clock, ahead time.Duration) *recorded.Rig {
 	t.Helper()
-	r := begin(t, cfg, real, recorded.Ahead(ahead))
+	r := counted.Begin(t, cfg, real, recorded.Ahead(ahead))
 	r.Clock = recorded.At(real.Now().Add(ahead)) // at which it is called
 	return r
 }
@@ -160,7 +161,7 @@ func beginApart(t *testing.T, cfg store.Config, real *recorded.Clock, ahead time
 // Two processes on one file are told of, and nobody is declared dead.
 func TestTwoProcessesOnOneFile(t *testing.T) {
 	cfg, at := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(recorded.Noon)
-	a, b := begin(t, cfg, at), begin(t, cfg, at)
+	a, b := counted.Begin(t, cfg, at), counted.Begin(t, cfg, at)
 	for _, r := range []*recorded.Rig{a, b} {
 		r.Follow("plan", nil)
 	}
@@ -185,9 +186,9 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 // An instance that has not read its plan yet is not said to follow none.
 func TestInstanceWithoutAPlanYet(t *testing.T) {
 	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon)
-	a := begin(t, cfg, at)
+	a := counted.Begin(t, cfg, at)
 	a.Follow("plan", nil)
-	begin(t, cfg, at)
+	counted.Begin(t, cfg, at)
 	if a.Flush(t); len(a.Notes()) != 0 || a.Plans() != 1 {
 		t.Errorf("got notes %q and %d plans", a.Notes(), a.Plans())
 	}
@@ -196,7 +197,7 @@ func TestInstanceWithoutAPlanYet(t *testing.T) {
 // An instance that writes rarely, because a write takes long, is not dead.
 func TestInstanceThatWritesRarely(t *testing.T) {
 	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon)
-	slow, quick := begin(t, cfg, at), begin(t, cfg, at)
+	slow, quick := counted.Begin(t, cfg, at), counted.Begin(t, cfg, at)
 	quick.Age(t, 8)
 	slow.Flush(t)
 	slow.Exec(t, fmt.Sprintf("update usage_instances set every = 120 where instance = '%s'", slow.Writer.Instance))
@@ -215,7 +216,7 @@ func TestInstanceThatWritesRarely(t *testing.T) {
 // moved, are named.
 func TestWaitingClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		for i := range 12 {
 			r.Call(fmt.Sprintf("origin https://monthly-%02d.example", i), 1)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -37,7 +38,7 @@ func TestKilledJustBeforeTheSunset(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
 		w := retire(t, cfg, at, planOf(recorded.Noon, ""))
-		dead := begin(t, cfg, at)
+		dead := counted.Begin(t, cfg, at)
 		dead.Follow(w.keeper.Snapshot().Hash, []string{"v1"})
 		together(t, 3*24*time.Hour-4*time.Second, w.Rig, dead)
 		dead.Call("origin https://a.example", 5)
@@ -59,7 +60,7 @@ func TestGateWaitsForLastCounts(t *testing.T) {
 			recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
 				at := recorded.At(recorded.Noon)
 				w := retire(t, cfg, at, planOf(recorded.Noon, ""))
-				other := begin(t, cfg, at)
+				other := counted.Begin(t, cfg, at)
 				other.Follow(w.keeper.Snapshot().Hash, []string{"v1"})
 				together(t, 3*24*time.Hour-4*time.Second, w.Rig, other)
 				if stops {
@@ -100,7 +101,7 @@ func TestGateThatCountsInstances(t *testing.T) {
 		together(t, 10*time.Minute, w.Rig)
 	}
 	w.held(t, "after restarts", "1 instance has written since the sunset", "only 1 instance counted, of 2")
-	other := begin(t, cfg, at)
+	other := counted.Begin(t, cfg, at)
 	other.Follow(w.keeper.Snapshot().Hash, []string{"v1"})
 	together(t, 12*time.Hour, w.Rig, other)
 	w.held(t, "half a day after the second came", "only 1 instance counted, of 2")

@@ -17,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -122,7 +123,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 		exempt := `"origin:https://wallet-4.example", "10.8.0.0/16", "10.9.0.0/16"`
 		from := start.Add(4*7*24*time.Hour + 30*time.Hour)
 		p := plan(t, from, from.Add(5*time.Hour), 0.4, exempt)
-		r := begin(t, cfg, recorded.At(start))
+		r := counted.Begin(t, cfg, recorded.At(start))
 		if got := live(r, t, clients, 4, p); len(got) != 0 {
 			t.Fatalf("got %v refused before the window", got)
 		}
@@ -163,7 +164,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 // A known client that the plan exempts by its origin is spared, as it is in a real
 // window, though its name does not tell.
 func TestSimulateKnownClients(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
 	for _, exempt := range []bool{true, false} {
 		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: recorded.Pair, Exempt: exempt})
 	}
@@ -183,7 +184,7 @@ func TestSimulateKnownClients(t *testing.T) {
 
 // With less than four weeks recorded, the average is of what there is.
 func TestSimulateWithLittle(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
 	p := plan(t, window, window.Add(30*time.Minute), 1, "")
 	if s := simulate(r, t, p); *s.Windows[0].Clients != 0 || s.Windows[0].Calls != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "counted only since") {
@@ -216,7 +217,7 @@ func TestSimulateWithLittle(t *testing.T) {
 // refuses is not known, and how many clients is: it does not depend on the hours.
 func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
+		r := counted.Begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
 		for range 3 * 24 {
 			for _, client := range thirty() {
 				r.Call(client, 1)
@@ -246,7 +247,7 @@ func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 func TestPastWindow(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Truncate(time.Hour))
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		window := plan(t, at.Now(), at.Now().Add(time.Hour), 1, "")
 		for i := range 4 {
 			r.Refuse(fmt.Sprintf("origin https://refused-%d.example", i), 2, fault.VersionBrownout)
@@ -282,7 +283,7 @@ func TestPastWindow(t *testing.T) {
 // One window, one figure: the prediction, the filter of the list and each
 // client's own answer agree, also after an exemption was added to the plan.
 func TestOneAnswerToWhomAWindowHits(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 60 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 	}
@@ -327,7 +328,7 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 func TestPredictionOfErrors(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Truncate(time.Hour))
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		r.Age(t, 60)
 		now := plan(t, at.Now(), at.Now().Add(time.Hour), 1, "")
 		r.Errs("origin https://broken.example", 3)

@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -27,7 +28,7 @@ func retire(t *testing.T, cfg store.Config, at *recorded.Clock, plan string) *re
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := &retirement{Rig: begin(t, cfg, at)}
+	w := &retirement{Rig: counted.Begin(t, cfg, at)}
 	var err error
 	w.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: []string{"v3", "v1"}, Usage: w.Rig.Recorder.(lifecycle.Usage), Now: at.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

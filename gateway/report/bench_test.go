@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -35,7 +36,7 @@ func databases(b *testing.B) map[string]func() store.Config {
 
 // lived is a database of clients that called on every one of 90 days.
 func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
-	r := begin(b, cfg, recorded.At(recorded.Noon))
+	r := counted.Begin(b, cfg, recorded.At(recorded.Noon))
 	today := recorded.Noon.Unix() / store.Day
 	numbers := fmt.Sprintf("with recursive n(i) as (select 1 union all select i + 1 from n where i < %d)", clients)
 	days := fmt.Sprintf("with recursive d(day) as (select %d union all select day + 1 from d where day < %d)", today-store.ReportDays+1, today)

@@ -17,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -24,7 +25,7 @@ import (
 func TestClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Add(-60 * 24 * time.Hour))
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		r.Known = func(recorded string) (caller.Client, bool) {
 			name, known := strings.CutPrefix(recorded, "client ")
 			return caller.Client{Contact: name + "@example.org"}, known
@@ -74,7 +75,7 @@ func TestClients(t *testing.T) {
 
 // Positions are those by which a brownout refuses.
 func TestPositions(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 20 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 	}
@@ -89,7 +90,7 @@ func TestPositions(t *testing.T) {
 // A client's software is that of its last call with a User-Agent, also if it had another
 // one in between.
 func TestSoftwareOfTheLastCall(t *testing.T) {
-	r, want := begin(t, store.Config{}, recorded.At(recorded.Noon)), ""
+	r, want := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon)), ""
 	for _, agent := range []string{"okhttp", "curl", "okhttp", ""} {
 		want = cmp.Or(agent, want)
 		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Caller: caller.Caller{Agent: agent}, Client: "client Acme", Pair: recorded.Pair})
@@ -101,7 +102,7 @@ func TestSoftwareOfTheLastCall(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 5 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), i)
@@ -168,7 +169,7 @@ func TestQuery(t *testing.T) {
 // A table for spreadsheets has a column for each day, and no text that a
 // spreadsheet would run.
 func TestCSV(t *testing.T) {
-	r := begin(t, store.Config{}, recorded.At(recorded.Noon.Add(-24*time.Hour)))
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Add(-24*time.Hour)))
 	r.Call("origin https://a.example", 3)
 	r.Clock.Pass(24 * time.Hour)
 	r.Found("origin https://a.example", 4, omits)

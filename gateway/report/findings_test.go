@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -63,7 +64,7 @@ func TestSummary(t *testing.T) {
 				"origin https://late0.example, origin https://late1.example, origin https://late2.example, origin https://late3.example, origin https://late4.example, and 2 more; " +
 				"2 clients get a different amount: origin https://late1.example, origin https://late2.example"},
 		} {
-			r := begin(t, cfg, recorded.At(recorded.Noon))
+			r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 			for _, table := range []string{"days", "clients", "findings"} {
 				r.Exec(t, "delete from usage_"+table)
 			}
@@ -82,7 +83,7 @@ func TestSummary(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon.Add(-49*time.Hour)))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Add(-49*time.Hour)))
 		r.Found("origin https://mended.example", 3, omits)
 		r.Flush(t)
 		r.Clock.Pass(49 * time.Hour)

@@ -13,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -22,7 +23,7 @@ import (
 func TestFollowersAreRecorded(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		partner := caller.Caller{Integrator: integrator.ID{31: 7}, Agent: "okhttp", Addr: netip.MustParseAddr("198.51.100.7")}
 		follower, stranger := partner, partner
 		follower.Integrator = integrator.ID{}
@@ -42,7 +43,7 @@ func TestFollowersAreRecorded(t *testing.T) {
 			r.Exec(t, "delete from usage_clients where version = 'v3'")
 			r.Exec(t, "delete from usage_names where name like 'agent %'")
 			r.Close()
-			r = begin(t, cfg, at)
+			r = counted.Begin(t, cfg, at)
 		}
 	})
 }
@@ -52,7 +53,7 @@ func TestFollowersAreRecorded(t *testing.T) {
 func TestProbablyMoved(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		before, after := map[int]string{}, map[int]string{}
 		partner := func(i int) caller.Caller {
 			return caller.Caller{Integrator: integrator.ID{31: byte(i + 1)}, Agent: "okhttp", Addr: netip.AddrFrom4([4]byte{198, 51, byte(i), 7})}
@@ -115,7 +116,7 @@ func TestProbablyMoved(t *testing.T) {
 func TestOwn(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		r.Found("client Acme", 3, same)
 		r.Errs("client Acme", 2)
 		r.Call("client Other", 50)

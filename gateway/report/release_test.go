@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -20,7 +21,7 @@ func TestRowsOfAnotherRelease(t *testing.T) {
 	const later, earlier, known = "origin https://later.example", "origin https://earlier.example", "origin https://known.example"
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		r.Found(later, 3, omits)
 		r.Found(earlier, 2, same)
 		r.Found(known, 5, omits)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -27,7 +28,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("before the first use: got %v", err)
 		}
 		at := recorded.At(time.Now())
-		r := begin(t, cfg, at)
+		r := counted.Begin(t, cfg, at)
 		r.Call("origin https://a.example", 3)
 		r.Flush(t)
 		if err := store.Check(t.Context(), cfg); err != nil {
@@ -37,7 +38,7 @@ func TestCheck(t *testing.T) {
 		if err := store.Check(t.Context(), cfg); err != nil {
 			t.Errorf("after use: got %v", err)
 		}
-		r = begin(t, cfg, at)
+		r = counted.Begin(t, cfg, at)
 		if e := r.Evidence("v1", 1); e.Clients != 1 || e.Calls != 3 || len(r.Notes()) != 0 {
 			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", e.Clients, e.Calls, r.Notes())
 		}
@@ -172,7 +173,7 @@ func TestCheckFindsWhatAServiceWouldMiss(t *testing.T) {
 	}
 	check(url+"&search_path=late,pg_catalog,public", "this machine's clock is 4 minutes behind the database's")
 	file := filepath.Join(t.TempDir(), "usage.db")
-	r := begin(t, store.Config{DB: file}, recorded.At(time.Now().Add(48*time.Hour)))
+	r := counted.Begin(t, store.Config{DB: file}, recorded.At(time.Now().Add(48*time.Hour)))
 	r.Close()
 	check(file, "the last record is 47 hours ahead of this machine's clock")
 }

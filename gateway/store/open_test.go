@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -22,7 +23,7 @@ func TestOpen(t *testing.T) {
 		if _, err := store.OpenForReading(t.Context(), cfg); err == nil {
 			t.Error("got no error for a database that no service has written to")
 		}
-		r := begin(t, cfg, recorded.At(recorded.Noon))
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 		r.Call("origin https://a.example", 3)
 		r.Flush(t)
 		read := readOnly(t, cfg, r.Clock.Now)
@@ -39,7 +40,7 @@ func TestOpen(t *testing.T) {
 // What report and check open is read-only, and works where nothing can be written.
 func TestReadersWriteNothing(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(time.Now()))
+		r := counted.Begin(t, cfg, recorded.At(time.Now()))
 		r.Call("origin https://a.example", 3)
 		r.Flush(t)
 		db, err := store.OpenForReading(t.Context(), cfg)
@@ -76,7 +77,7 @@ func readOnly(t *testing.T, cfg store.Config, now func() time.Time) report.Repor
 // A transaction that PostgreSQL ends in favour of another one runs again, and nobody
 // is told. It does not run again for any other reason, nor for ever.
 func TestTransactionsRunAgain(t *testing.T) {
-	r := begin(t, store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon))
+	r := counted.Begin(t, store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon))
 	raise := func(code string, times int) (tries int, err error) {
 		err = r.DB.Transact(t.Context(), func(tx *store.Session) {
 			tries++

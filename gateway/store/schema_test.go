@@ -16,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -38,7 +39,7 @@ const killed = "an instance ended without writing its last counts"
 // inhabit has a recorder write rows into every table.
 func inhabit(t *testing.T, cfg store.Config) {
 	t.Helper()
-	r := begin(t, cfg, recorded.At(recorded.Noon))
+	r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
 	r.Follow("0123456789ab", []string{"v1"})
 	r.Call("client Acme", 3)
 	r.Found("origin https://a.example", 2, event.Finding{Outcome: event.Refused, Code: "INVALID_AMOUNT", Param: "amount"})
@@ -199,7 +200,7 @@ func TestEveryReleasedSchemaIsMigrated(t *testing.T) {
 					t.Errorf("got %v from a check, want none: the service migrates it", err)
 				}
 				at := recorded.At(recorded.Noon.Add(27 * time.Hour))
-				r := begin(t, cfg, at)
+				r := counted.Begin(t, cfg, at)
 				want, err := store.ColumnsOf(t.Context(), newest)
 				if wrong := store.Difference(columnsIn(t, cfg), want); err != nil || wrong != "" {
 					t.Errorf("after the migration: %s, %v", wrong, err)
@@ -233,11 +234,11 @@ func TestUnknownSchema(t *testing.T) {
 			[]string{"says that it has schema 1", "it has no usage_clients.calls30", other, "name a new database"}},
 		"a later one": {func(t *testing.T, cfg store.Config) {
 			inhabit(t, cfg)
-			r := begin(t, cfg, recorded.At(recorded.Noon.Add(27*time.Hour)))
+			r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Add(27*time.Hour)))
 			r.Exec(t, fmt.Sprintf("insert into usage_migrations (number) values (%d)", newest+1))
 		}, []string{later, "run that release, or name another database"}},
 		"a column too many": {func(t *testing.T, cfg store.Config) {
-			begin(t, cfg, recorded.At(recorded.Noon)).Exec(t, "alter table usage_names add column colour text")
+			counted.Begin(t, cfg, recorded.At(recorded.Noon)).Exec(t, "alter table usage_names add column colour text")
 		}, []string{fmt.Sprintf("says that it has schema %d", newest), "it has a usage_names.colour", other}},
 		"second before the first": {func(t *testing.T, cfg store.Config) { load(t, cfg, "testdata/schema/before-3.sql") },
 			[]string{"the database has schema 3", fmt.Sprintf("up to %d", newest)}},

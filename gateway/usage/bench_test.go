@@ -48,7 +48,6 @@ func BenchmarkWrite(b *testing.B) {
 		for kind, cfg := range databases(b) {
 			b.Run(fmt.Sprintf("%s/%d", kind, clients), func(b *testing.B) {
 				r := begin(b, cfg(), recorded.At(recorded.Noon))
-				byHand(r)
 				own(r).buffer = newBuffer(2 * shardEntries * clients / 20_000)
 				call := func() {
 					for i := range clients {

@@ -105,7 +105,6 @@ func TestDiskIsFullOfOtherThings(t *testing.T) {
 // A database that SQLite lets grow no further gives up counts: it is near its limit.
 func TestDatabaseCannotGrow(t *testing.T) {
 	r := begin(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(recorded.Noon))
-	byHand(r)
 	r.DB.SetMaxOpenConns(1) // the one that the pragma is for
 	for range 10 {
 		for i := range 50 {

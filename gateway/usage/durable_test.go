@@ -268,7 +268,6 @@ func TestCompleteWithTheLastBatch(t *testing.T) {
 	cfg := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}
 	at := recorded.At(recorded.Noon)
 	r := begin(t, cfg, at)
-	byHand(r)
 	r.Flush(t)
 	r.Exec(t, fmt.Sprintf("create trigger stop before update on usage_instances when new.batch > %d "+
 		"begin select raise(abort, 'stop'); end", own(r).batches+1)) // after the first of them

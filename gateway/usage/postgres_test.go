@@ -177,7 +177,6 @@ func TestInstanceDies(t *testing.T) {
 	dead, cutOff, r := begin(t, cfg, at), begin(t, cfg, at), begin(t, cfg, at)
 	for _, one := range []*recorded.Rig{dead, cutOff, r} {
 		one.Flush(t)
-		byHand(one)
 	}
 	at.Pass(12*writeInterval + time.Second)
 	r.Flush(t)

@@ -62,6 +62,9 @@ type Options struct {
 
 	// Board is where instances tell one another that they cannot write. If nil, nowhere.
 	Board Board
+
+	// After is how the recorder waits between two writes of its own. If nil, time.After.
+	After func(time.Duration) <-chan time.Time
 }
 
 // The recorder is what the gates of a plan look at.
@@ -142,7 +145,11 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	first := make(chan error, 1)
-	guard.Go(r.Log, "writing the counts", func() { r.run(r.running, first) })
+	after := o.After
+	if after == nil {
+		after = time.After
+	}
+	guard.Go(r.Log, "writing the counts", func() { r.run(r.running, after, first) })
 	select {
 	case err = <-first:
 	case <-time.After(startTimeout):
@@ -294,17 +301,11 @@ func (r *Recorder) flushSoon(ctx context.Context) error {
 // run writes until the context ends. The pause grows with what a write costs, at
 // most to twice the one that was announced to other instances, and becomes shorter
 // as slowly.
-func (r *Recorder) run(ctx context.Context, first chan<- error) {
+func (r *Recorder) run(ctx context.Context, after func(time.Duration) <-chan time.Time, first chan<- error) {
 	defer close(r.done)
-	pause := time.Duration(0)
 	r.leaveWord(ctx) // until something is written: the process may end before
 	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-		pause = writeInterval
+		pause := writeInterval
 		guard.Do(r.Log, "writing the counts", func() {
 			began, unprepared := time.Now(), !r.prepared.Load()
 			err := r.writeInTime(ctx)
@@ -319,6 +320,10 @@ func (r *Recorder) run(ctx context.Context, first chan<- error) {
 				r.every.Store(int64(pause))
 			}
 		})
+		select {
+		case <-ctx.Done():
+		case <-after(pause):
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 var begin = recorded.New(func(
 	ctx context.Context, db *store.Store, o evidence.Options,
 ) (recorded.Recorder, *evidence.Reader, error) {
-	r, err := New(ctx, db, Options{Options: o})
+	r, err := New(ctx, db, Options{Options: o, After: recorded.Never})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,13 +47,6 @@ var begin = recorded.New(func(
 
 // own is the recorder of a rig.
 func own(r *recorded.Rig) *Recorder { return r.Recorder.(*Recorder) }
-
-// byHand has only the test write from now on, so that nothing is written meanwhile and
-// the recorder's fields are the test's. A page cannot have counts be written any more.
-func byHand(r *recorded.Rig) {
-	own(r).stop()
-	<-own(r).done
-}
 
 // between has a test change fields of a recorder while nothing is written.
 func between(r *recorded.Rig, change func(*Recorder)) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/guard"
@@ -118,24 +119,27 @@ func TestLogsThatPanic(t *testing.T) {
 // TestFlights: callers at the same time share an answer or an error, and one that
 // gives up leaves it to the others.
 func TestFlights(t *testing.T) {
-	var flights guard.Flights[int]
-	release := make(chan struct{})
-	flights.Start(nil, "work", "a", func() (int, error) {
-		<-release
-		return 7, nil
+	synctest.Test(t, func(t *testing.T) {
+		var flights guard.Flights[int]
+		release := make(chan struct{})
+		flights.Start(nil, "work", "a", func() (int, error) {
+			<-release
+			return 7, nil
+		})
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		never := func() (int, error) { t.Error("asked twice"); return 0, nil }
+		if _, err := flights.Ask(gone, nil, "work", "a", never); !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up got %v", err)
+		}
+		time.AfterFunc(time.Second, func() { close(release) }) // when nobody can go on without it
+		if v, err := flights.Ask(t.Context(), nil, "work", "a", never); v != 7 || err != nil {
+			t.Errorf("got %d, %v", v, err)
+		}
+		failure := errors.New("no")
+		ask := func() (int, error) { return 3, failure }
+		if v, err := flights.Ask(t.Context(), nil, "work", "b", ask); v != 3 || err != failure {
+			t.Errorf("got %d, %v", v, err)
+		}
 	})
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	never := func() (int, error) { t.Error("asked twice"); return 0, nil }
-	if _, err := flights.Ask(gone, nil, "work", "a", never); !errors.Is(err, context.Canceled) {
-		t.Errorf("who gave up got %v", err)
-	}
-	time.AfterFunc(time.Millisecond, func() { close(release) })
-	if v, err := flights.Ask(t.Context(), nil, "work", "a", never); v != 7 || err != nil {
-		t.Errorf("got %d, %v", v, err)
-	}
-	failure := errors.New("no")
-	if v, err := flights.Ask(t.Context(), nil, "work", "b", func() (int, error) { return 3, failure }); v != 3 || err != failure {
-		t.Errorf("got %d, %v", v, err)
-	}
 }

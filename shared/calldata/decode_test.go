@@ -107,6 +107,15 @@ func TestDecodeRefusesOtherEncodings(t *testing.T) {
 	}
 }
 
+// TestDecodeReadsAnEmptyRecipient: a length of zero without content is canonical.
+func TestDecodeReadsAnEmptyRecipient(t *testing.T) {
+	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5)}
+	call, err := calldata.Decode(swap.Encode())
+	if err != nil || call.Argument("recipient") == nil || len(call.Argument("recipient")) != 0 {
+		t.Errorf("got %+v and %v, want a recipient of no bytes", call, err)
+	}
+}
+
 // FuzzDecode: what can be read is canonical, so only those bytes mean it.
 func FuzzDecode(f *testing.F) {
 	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), Recipient: make([]byte, 20)}

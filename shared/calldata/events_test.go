@@ -189,7 +189,13 @@ func TestRevertReason(t *testing.T) {
 		}
 	}
 	cut := text("already settled")
-	for _, output := range [][]byte{cut[:5], cut[:40], cut[:len(cut)-1], {1, 2, 3}, append(slices.Clone(cut[:4]), someHash[:]...)} {
+	elsewhere := text("already settled")
+	elsewhere[4+31] = 0x40 // where the text starts
+	dirty := text("already settled")
+	dirty[len(dirty)-1] = 1 // in the padding
+	for _, output := range [][]byte{
+		cut[:5], cut[:40], cut[:len(cut)-1], {1, 2, 3}, append(slices.Clone(cut[:4]), someHash[:]...), elsewhere, dirty,
+	} {
 		if got := calldata.RevertReason(output); got != "" {
 			t.Errorf("%x: got %q of what is no reason", output, got)
 		}

@@ -234,6 +234,17 @@ func TestFindPairSaysWhatWouldBeRight(t *testing.T) {
 	}
 }
 
+// TestOtherChainsAreNotTheSame: only a swap within one chain is told that it is one.
+func TestOtherChainsAreNotTheSame(t *testing.T) {
+	for _, ends := range [][2]chain.ID{{1, 8453}, {chain.PrivacyEthereum, chain.PrivacyBNB}} {
+		_, err := chain.FindPair(ends[0], "USDC", ends[1], "USDC")
+		want := fmt.Sprintf("Unsupported swap pair: USDC on chain %d to USDC on chain %d", ends[0], ends[1])
+		if got := fault.From(err).Message; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestParseID(t *testing.T) {
 	for _, text := range []string{"1", "10", "25", "56", "130", "137", "143", "146", "369", "480", "999", "1329", "1672", "2818",
 		"4663", "8453", "42161", "43114", "57073", "59144", "98866", "69696969", "96969696"} {

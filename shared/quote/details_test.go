@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,10 +97,30 @@ func TestDetailsOfEveryPair(t *testing.T) {
 		if got.Call.Function != wantFunction || (got.Hook != nil) != (p.Route == chain.CCTPInbound) || (got.IssuerFee != nil) != (got.Hook != nil) {
 			t.Errorf("%d to %d: got %s, hook %v, issuer fee %v", p.Src, p.Dst, got.Call.Function, got.Hook, got.IssuerFee)
 		}
+		if got.Registry != (chain.Address{}) {
+			t.Errorf("%d to %d: got the registry %s of no integrator", p.Src, p.Dst, got.Registry)
+		}
 		checkArrival(t, &p, q)
 	}
 	if w.asked != 0 {
 		t.Errorf("an account was read %d times for requests that name none", w.asked)
+	}
+}
+
+// TestDetailsNameTheRegistry where the integrator was found: that of the chain that pays.
+func TestDetailsNameTheRegistry(t *testing.T) {
+	d := chain.Reference()
+	engine := quote.NewEngine(quote.Parts{
+		Deployment: d, IssuerFees: &fees{}, Integrators: &registry{}, Accounts: &wallet{}, TTL: time.Minute,
+	})
+	req := detailed(t, findPair(t, 1, "USDC", 369, "USDC"))
+	req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+	q, err := engine.Quote(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := q.Details.Registry; got != d.Registry(369) || got == (chain.Address{}) {
+		t.Errorf("got the registry %s, want %s", got, d.Registry(369))
 	}
 }
 
@@ -345,6 +366,32 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 	w = &wallet{}
 	if d := simulated(out, w, chain.Reference()).Details; d.Simulation != nil || d.Unsimulated == "" || d.Checks != nil || d.Unchecked == "" || w.tried != nil || w.asked != 0 {
 		t.Errorf("unshielding: got %v because %q, checks %v because %q", d.Simulation, d.Unsimulated, d.Checks, d.Unchecked)
+	}
+}
+
+// TestEventsOfPoolsNobodyKnows: a deployment that settles in a way of its own may emit
+// other events, so nothing is said of those of its pools. The issuer's are the same.
+func TestEventsOfPoolsNobodyKnows(t *testing.T) {
+	reference, err := os.ReadFile("../chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ParseDeployment(bytes.Replace(reference, []byte(`"tracking": "reference",`), nil, 1))
+	if err != nil || d.Tracked() {
+		t.Fatalf("got a deployment that is tracked, or %v", err)
+	}
+	w := &wallet{simulation: account.Simulation{Calls: []account.Result{{}}, HasLogs: true}}
+	engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Accounts: w, TTL: time.Minute})
+	for source, judged := range map[chain.ID]bool{1: false, 137: true} {
+		req := detailed(t, findPair(t, source, "USDC", 369, "USDC"))
+		req.From, req.Simulate = &alice, true
+		q, err := engine.Quote(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := q.Details.Simulation.Event; (got != nil) != judged {
+			t.Errorf("from chain %d: got the event %v, want it judged: %t", source, got, judged)
+		}
 	}
 }
 

@@ -74,6 +74,9 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s on %d to %d: %v", p.SrcToken.Symbol, p.Src, p.Dst, err)
 		}
+		if plain.Details != nil {
+			t.Errorf("%d to %d: a request that asks for no details gets them", p.Src, p.Dst)
+		}
 		if burn := p.Route == chain.CCTPInbound; len(r.asked) != 0 || len(f.asked) != 0 != burn || burn && f.asked[0] != p.Src {
 			t.Errorf("%d to %d: asked the registry of %v and for the fee of %v", p.Src, p.Dst, r.asked, f.asked)
 		}

@@ -252,11 +252,15 @@ func TestEveryWrongCharacterIsRefused(t *testing.T) {
 // Folding case must not turn a look-alike into a letter.
 func TestParseAddressRefusesOtherAlphabets(t *testing.T) {
 	rest := knownAnswers[0].address[3:]
+	swapped := func(c string) string { return "0zk" + rest[:9] + c + rest[10:] }
 	for text, want := range map[string]string{
 		"0z\u212a" + strings.ToUpper(rest): "character 3 ('\u212a') is not allowed", // Kelvin sign, k in lower case
 		"0zk\x00" + rest:                   `character 4 ('\x00') is not allowed`,
 		"0zk" + rest + "\xff":              "character 128 ('\ufffd') is not allowed",
 		"0zk1\x7f":                         `character 5 ('\x7f') is not allowed`,
+		swapped(" "):                       "character 13 (' ') is not allowed",
+		swapped("!"):                       "character 13 ('!') is not in the bech32 alphabet",
+		swapped("~"):                       "character 13 ('~') is not in the bech32 alphabet",
 	} {
 		_, err := ParseAddress(text)
 		if got := refusal(t, text, err); got != "Invalid 0zk address: "+want {

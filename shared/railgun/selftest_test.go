@@ -66,3 +66,9 @@ func TestSelfTestNoticesADifference(t *testing.T) {
 		})
 	}
 }
+
+func TestSelfTestNoticesAnAnswerWithoutBytes(t *testing.T) {
+	if err := (knownAnswer{address: knownAnswers[0].address}).prove(); err == nil {
+		t.Error("an answer without any bytes is taken for right")
+	}
+}

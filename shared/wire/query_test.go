@@ -68,9 +68,42 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+func TestHas(t *testing.T) {
+	for query, want := range map[string]bool{
+		"a=1": true, "b=1&a=1": true,
+		"a=": false, "a": false, "b=1": false, "": false, "a=1&a=2": false, "a=%zz": false,
+	} {
+		if q := ParseQuery(query); q.Has("a") != want {
+			t.Errorf("%q has a: got %t, want %t", query, !want, want)
+		}
+	}
+}
+
+// TestZeroRecipient: what is sent to the zero address is lost, so only a version that
+// quotes before the recipient is known accepts it.
+func TestZeroRecipient(t *testing.T) {
+	const zero = "0x0000000000000000000000000000000000000000"
+	q := ParseQuery(swap + "&recipient=" + zero)
+	_, err := DecodeSwap(&q, chain.ParseID)
+	if e := fault.From(err); e.Reason != fault.Zero || Param(e) != "recipient" {
+		t.Errorf("got %v, want the recipient refused", err)
+	}
+	for _, query := range []string{swap + "&recipient=" + zero, swap} {
+		q = ParseQuery(query)
+		if req, err := DecodeSwapToAnyone(&q, chain.ParseID); err != nil || !req.Recipient.Zero() {
+			t.Errorf("%s: got %+v and %v, want a quote for nobody yet", query, req.Recipient, err)
+		}
+	}
+	q = ParseQuery(swap + "&recipient=" + wallet)
+	if req, err := DecodeSwap(&q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {
+		t.Errorf("got %+v and %v, want %s", req.Recipient, err, wallet)
+	}
+}
+
 // FuzzQuery compares with net/url: what one reads, the other reads alike.
 func FuzzQuery(f *testing.F) {
-	for _, s := range []string{"a=1&b=2", "a=%31+2&b", "=&&a=;", "a=%zz", "a=1&a=2", strings.Repeat("x=1&", 40) + "a=7"} {
+	for _, s := range []string{"a=1&b=2", "a=%31+2&b", "=&&a=;", "a=%zz", "a=1&a=2", strings.Repeat("x=1&", 40) + "a=7",
+		";a=1", "%61=1", "a=1+2", "+=x&a=1+2", "b=1&&a=2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, query string) {

@@ -21,6 +21,10 @@ func TestWarnOfSlips(t *testing.T) {
 		"foo=1&for=2&farm=3":              nil, // two letters of four
 		"amuont=1&inklude=2":              {"inklude include"},
 		"fro=1&srcTkn=1":                  {"fro from", "srcTkn srcToken"},
+		"srcChain=1&recipent=1":           {"recipent recipient"}, // after one that is right
+		"recpnt=1":                        nil,                    // three letters away
+		"amountz=1&amountZ=1":             {"amountz amount", "amountZ amount"},
+		"amount-=1&amount_=1&amount1=1":   {"amount- amount", "amount_ amount"},
 		"amoun%0At=1":                     nil, // could not stand in a header
 		strings.Repeat("amountt=1&", 100): {"amountt amount", "amountt amount", "amountt amount"},
 		"integratorId" + strings.Repeat("x", 5000) + "=1": nil,
@@ -35,6 +39,21 @@ func TestWarnOfSlips(t *testing.T) {
 		}
 		if got := h.Values(RequestWarning); !slices.Equal(got, sentences) {
 			t.Errorf("%.60s: got %q, want %q", query, got, sentences)
+		}
+	}
+}
+
+// TestSlipsAreWords: no name at all and names of more than 20 letters are no slips,
+// whatever a version calls its parameters.
+func TestSlipsAreWords(t *testing.T) {
+	for name, warned := range map[string]bool{
+		"": false, "y": true,
+		"theRecipientOfAToken": false, "theRecipientOfAToket": true, "theRecipientOfATokenn": false,
+	} {
+		q, h := ParseQuery(name+"=1"), http.Header{}
+		WarnOfSlips(h, &q, []string{"x", "theRecipientOfAToken"})
+		if got := h.Values(RequestWarning); len(got) != 0 != warned {
+			t.Errorf("%q: got %q, want a warning: %t", name, got, warned)
 		}
 	}
 }

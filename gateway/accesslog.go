@@ -58,7 +58,8 @@ func (l *AccessLog) Observe(e *event.Event) {
 		unlogged = l.unlogged.Swap(0)
 	}
 	if l.text != nil {
-		_ = l.text.Handle(context.Background(), record(e, l.addresses, unlogged)) // nowhere left to report a failed log write
+		// There is nowhere left to report a failed log write.
+		_ = l.text.Handle(context.Background(), record(e, l.addresses, unlogged))
 		return
 	}
 	line := lines.Get().(*[]byte)

@@ -91,7 +91,8 @@ func (c *Config) Validate() error {
 	var problems []error
 	for _, host := range c.LegacyHosts {
 		if host == "" || strings.ContainsAny(host, "/: ") {
-			problems = append(problems, fmt.Errorf("LEGACY_HOSTS: %q is not a host name; write it without scheme, port or path", host))
+			problems = append(problems,
+				fmt.Errorf("LEGACY_HOSTS: %q is not a host name; write it without scheme, port or path", host))
 		}
 	}
 	return errors.Join(problems...)

@@ -136,7 +136,8 @@ func (g *Gateway) report(t *trace, r *http.Request) {
 		o.Observe(e)
 	}
 	if g.Log.Enabled(t, slog.LevelDebug) { // shows amounts and recipients, so only at debug
-		g.Log.LogAttrs(t, slog.LevelDebug, "query", slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
+		g.Log.LogAttrs(t, slog.LevelDebug, "query",
+			slog.String("requestId", e.RequestID), slog.String("query", r.URL.RawQuery))
 	}
 }
 

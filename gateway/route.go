@@ -27,7 +27,10 @@ const revisionHeader = "Api-Revision"
 // router mounts the routes of all modules. All paths are exact, and all are for GET
 // and HEAD.
 func (g *Gateway) router() http.Handler {
-	paths := map[string]map[string]http.HandlerFunc{"/versions": {"": g.versions}, "/versions/mine": {"": g.mine}} // and then by revision
+	paths := map[string]map[string]http.HandlerFunc{ // by path and revision
+		"/versions":      {"": g.versions},
+		"/versions/mine": {"": g.mine},
+	}
 	for i := range g.Modules {
 		m := &g.Modules[i]
 		for _, route := range m.Routes {
@@ -111,7 +114,8 @@ func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
 	}
 	if !who.Proven() {
 		w.Header()["Www-Authenticate"] = challenge
-		g.fail(w, r, fault.New(fault.UnknownKey, "This is about the calls of one client, and only a key proves whose they are: send the key you were given in the API-Key header, once and unchanged"))
+		g.fail(w, r, fault.New(fault.UnknownKey, "This is about the calls of one client, and only a key proves whose "+
+			"they are: send the key you were given in the API-Key header, once and unchanged"))
 		return
 	}
 	own, err := g.Own.Own(r.Context(), who.Known.Name)
@@ -167,7 +171,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, t *trace, route 
 	}
 	if t.unknownKey { // counts, or keys could be guessed without a limit
 		h["Www-Authenticate"] = challenge
-		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were given, once and unchanged, or leave the header out, since no endpoint needs one")
+		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were "+
+			"given, once and unchanged, or leave the header out, since no endpoint needs one")
 	}
 	return gone
 }
@@ -181,7 +186,9 @@ func payer(who *caller.Caller) limit.Client {
 }
 
 // count counts a request against the client's budget, or that for polled routes.
-func (g *Gateway) count(h http.Header, r *http.Request, t *trace, route web.Route, from limit.Client) (refused *fault.Error) {
+func (g *Gateway) count(
+	h http.Header, r *http.Request, t *trace, route web.Route, from limit.Client,
+) (refused *fault.Error) {
 	if route.Polled == nil {
 		return g.Limiter.Admit(h, from)
 	}
@@ -233,11 +240,17 @@ func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 	revision := g.revision(r)
 	named := func(route web.Route) bool { return route.Revision == revision && route.Path == r.URL.Path }
 	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
-	if i := slices.IndexFunc(g.Modules, func(m web.Module) bool { return revision != "" && slices.ContainsFunc(m.Routes, named) }); i >= 0 {
-		return &g.Modules[i], true
+	if revision != "" {
+		for i := range g.Modules {
+			if slices.ContainsFunc(g.Modules[i].Routes, named) {
+				return &g.Modules[i], true
+			}
+		}
 	}
-	if i := slices.IndexFunc(g.Modules, func(m web.Module) bool { return slices.ContainsFunc(m.Prefixes, begins) }); i >= 0 {
-		return &g.Modules[i], true
+	for i := range g.Modules {
+		if slices.ContainsFunc(g.Modules[i].Prefixes, begins) {
+			return &g.Modules[i], true
+		}
 	}
 	return g.current, false
 }

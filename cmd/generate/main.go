@@ -1,6 +1,6 @@
 // Command generate writes what follows from the table of chains: the tokens that the clients know, tables and lists in
-// the documents, the chains and the examples in the contract files, and the goldens of a new chain. A file says where by
-// a mark, a comment with the name of the part:
+// the documents, the chains and the examples in the contract files, and the goldens of a new chain. A file says where
+// by a mark, a comment with the name of the part:
 //
 //	<!-- generated: pairs -->
 //	…

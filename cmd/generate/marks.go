@@ -43,7 +43,8 @@ func readFiles(root string) ([]file, error) {
 
 // A mark is a comment before a part, with its name, and one behind it.
 var (
-	lineMarks     = regexp.MustCompile(`(?ms)^([ \t]*)(?://|#) generated: ([^\n]+)\n(.*?)^[ \t]*(?://|#) generated end$`)
+	lineMarks = regexp.MustCompile(
+		`(?ms)^([ \t]*)(?://|#) generated: ([^\n]+)\n(.*?)^[ \t]*(?://|#) generated end$`)
 	markdownMarks = regexp.MustCompile(`(?s)()<!-- generated: ([^\n]+?) -->(.*?)<!-- generated end -->`)
 )
 
@@ -74,7 +75,8 @@ func (f file) byHand() string {
 	return out.String() + f.text[from:]
 }
 
-// render is the text with every part as it must be, and the names of the parts: of all, and of those that are not yet so.
+// render is the text with every part as it must be, and the names of the parts: of all, and of those that are not yet
+// so.
 func (f file) render(root string) (text string, all, outdated []string, err error) {
 	var out strings.Builder
 	from := 0

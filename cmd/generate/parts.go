@@ -163,7 +163,8 @@ func pairsTable() []string {
 		var rows []string
 		for dsts, srcs := range sources {
 			from := strings.Join(texts(srcs), ", ")
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s | %s | %s %% |", k.src, from, k.dst, dsts, k.route, k.fee))
+			row := fmt.Sprintf("| %s | %s | %s | %s | %s | %s %% |", k.src, from, k.dst, dsts, k.route, k.fee)
+			rows = append(rows, row)
 		}
 		slices.SortFunc(rows, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 		lines = append(lines, rows...)

@@ -24,7 +24,9 @@ import (
 var files embed.FS
 
 // scripts are concatenated in this order to one module.
-var scripts = []string{"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "start.js"}
+var scripts = []string{
+	"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "start.js",
+}
 
 // later is what is for developers, and what is needed once a swap was sent: a module that the page imports then.
 var later = []string{"code.js", "contracts.js", "receipt.js", "move.js", "versions.js"}
@@ -38,7 +40,8 @@ func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 	body, policy := render(listingOf(d, versions))
 	page := web.Document("text/html; charset=utf-8", body, maxAge)
 	index := web.JSONDocument(indexOf(d, versions, current), maxAge)
-	rest := web.Document("text/javascript; charset=utf-8", []byte("export default ({ "+shared+" }) => {\n"+join(later)+"return { "+offered+" };\n};\n"), maxAge)
+	module := "export default ({ " + shared + " }) => {\n" + join(later) + "return { " + offered + " };\n};\n"
+	rest := web.Document("text/javascript; charset=utf-8", []byte(module), maxAge)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		h.Add("Vary", "Accept")
@@ -74,7 +77,8 @@ func render(l listing) (body []byte, policy string) {
 		"frame-ancestors 'none'",
 	}, "; ")
 	fill := strings.NewReplacer(
-		"{{style}}", style, "{{noscript}}", noScript, "{{first}}", first, "{{script}}", script, "{{listing}}", string(data),
+		"{{style}}", style, "{{noscript}}", noScript,
+		"{{first}}", first, "{{script}}", script, "{{listing}}", string(data),
 	)
 	return []byte(fill.Replace(web.Squeeze(read("page.html")))), policy
 }
@@ -86,9 +90,10 @@ const noScript = ".js{display:none}#swap{min-height:0}"
 const (
 	shared = "$, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields, day, timeOf, " +
 		"listing, readForm, source, target, isPrivate, networkOf, chainName, loadClient, " +
-		"put, facts, money, short, pairs, byKey, HUB, showAmount, duration, TITLE, newSwap, leaveSwap, choose, changed, enter, " +
-		"formQuery, coinOf, openJourney, explainWallet"
-	offered = "showSnippets, showReference, readPin, tellTime, toWrap, tellSent, showDone, offerToAdd, compareVersions, showVersions"
+		"put, facts, money, short, pairs, byKey, HUB, showAmount, duration, TITLE, newSwap, leaveSwap, choose, " +
+		"changed, enter, formQuery, coinOf, openJourney, explainWallet"
+	offered = "showSnippets, showReference, readPin, tellTime, toWrap, tellSent, showDone, offerToAdd, " +
+		"compareVersions, showVersions"
 )
 
 func join(names []string) string {
@@ -108,7 +113,12 @@ func read(name string) string {
 }
 
 // tight leaves out the spaces of a style sheet that mean nothing. Selectors keep theirs.
-var tight = strings.NewReplacer(" {\n", "{", "{ ", "{", "; }", "}", ";\n}", "}", ": ", ":", "; ", ";", ", ", ",", ";\n", ";")
+var tight = strings.NewReplacer(
+	" {\n", "{", "{ ", "{",
+	"; }", "}", ";\n}", "}",
+	": ", ":", ", ", ",",
+	"; ", ";", ";\n", ";",
+)
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
@@ -116,9 +126,9 @@ type listing struct {
 	Versions   []string            `json:"versions"`
 	Chains     map[chain.ID]string `json:"chains"`
 	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
-	Coins      map[chain.ID]string `json:"coins"`               // by network: the symbol of its own coin, where that is not ETH
+	Coins      map[chain.ID]string `json:"coins"`               // by network: the symbol of its own coin, if not ETH
 	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network, where the deployment states them
-	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least and most in the smallest unit
+	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least, most
 	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
 }
 
@@ -165,6 +175,8 @@ func indexOf(d *chain.Deployment, versions []string, current string) json.RawMes
 	}
 	byVersion, _ := json.Marshal(contracts) // texts can always be encoded
 	deployment, _ := json.Marshal(d.Name)
-	fill := strings.NewReplacer("{{deployment}}", string(deployment), "{{current}}", current, "{{contracts}}", string(byVersion))
+	fill := strings.NewReplacer(
+		"{{deployment}}", string(deployment), "{{current}}", current, "{{contracts}}", string(byVersion),
+	)
 	return json.RawMessage(fill.Replace(read("index.json")))
 }

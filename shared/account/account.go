@@ -128,7 +128,9 @@ type Result struct {
 // Simulate tries calls that from would send. The text of an error is for the client
 // to read. A node that cannot simulate is asked to estimate, if there is one call.
 // holding is what the account has, nil if that is not known.
-func (r *Reader) Simulate(ctx context.Context, network chain.ID, from common.Address, holding *Holding, calls []Call) (*Simulation, error) {
+func (r *Reader) Simulate(
+	ctx context.Context, network chain.ID, from common.Address, holding *Holding, calls []Call,
+) (*Simulation, error) {
 	messages := make([]rpc.Message, len(calls))
 	for i, c := range calls {
 		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
@@ -317,7 +319,8 @@ func decode(blocks []rpc.Simulated, calls int) ([]Result, bool) {
 		if c.Status == nil || c.GasUsed > mostGas || c.MaxUsedGas > mostGas {
 			return nil, false
 		}
-		results[i] = Result{GasUsed: uint64(c.GasUsed), GasLimit: gasFor(uint64(c.GasUsed), uint64(c.MaxUsedGas)), Logs: c.Logs}
+		used, most := uint64(c.GasUsed), uint64(c.MaxUsedGas)
+		results[i] = Result{GasUsed: used, GasLimit: gasFor(used, most), Logs: c.Logs}
 		if *c.Status != 1 {
 			results[i].Error, results[i].Logs = explainRevert(c.Revert()), nil
 		}
@@ -394,17 +397,19 @@ var (
 
 // knownErrors are those of the libraries that tokens and pools are made of.
 var knownErrors = map[[selectorSize]byte]string{
-	selector("ERC20InsufficientBalance(address,uint256,uint256)"):   "The account has less of the token than the call moves",
-	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account has allowed less of the token than the call moves",
-	selector("ERC20InvalidReceiver(address)"):                       "The token refuses the receiver",
-	selector("ERC20InvalidSender(address)"):                         "The token refuses the sender",
-	selector("ERC20InvalidSpender(address)"):                        "The token refuses the spender",
-	selector("SafeERC20FailedOperation(address)"):                   "The token refuses the transfer",
-	selector("EnforcedPause()"):                                     "The contract is paused",
-	selector("ReentrancyGuardReentrantCall()"):                      "The contract is called from within itself",
-	selector("AddressEmptyCode(address)"):                           "There is no contract where one is called",
-	selector("FailedCall()"):                                        "A call that the contract makes fails without a reason",
-	selector("FailedInnerCall()"):                                   "A call that the contract makes fails without a reason",
+	selector("ERC20InsufficientBalance(address,uint256,uint256)"): "The account has less of the token " +
+		"than the call moves",
+	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account has allowed less of the token " +
+		"than the call moves",
+	selector("ERC20InvalidReceiver(address)"):     "The token refuses the receiver",
+	selector("ERC20InvalidSender(address)"):       "The token refuses the sender",
+	selector("ERC20InvalidSpender(address)"):      "The token refuses the spender",
+	selector("SafeERC20FailedOperation(address)"): "The token refuses the transfer",
+	selector("EnforcedPause()"):                   "The contract is paused",
+	selector("ReentrancyGuardReentrantCall()"):    "The contract is called from within itself",
+	selector("AddressEmptyCode(address)"):         "There is no contract where one is called",
+	selector("FailedCall()"):                      "A call that the contract makes fails without a reason",
+	selector("FailedInnerCall()"):                 "A call that the contract makes fails without a reason",
 }
 
 // panics are what the language stops for.

@@ -150,7 +150,11 @@ func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{SourceDomain: binary.BigEndian.Uint32(c.Argument("sourceDomain")), Nonce: topics[2], Sender: common.Hash(c.Argument("sender"))}
+	m := &Message{
+		SourceDomain: binary.BigEndian.Uint32(c.Argument("sourceDomain")),
+		Nonce:        topics[2],
+		Sender:       common.Hash(c.Argument("sender")),
+	}
 	return m, m.readBody(c.Argument("messageBody"))
 }
 
@@ -261,14 +265,16 @@ func (m *Message) Matches(burn *Message) bool {
 }
 
 func (m *Message) sameBurn(other *Message) bool {
-	return m.SourceDomain == other.SourceDomain && m.BurnToken == other.BurnToken && m.MintRecipient == other.MintRecipient &&
-		m.Amount == other.Amount && m.Depositor == other.Depositor && bytes.Equal(m.HookData, other.HookData)
+	return m.SourceDomain == other.SourceDomain && m.Depositor == other.Depositor &&
+		m.BurnToken == other.BurnToken && m.Amount == other.Amount &&
+		m.MintRecipient == other.MintRecipient && bytes.Equal(m.HookData, other.HookData)
 }
 
 // Delivers tells whether a message that was received is the one that was attested.
 // The issuer may have signed it several times, with another fee.
 func (m *Message) Delivers(attested *Message) bool {
-	return m.sameBurn(attested) && m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.MaxFee == attested.MaxFee
+	return m.sameBurn(attested) &&
+		m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.MaxFee == attested.MaxFee
 }
 
 // RevertReason is the text with which a contract reverted, empty if the output

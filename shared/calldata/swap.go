@@ -65,7 +65,8 @@ const (
 
 // Swap is the pool's
 //
-//	swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)
+//	swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType,
+//		address dstToken, bytes32 integratorId)
 type Swap struct {
 	DstChainID    uint64 // a routing ID: the virtual one for shielding
 	Amount        uint256.Int
@@ -241,16 +242,25 @@ func Hash(data ...[]byte) (h common.Hash) {
 // The functions and events are written as their contracts declare them, and not
 // derived from the encoders: a mistake in an encoder shows here.
 var (
-	swapCall    = declare("swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
-	burnCall    = declare("depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)")
 	approveCall = declare("approve(address spender, uint256 amount)")
+	swapCall    = declare("swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, " +
+		"address dstToken, bytes32 integratorId)")
+	burnCall = declare("depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, " +
+		"address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)")
 
-	swapEvent     = declare("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
-	settledEvent  = declare("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, address integrator, uint256 integratorFee))")
-	burnEvent     = declare("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
-	receivedEvent = declare("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
+	swapEvent = declare("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, " +
+		"bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
+	settledEvent = declare("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, " +
+		"address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, " +
+		"address integrator, uint256 integratorFee))")
+	burnEvent = declare("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, " +
+		"bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, " +
+		"bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
+	receivedEvent = declare("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, " +
+		"bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
 
-	hookFields = declare("hook(uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, bytes recipient)").params
+	hookFields = declare("hook(uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, " +
+		"bytes recipient)").params
 )
 
 // Decode reads a call. It accepts only canonical encoding, of which there is one

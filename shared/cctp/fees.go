@@ -61,7 +61,8 @@ func (c Config) base() (*url.URL, error) {
 	u, err := url.Parse(c.FeeURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
 		u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return nil, errors.New("ISSUER_FEE_URL: must be an absolute http or https address without query or fragment, such as https://iris-api.circle.com; leave it empty to use the built-in table")
+		return nil, errors.New("ISSUER_FEE_URL: must be an absolute http or https address without query or fragment, " +
+			"such as https://iris-api.circle.com; leave it empty to use the built-in table")
 	}
 	return u, nil
 }
@@ -100,7 +101,10 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 		if err != nil || pair.Route != chain.CCTPInbound {
 			continue
 		}
-		s := &source{chain: n.ID, domain: n.CCTP.Domain, builtIn: FromMilliBPS(n.CCTP.FastFeeMilliBPS), tried: make(chan struct{}), logged: Live}
+		s := &source{
+			chain: n.ID, domain: n.CCTP.Domain, builtIn: FromMilliBPS(n.CCTP.FastFeeMilliBPS),
+			tried: make(chan struct{}), logged: Live,
+		}
 		s.known.Store(&result{})
 		f.sources, f.byChain[n.ID] = append(f.sources, s), s
 	}
@@ -337,8 +341,8 @@ func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	if r.nano == 0 {
 		least = "1"
 	}
-	err := fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, which may be up to %s in the source token's smallest unit; it must be at least %s",
-		fee.Dec(), least)
+	err := fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, which may be up to "+
+		"%s in the source token's smallest unit; it must be at least %s", fee.Dec(), least)
 	err.MinAmount = least
 	return uint256.Int{}, err
 }

@@ -72,13 +72,15 @@ func ParseID(text string) (ID, error) {
 		return id, nil
 	}
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
-		return 0, fault.New(fault.UnsupportedChain, "Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
+		return 0, fault.New(fault.UnsupportedChain,
+			"Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
 	}
 	hint := ""
 	if id := otherNotation(text); id != 0 {
 		hint = "; write " + id.String()
 	}
-	return 0, fault.New(fault.UnsupportedChain, "A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, supportedIDs)
+	return 0, fault.New(fault.UnsupportedChain,
+		"A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, supportedIDs)
 }
 
 // otherNotation finds the chain that is meant by an ID in hexadecimal (0x171) or
@@ -157,7 +159,8 @@ func ParseAddress(text string) (common.Address, error) {
 var (
 	errShape = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
 	// ErrChecksum is the error of an address that is mistyped.
-	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or send it all in lower case")
+	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
+		"check for a typing error, or send it all in lower case")
 )
 
 // checksummed reports whether the letters have the case of EIP-55: upper case

@@ -205,7 +205,7 @@ type deploymentFile struct {
 	Pools      []poolRow         `json:"pools"`
 	Retired    []poolRow         `json:"retired,omitempty"`    // never quoted, never listed
 	Registries map[string]string `json:"registries"`           // by pool chain
-	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual address
+	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual one
 	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
 	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
 	Explorers  map[string]string `json:"explorers,omitempty"`  // by network: an address before /tx/ and /address/
@@ -287,7 +287,8 @@ func (b *builder) problem(format string, args ...any) { b.problems.Add("", forma
 func (b *builder) settlement(file deploymentFile) {
 	network, _ := FindNetwork(file.Settlement.ChainID)
 	if network.CCTP == nil || network.ID != file.Settlement.ChainID || !slices.Contains(PoolChains, network.ID) {
-		b.problem("settlement.chainId: %d is not a pool chain on the issuer's network; use 1 or 8453", file.Settlement.ChainID)
+		b.problem("settlement.chainId: %d is not a pool chain on the issuer's network; use 1 or 8453",
+			file.Settlement.ChainID)
 	} else {
 		b.Settlement.ChainID, b.Settlement.Domain = network.ID, network.CCTP.Domain
 	}
@@ -315,7 +316,9 @@ func (b *builder) messengers(rows map[string]string) {
 	for _, id := range onCCTP {
 		b.targets[sourceKey{id, USDC}] = messenger
 	}
-	b.addresses("messengers", rows, onCCTP, "not a CCTP source chain", func(id ID, a Address) { b.targets[sourceKey{id, USDC}] = a })
+	b.addresses("messengers", rows, onCCTP, "not a CCTP source chain", func(id ID, a Address) {
+		b.targets[sourceKey{id, USDC}] = a
+	})
 }
 
 // addresses reads the contracts of some chains.
@@ -331,7 +334,8 @@ func (b *builder) addresses(field string, rows map[string]string, of []ID, other
 }
 
 func (b *builder) registryRows(rows map[string]string) {
-	b.addresses("registries", rows, PoolChains, fmt.Sprintf("not a pool chain; those are %v", PoolChains), func(id ID, a Address) { b.registries[id] = a })
+	noPool := fmt.Sprintf("not a pool chain; those are %v", PoolChains)
+	b.addresses("registries", rows, PoolChains, noPool, func(id ID, a Address) { b.registries[id] = a })
 	for _, id := range PoolChains {
 		if _, ok := rows[id.String()]; !ok {
 			b.problem("registries: chain %s is missing", id)
@@ -371,7 +375,8 @@ func (b *builder) times(rows []secondsRow) {
 			}
 		}
 		if !matched {
-			b.problem("seconds[%d]: no supported pair matches it; type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols", i)
+			b.problem("seconds[%d]: no supported pair matches it; "+
+				"type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols", i)
 		}
 	}
 }
@@ -401,8 +406,11 @@ func (b *builder) explorers(rows map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		id, ok := idByText[key]
 		at, err := url.Parse(rows[key])
-		if !ok || id.Private() || err != nil || at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || strings.HasSuffix(rows[key], "/") {
-			b.problem("explorers[%q]: %q is not an https address of a public chain, without a slash at its end", key, rows[key])
+		isPublic := ok && !id.Private()
+		isSite := err == nil && at.Scheme == "https" && at.Host != "" && at.RawQuery == ""
+		if !isPublic || !isSite || strings.HasSuffix(rows[key], "/") {
+			b.problem("explorers[%q]: %q is not an https address of a public chain, without a slash at its end",
+				key, rows[key])
 			continue
 		}
 		b.Explorers[id] = rows[key]
@@ -421,7 +429,8 @@ func (b *builder) tracking(mode, contact string, confirmations map[string]uint64
 	case "reference":
 		b.tracked = true
 	default:
-		b.problem("tracking: %q is unknown; write reference if the pools settle as docs/pool.md says, and none otherwise", mode)
+		b.problem("tracking: %q is unknown; "+
+			"write reference if the pools settle as docs/pool.md says, and none otherwise", mode)
 	}
 	for _, key := range slices.Sorted(maps.Keys(confirmations)) {
 		id, ok := idByText[key]
@@ -458,7 +467,8 @@ func (b *builder) warnOfSharedRouters() {
 			continue
 		}
 		b.Warnings = append(b.Warnings, fmt.Sprintf(
-			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
+			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary "+
+				"one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
 			src.symbol, src.id, public, router, src.id))
 	}
 	slices.Sort(b.Warnings)

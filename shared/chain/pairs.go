@@ -120,7 +120,8 @@ func init() {
 	for _, row := range pairs {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
-				allPairs = append(allPairs, Pair{src, dst, addToken(src, row.srcToken), addToken(dst, row.dstToken), row.route})
+				from, to := addToken(src, row.srcToken), addToken(dst, row.dstToken)
+				allPairs = append(allPairs, Pair{src, dst, from, to, row.route})
 			}
 		}
 	}
@@ -198,8 +199,8 @@ func FindToken(id ID, name string) (*Token, error) {
 	return nil, notListed(id, "That token")
 }
 
-// sameSymbol compares a symbol of ours with a name in any case. Only ASCII letters fold: Unicode also folds ſ to s, and a
-// client that compares in another way would take the same name for another token.
+// sameSymbol compares a symbol of ours with a name in any case. Only ASCII letters fold: Unicode also folds ſ to s,
+// and a client that compares in another way would take the same name for another token.
 func sameSymbol(symbol, name string) bool {
 	if len(symbol) != len(name) {
 		return false
@@ -221,7 +222,8 @@ func notListed(id ID, subject string) error {
 	for i, t := range tokensOf[id] {
 		symbols[i] = t.Symbol
 	}
-	return fault.New(fault.UnsupportedToken, "%s is not supported on chain %s; supported there: %s", subject, id, strings.Join(symbols, ", "))
+	return fault.New(fault.UnsupportedToken,
+		"%s is not supported on chain %s; supported there: %s", subject, id, strings.Join(symbols, ", "))
 }
 
 // FindPair finds both tokens of a swap and checks that they are a supported pair.
@@ -257,7 +259,8 @@ func unsupported(src ID, from string, dst ID, to string) error {
 	case src.Network() == dst.Network() && src.Private() == dst.Private():
 		why = "; both are on the same chain, and this service moves tokens from one chain to another"
 	}
-	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
+	e := fault.New(fault.UnsupportedPair,
+		"Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
 	e.Role, e.Alternatives = fault.DestinationChain, alternatives
 	return e
 }

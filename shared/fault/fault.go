@@ -45,7 +45,8 @@ func Codes() []Code {
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
 		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorFeeTooHigh, IntegratorUnverified,
-		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed, VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
+		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed,
+		VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }
 

@@ -110,7 +110,8 @@ func ParseAmount(text string) (uint256.Int, error) {
 		return uint256.Int{}, fault.New(fault.InvalidAmount, "The amount has more than %d digits", maxDigits)
 	}
 	if text == "" || strings.Trim(text, "0123456789") != "" {
-		return uint256.Int{}, fault.New(fault.InvalidAmount, "The amount must be a whole number of the source token's smallest unit, in digits only, such as 100000000 for 100 USDC with 6 decimals")
+		return uint256.Int{}, fault.New(fault.InvalidAmount, "The amount must be a whole number of the source token's "+
+			"smallest unit, in digits only, such as 100000000 for 100 USDC with 6 decimals")
 	}
 	var amount uint256.Int
 	if err := amount.SetFromDecimal(text); err != nil {
@@ -157,7 +158,8 @@ func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 		return nil
 	}
 	l := limitsOf(token.Symbol)
-	e := fault.New(fault.AmountOutOfRange, "The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
+	e := fault.New(fault.AmountOutOfRange,
+		"The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
 		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)
 	e.MinAmount, e.MaxAmount = min.Dec(), max.Dec()
 	return e

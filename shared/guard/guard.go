@@ -129,7 +129,9 @@ type Flights[V any] struct{ group singleflight.Group }
 
 // Ask waits for the answer to the question that key stands for, until ctx ends. If
 // the question is not under way, ask answers it, as Try does.
-func (f *Flights[V]) Ask(ctx context.Context, log *slog.Logger, what, key string, ask func() (V, error)) (v V, err error) {
+func (f *Flights[V]) Ask(
+	ctx context.Context, log *slog.Logger, what, key string, ask func() (V, error),
+) (v V, err error) {
 	select {
 	case got := <-f.Start(log, what, key, ask):
 		v, _ = got.Val.(V)

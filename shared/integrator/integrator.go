@@ -57,7 +57,10 @@ type Partner struct {
 	Wallet    chain.Address // always the one the ID is made of
 	FeeBPS    uint16        // at most MaxFeeBPS
 	CheckedAt time.Time     // when the registry was asked
-	GoodUntil time.Time     // until when a quote with it is vouched for: at least half of a quote's time after the answer is out of use
+
+	// GoodUntil is until when a quote with it is vouched for: at least half of a quote's
+	// time after the answer is out of use.
+	GoodUntil time.Time
 }
 
 // Config says how long registrations are cached.
@@ -84,12 +87,14 @@ func ParseID(text string) (ID, error) {
 			return ID{}, invalid("The integrator ID has characters that are not hexadecimal digits")
 		}
 		if !zero(word[:padding]) {
-			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: its first 12 bytes must be zero")
+			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: " +
+				"its first 12 bytes must be zero")
 		}
 		subject, digits = "The address within the integrator ID", "0x"+text[2+2*padding:]
 	}
 	if len(digits) != shortLen {
-		return ID{}, invalid("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) or its 32-byte form (0x and 64, of which the first 24 are zeros)")
+		return ID{}, invalid("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) " +
+			"or its 32-byte form (0x and 64, of which the first 24 are zeros)")
 	}
 	wallet, err := chain.ParseAddress(digits)
 	if err != nil {
@@ -138,11 +143,14 @@ type Options struct {
 // Hooks are called during look-ups, for metrics. Many goroutines call them, and
 // they must be quick. All of them are set, or none.
 type Hooks struct {
-	Hit     func(network chain.ID)                    // a look-up was answered from the cache
-	Miss    func(network chain.ID)                    // a look-up was not answered from the cache
-	Failure func(network chain.ID, reason rpc.Reason) // asking the chain failed; once for all look-ups that waited for it
-	Latency func(network chain.ID, d time.Duration)   // of asking the chain, including the wait for a turn, also if it failed
-	Differ  func(network chain.ID)                    // two endpoints told different things, whether a third decided or not
+	// A look-up was answered from the cache, or it was not.
+	Hit, Miss func(network chain.ID)
+	// Asking the chain failed. Once for all look-ups that waited for it.
+	Failure func(network chain.ID, reason rpc.Reason)
+	// How long the chain was asked, including the wait for a turn, also if it failed.
+	Latency func(network chain.ID, d time.Duration)
+	// Two endpoints told different things, whether a third decided or not.
+	Differ func(network chain.ID)
 }
 
 // New prepares to read the registries of d through the endpoints of chains. Once
@@ -156,7 +164,12 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 	}
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.Hooks.Hit == nil {
-		opts.Hooks = Hooks{func(chain.ID) {}, func(chain.ID) {}, func(chain.ID, rpc.Reason) {}, func(chain.ID, time.Duration) {}, func(chain.ID) {}}
+		ignore := func(chain.ID) {}
+		opts.Hooks = Hooks{
+			Hit: ignore, Miss: ignore, Differ: ignore,
+			Failure: func(chain.ID, rpc.Reason) {},
+			Latency: func(chain.ID, time.Duration) {},
+		}
 	}
 	cache := memo.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
 	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: cache, Options: opts}, nil
@@ -181,9 +194,11 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), time.Second,
-			"The integrator was not verified on chain %s in time, and no quote is given without that; try again shortly", network)
+			"The integrator was not verified on chain %s in time, and no quote is given without that; "+
+				"try again shortly", network)
 	case err != nil:
-		return Partner{}, faultOf(&rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}, network)
+		failure := &rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}
+		return Partner{}, faultOf(failure, network)
 	}
 	return reg.result(network)
 }
@@ -243,8 +258,16 @@ func (w word) String() string {
 const secondWait = 300 * time.Millisecond
 
 var (
-	errNoWord   = &rpc.Failure{Reason: rpc.Undecodable, Text: "asking ended in a panic", RetryAfter: time.Minute}
-	errDisagree = &rpc.Failure{Reason: rpc.Disagree, Text: "endpoints tell different things of the integrator", RetryAfter: time.Second}
+	errNoWord = &rpc.Failure{
+		Reason:     rpc.Undecodable,
+		Text:       "asking ended in a panic",
+		RetryAfter: time.Minute,
+	}
+	errDisagree = &rpc.Failure{
+		Reason:     rpc.Disagree,
+		Text:       "endpoints tell different things of the integrator",
+		RetryAfter: time.Second,
+	}
 )
 
 // agreed asks two endpoints at once, and a third one where they differ. The only
@@ -402,17 +425,21 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 	case reg.accepted():
 		return reg.partner, nil
 	case reg.standing == active:
-		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
+		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee "+
+			"of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
 	case reg.standing == inactive:
-		return Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s, but is not active there", network)
+		return Partner{}, fault.New(fault.IntegratorInactive,
+			"The integrator is registered on chain %s, but is not active there", network)
 	default:
-		return Partner{}, fault.New(fault.IntegratorUnregistered, "The integrator is not registered on chain %s, where the fees of this swap are taken", network)
+		return Partner{}, fault.New(fault.IntegratorUnregistered,
+			"The integrator is not registered on chain %s, where the fees of this swap are taken", network)
 	}
 }
 
 // same tells whether another endpoint says the same.
 func (reg registration) same(other registration) bool {
-	return reg.standing == other.standing && reg.partner.Wallet == other.partner.Wallet && reg.partner.FeeBPS == other.partner.FeeBPS
+	return reg.standing == other.standing &&
+		reg.partner.Wallet == other.partner.Wallet && reg.partner.FeeBPS == other.partner.FeeBPS
 }
 
 // accepted tells whether quotes are made for the integrator.
@@ -422,12 +449,15 @@ func (reg registration) accepted() bool {
 
 // faultOf is the error that a look-up returns for a failure.
 func faultOf(f *rpc.Failure, network chain.ID) error {
-	text := "The integrator could not be verified on chain %s just now, and no quote is given without that; try again shortly"
+	text := "The integrator could not be verified on chain %s just now, and no quote is given without that; " +
+		"try again shortly"
 	switch f.Reason {
 	case rpc.Unconfigured:
-		text = "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, and gives no quote without that"
+		text = "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, " +
+			"and gives no quote without that"
 	case rpc.Disagree:
-		text = "The nodes of chain %s tell different things of the integrator, and no quote is given until they agree; try again shortly"
+		text = "The nodes of chain %s tell different things of the integrator, and no quote is given until they agree" +
+			"; try again shortly"
 	case rpc.Reverted, rpc.Misconfigured:
 		text = "The registry on chain %s has no valid entry for this integrator, and no quote is given without one"
 	}
@@ -470,7 +500,8 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 	case wallet == (common.Address{}):
 		return registration{standing: unregistered}, nil
 	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
-		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)}
+		text := fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)
+		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
 	case activeWord[word-1] == 0:
 		return registration{standing: inactive, partner: partner}, nil
 	}

@@ -131,10 +131,12 @@ func (a Address) PayableOn(chainID uint64) error {
 	kind, id := a.network>>networkIDBits, a.network&(1<<networkIDBits-1)
 	if kind != 0 {
 		return fault.BadRecipient(fault.Malformed,
-			"The 0zk address is bound to chain %d of a network type other than EVM (type %d), the route needs chain %d", id, kind, chainID)
+			"The 0zk address is bound to chain %d of a network type other than EVM (type %d), the route needs chain %d",
+			id, kind, chainID)
 	}
 	if id != chainID {
-		return fault.BadRecipient(fault.Malformed, "The 0zk address is bound to chain %d, the route needs chain %d", id, chainID)
+		return fault.BadRecipient(fault.Malformed,
+			"The 0zk address is bound to chain %d, the route needs chain %d", id, chainID)
 	}
 	return nil
 }
@@ -194,9 +196,11 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 	switch residue(digits) {
 	case bech32mResidue:
 	case bech32Residue:
-		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum is of bech32, must be of bech32m")
+		return payload, fault.BadRecipient(fault.Checksum,
+			"Invalid 0zk address: checksum is of bech32, must be of bech32m")
 	default:
-		return payload, fault.BadRecipient(fault.Checksum, "Invalid 0zk address: checksum does not match; a character is wrong or out of place")
+		return payload, fault.BadRecipient(fault.Checksum,
+			"Invalid 0zk address: checksum does not match; a character is wrong or out of place")
 	}
 
 	if strings.IndexByte(alphabet, digits[dataSize-1])&1 != 0 {

@@ -172,7 +172,11 @@ func newPermutation(f fr.Element) *permutation {
 		p.before[r] = fullRound{row(&fifth), matrix{row(&raised), row(&raised), row(&raised)}}
 	}
 	for r := range p.partial {
-		p.partial[r] = partialRound{next(&fifth), state{next(&raised), next(&one), next(&one)}, [...]fr.Element{next(&raised), next(&raised)}}
+		p.partial[r] = partialRound{
+			next(&fifth),
+			state{next(&raised), next(&one), next(&one)},
+			[...]fr.Element{next(&raised), next(&raised)},
+		}
 	}
 	for r := range p.after {
 		p.after[r] = fullRound{row(&fifth), matrix{row(&raised), row(&raised), row(&raised)}}

@@ -95,12 +95,16 @@ func New(cfg Config, opts Options) (*Client, error) {
 				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(id), i+1) // err would quote the URL
 			}
 			log := opts.Log.With("chain", id, "endpoint", i+1)
-			n.endpoints = append(n.endpoints, &Endpoint{Network: id, Place: i + 1, client: client, now: opts.Now, log: log})
+			endpoint := &Endpoint{Network: id, Place: i + 1, client: client, now: opts.Now, log: log}
+			n.endpoints = append(n.endpoints, endpoint)
 		}
 		c.networks[id] = n
 	}
 	return c, nil
 }
+
+// A Use asks its questions of one endpoint.
+type Use func(context.Context, *Endpoint) error
 
 // Ask waits for a turn in the lane and gives use one endpoint of the chain after
 // the other, until use returns nil. use may be called several times, never at
@@ -111,7 +115,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 // The error is a *Failure. What use returns counts like a failed call if it is a
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
 // use counts as Undecodable, and its text is dropped.
-func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use func(context.Context, *Endpoint) error) error {
+func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use Use) error {
 	return c.AskAnother(ctx, network, lane, new(Asked), use)
 }
 
@@ -154,7 +158,7 @@ func (a *Asked) forget(late []*Endpoint) {
 // earlier one: it passes over the endpoints in asked, and adds those that it tries.
 // Questions with the same asked may be under way at the same time: each endpoint is
 // given to one of them. If there is none left, the failure is Unconfigured.
-func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use func(context.Context, *Endpoint) error) error {
+func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use Use) error {
 	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
 		reason, details := Resting, make([]string, 0, len(endpoints))
 		var late []*Endpoint
@@ -173,11 +177,13 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 				continue
 			}
 			if rest := e.take(lane); rest > 0 {
-				details = append(details, fmt.Sprintf("endpoint %d: rests for %v", e.Place, rest.Round(time.Millisecond)))
+				rest = rest.Round(time.Millisecond)
+				details = append(details, fmt.Sprintf("endpoint %d: rests for %v", e.Place, rest))
 				continue
 			}
 			patience := c.limits[lane].Try
-			if slices.ContainsFunc(endpoints[i+1:], func(next *Endpoint) bool { return !asked.has(next) && next.resting(lane) == 0 }) {
+			isReady := func(next *Endpoint) bool { return !asked.has(next) && next.resting(lane) == 0 }
+			if slices.ContainsFunc(endpoints[i+1:], isReady) {
 				patience = e.patience(lane, patience)
 			}
 			if try(e, patience) == nil {
@@ -213,7 +219,7 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 //
 // The error is a *Failure. If it is not about a quota, no lane skips the endpoint
 // because of it.
-func (c *Client) Check(ctx context.Context, network chain.ID, place int, use func(context.Context, *Endpoint) error) error {
+func (c *Client) Check(ctx context.Context, network chain.ID, place int, use Use) error {
 	return c.bound(ctx, c.networks[network], Checks, func(ctx context.Context, endpoints []*Endpoint) *Failure {
 		if place < 1 || place > len(endpoints) {
 			return errUnconfigured
@@ -228,7 +234,9 @@ func (c *Client) Check(ctx context.Context, network chain.ID, place int, use fun
 
 // bound asks a question when its turn comes, in the time that its lane has, or until
 // Close.
-func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(context.Context, []*Endpoint) *Failure) error {
+func (c *Client) bound(
+	ctx context.Context, n network, lane Lane, question func(context.Context, []*Endpoint) *Failure,
+) error {
 	if len(n.endpoints) == 0 {
 		return errUnconfigured
 	}
@@ -260,7 +268,7 @@ func (c *Client) bound(ctx context.Context, n network, lane Lane, question func(
 // the question itself ran out of time, it does not: the endpoint may have had
 // too little of that time. The failure is errLate if only patience ran out.
 func (c *Client) try(
-	ctx context.Context, e *Endpoint, lane Lane, patience time.Duration, use func(context.Context, *Endpoint) error,
+	ctx context.Context, e *Endpoint, lane Lane, patience time.Duration, use Use,
 ) *Failure {
 	trying, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -401,7 +409,8 @@ func (c Config) with(data []byte) (Config, error) {
 		case err != nil || id.Private():
 			problems = append(problems, fmt.Errorf("endpoints[%q]: not a supported chain", key))
 		case len(c[id]) > 0:
-			problems = append(problems, fmt.Errorf("endpoints[%q]: %s has endpoints of this chain too; use one of both", key, variable(id)))
+			problems = append(problems,
+				fmt.Errorf("endpoints[%q]: %s has endpoints of this chain too; use one of both", key, variable(id)))
 		default:
 			own[id], all[id] = file.Endpoints[key], file.Endpoints[key]
 		}

@@ -121,7 +121,8 @@ func (e *Endpoint) failed(lane Lane, f *Failure) {
 	level, text, news := slog.LevelWarn, "RPC endpoint fails and is skipped for a while", false
 	switch f.Reason {
 	case Limited:
-		text = "RPC endpoint says we are over its quota; unknown integrators, wallets and status look-ups give way to known partners"
+		text = "RPC endpoint says we are over its quota; " +
+			"unknown integrators, wallets and status look-ups give way to known partners"
 		news = e.overQuota(lane, f.RetryAfter)
 	case WrongChain:
 		level, text = slog.LevelError, "RPC endpoint serves another chain and is not used"
@@ -329,7 +330,7 @@ const (
 	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
-	Declined      Reason = "declined"      // it does not answer this one question: what it was asked for is unknown to it, or too long
+	Declined      Reason = "declined"      // not this one question: what it was asked for is unknown to it, or too long
 	TooWide       Reason = "too_wide"      // it does not give the logs of so many blocks at once
 	Behind        Reason = "behind"        // its latest block is old: it stands still
 	Disagree      Reason = "disagree"      // endpoints give different answers, and no majority one
@@ -339,7 +340,10 @@ const (
 )
 
 func Reasons() []Reason {
-	return []Reason{Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Declined, TooWide, Behind, Disagree, Reverted, Misconfigured, Closed}
+	return []Reason{
+		Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable,
+		Declined, TooWide, Behind, Disagree, Reverted, Misconfigured, Closed,
+	}
 }
 
 // RestsEndpoint reports whether an endpoint that failed for this reason is

@@ -112,7 +112,10 @@ func lacksMethod(err error) bool {
 	if !strings.Contains(text, "method") {
 		return false
 	}
-	for _, words := range []string{"not supported", "unsupported", "not available", "not found", "not exist", "not allowed", "whitelist", "disabled"} {
+	for _, words := range []string{
+		"not supported", "unsupported", "not available", "not found", "not exist", "not allowed",
+		"whitelist", "disabled",
+	} {
 		if strings.Contains(text, words) {
 			return true
 		}

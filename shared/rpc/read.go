@@ -98,7 +98,8 @@ func refusesBatches(err error) bool {
 		// Above 500 are the words of a proxy whose node is away.
 		return httpError.StatusCode/100 == 4 || httpError.StatusCode == http.StatusInternalServerError
 	}
-	return errors.Is(err, errUnanswered) || errors.As(err, new(*json.UnmarshalTypeError)) || errors.As(err, new(*json.SyntaxError))
+	return errors.Is(err, errUnanswered) ||
+		errors.As(err, new(*json.UnmarshalTypeError)) || errors.As(err, new(*json.SyntaxError))
 }
 
 // batch sends the reads as a JSON-RPC batch. Its error may be one of the library.
@@ -345,7 +346,8 @@ func (c *SimulatedCall) Revert() []byte {
 // ReadSimulation runs messages one after the other on the state of the latest
 // block. Not every node can.
 func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
-	return track(Simulate, blocks, map[string]any{"blockStateCalls": []any{map[string]any{"calls": messages}}}, "latest")
+	calls := map[string]any{"calls": messages}
+	return track(Simulate, blocks, map[string]any{"blockStateCalls": []any{calls}}, "latest")
 }
 
 // ReadGasPrice reads what the node would pay for a unit of gas.
@@ -391,9 +393,12 @@ func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverte
 
 // Replay repeats a transaction on the state after a block. If it reverts, output is
 // what it reverts with, as far as the node tells. The error is a *Failure.
-func (e *Endpoint) Replay(ctx context.Context, t *Transaction, block uint64) (output []byte, succeeded bool, err error) {
+func (e *Endpoint) Replay(
+	ctx context.Context, t *Transaction, block uint64,
+) (output []byte, succeeded bool, err error) {
 	var ignored hexutil.Bytes
-	err = e.client.CallContext(ctx, &ignored, "eth_call", Message{t.From, t.To, t.Gas, t.Value, t.Input}, hexutil.Uint64(block))
+	message := Message{t.From, t.To, t.Gas, t.Value, t.Input}
+	err = e.client.CallContext(ctx, &ignored, "eth_call", message, hexutil.Uint64(block))
 	if err == nil {
 		return nil, true, nil
 	}

@@ -2,8 +2,8 @@ package web
 
 import "strings"
 
-// Squeeze leaves out of a script, a style sheet or a page what only its readers need: indentation, empty lines and comments
-// that have lines of their own. No text in it may go over several lines.
+// Squeeze leaves out of a script, a style sheet or a page what only its readers need: indentation, empty lines and
+// comments that have lines of their own. No text in it may go over several lines.
 func Squeeze(text string) string {
 	var b strings.Builder
 	inComment := false

@@ -43,7 +43,9 @@ func Open(t testing.TB, address string) *Page {
 	for _, flag := range []string{
 		"headless", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
 		"disable-component-update", "disable-sync", "disable-dev-shm-usage",
-		"disable-background-timer-throttling", "disable-renderer-backgrounding", "disable-backgrounding-occluded-windows", // all tabs work at the same time
+		// All tabs work at the same time.
+		"disable-background-timer-throttling", "disable-renderer-backgrounding",
+		"disable-backgrounding-occluded-windows",
 	} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
@@ -96,7 +98,8 @@ func find(t testing.TB) string {
 	if os.Getenv("CI") != "" {
 		t.Fatal("there is no Chromium on this machine, and in CI pages must be tested; install the package chromium")
 	}
-	t.Skip("SKIPPED, NOT TESTED: there is no Chromium on this machine; install the package chromium to test in a browser")
+	t.Skip("SKIPPED, NOT TESTED: there is no Chromium on this machine; " +
+		"install the package chromium to test in a browser")
 	return ""
 }
 
@@ -130,7 +133,8 @@ func (p *Page) add(problem string) {
 // collect starts the browser and follows its events until it ends.
 func (p *Page) collect() error {
 	if err := chromedp.Do(p.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		if _, err := cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		focus := emulation.SetFocusEmulationEnabledParams{Enabled: true}
+		if _, err := cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, focus); err != nil {
 			return err
 		}
 		_, err := cdp.Call(ctx, tab, network.Enable, network.EnableParams{})

@@ -114,7 +114,9 @@ func TetherLikeToken(operator common.Address, symbol string, decimals uint8, min
 	return ledger(tetherLikeToken, operator, symbol, decimals, minters)
 }
 
-func ledger(a artifact, operator common.Address, symbol string, decimals uint8, minters []common.Address) types.Account {
+func ledger(
+	a artifact, operator common.Address, symbol string, decimals uint8, minters []common.Address,
+) types.Account {
 	account := a.account(
 		setting{"operator", operator[:]},
 		setting{"symbol", shortString(symbol)},
@@ -149,8 +151,8 @@ func Receiver(attester, token common.Address, domain uint32) types.Account {
 	)
 }
 
-// Transmitter is a MessageTransmitterV2 of the given domain, which takes messages that attester signed. It must be among
-// the minters of token.
+// Transmitter is a MessageTransmitterV2 of the given domain, which takes messages that attester signed. It must be
+// among the minters of token.
 func Transmitter(attester, token common.Address, domain uint32) types.Account {
 	return transmitter.account(
 		setting{"attester", attester[:]},
@@ -162,7 +164,8 @@ func Transmitter(attester, token common.Address, domain uint32) types.Account {
 // yes is true, as the value of a mapping.
 var yes = common.BigToHash(big.NewInt(1))
 
-// shortString is the one slot of a string under 32 bytes: the text from the left, and twice its length in the last byte.
+// shortString is the one slot of a string under 32 bytes: the text from the left, and twice its length in the last
+// byte.
 func shortString(s string) []byte {
 	var word common.Hash
 	if len(s) >= len(word) {

@@ -44,11 +44,16 @@ type registry struct{}
 func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
-		return integrator.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS, CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second)}, nil
+		return integrator.Partner{
+			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS,
+			CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second),
+		}, nil
 	case inactive:
-		return integrator.Partner{}, fault.New(fault.IntegratorInactive, "The integrator is registered on chain %s but not active", network)
+		return integrator.Partner{}, fault.New(fault.IntegratorInactive,
+			"The integrator is registered on chain %s but not active", network)
 	case unregistered:
-		return integrator.Partner{}, fault.New(fault.IntegratorUnregistered, "The integrator is not registered on chain %s", network)
+		return integrator.Partner{}, fault.New(fault.IntegratorUnregistered,
+			"The integrator is not registered on chain %s", network)
 	}
 	e := fault.New(fault.IntegratorUnverified, "The integrator cannot be verified on chain %s now", network)
 	e.RetryAfter = 5 * time.Second
@@ -85,7 +90,9 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 
 // Simulate answers as a node would. Who has allowed little has no coins for gas, and
 // fails for a reason with quotes in it.
-func (accounts) Simulate(_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call) (*account.Simulation, error) {
+func (accounts) Simulate(
+	_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call,
+) (*account.Simulation, error) {
 	s := &account.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
 	for range calls {
 		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000, GasLimit: 67_250})
@@ -97,13 +104,15 @@ func (accounts) Simulate(_ context.Context, network chain.ID, from common.Addres
 		s.Calls[len(calls)-1].Error = `The contract says: "balance" too low`
 	case allowedEnough:
 	default:
-		return nil, sentence(fmt.Sprintf("This service has no RPC endpoint for chain %s, so the transactions are not tried", network))
+		const text = "This service has no RPC endpoint for chain %s, so the transactions are not tried"
+		return nil, sentence(fmt.Sprintf(text, network))
 	}
 	return s, nil
 }
 
 func noEndpoint(network uint64) string {
-	return fmt.Sprintf("This service has no RPC endpoint for chain %d, so balance and allowance are not checked", network)
+	const text = "This service has no RPC endpoint for chain %d, so balance and allowance are not checked"
+	return fmt.Sprintf(text, network)
 }
 
 // Core is the real core of the reference deployment, with the issuer's built-in
@@ -126,7 +135,8 @@ func Core() answer.Service {
 		},
 		IssuerFees: fees.State,
 		Problems: func() []string {
-			return []string{"Chain 369, registry " + deployment.Registry(369).String() + ": this contract does not answer as a registry: the contract reverted"}
+			return []string{"Chain 369, registry " + deployment.Registry(369).String() +
+				": this contract does not answer as a registry: the contract reverted"}
 		},
 	}
 }
@@ -156,7 +166,8 @@ func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error)
 		return nil, err
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Current: gateway.Current, Formers: gateway.Formers, Lifecycle: life, Limiter: limiter, Clients: clients,
+		Modules: modules, Current: gateway.Current, Formers: gateway.Formers,
+		Lifecycle: life, Limiter: limiter, Clients: clients,
 		Names: unused{}, Own: unused{}, Log: log,
 	}), nil
 }

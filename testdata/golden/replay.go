@@ -112,7 +112,8 @@ func checkQuote(t *testing.T, judge *referee.Referee, version string, r *http.Re
 func around(s *referee.Swap, from string) referee.Around {
 	a := referee.Around{ValidUntil: "2026-11-15T12:01:00Z", ValidFor: 60, IssuerOrigin: "built-in"}
 	if s.Integrator != "" {
-		a.CheckedAt, a.ValidUntil, a.ValidFor = "2026-11-15T11:59:50Z", "2026-11-15T12:00:31Z", 31 // no less than half of the time
+		a.CheckedAt = "2026-11-15T11:59:50Z"
+		a.ValidUntil, a.ValidFor = "2026-11-15T12:00:31Z", 31 // no less than half of the time
 	}
 	if from == "" {
 		return a
@@ -121,12 +122,14 @@ func around(s *referee.Swap, from string) referee.Around {
 	a.From = sender.Hex()
 	switch sender {
 	case allowedLittle:
-		a.Native, a.Balance, a.Allowance, a.ReadAt = everything.ToBig(), everything.ToBig(), big.NewInt(1), "2026-11-15T12:00:00Z"
+		a.Allowance = big.NewInt(1)
 	case allowedEnough:
-		a.Native, a.Balance, a.Allowance, a.ReadAt = everything.ToBig(), everything.ToBig(), everything.ToBig(), "2026-11-15T12:00:00Z"
+		a.Allowance = everything.ToBig()
 	default:
 		a.Reason = noEndpoint(s.SrcToken.ChainID)
+		return a
 	}
+	a.Native, a.Balance, a.ReadAt = everything.ToBig(), everything.ToBig(), "2026-11-15T12:00:00Z"
 	return a
 }
 

@@ -32,12 +32,15 @@ var (
 
 func (tracker) Status(_ context.Context, src chain.ID, hash common.Hash) (*status.Status, error) {
 	if hash[31] == 0xff {
-		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: its operator has not said that they settle in the documented way. Look the transaction up on chain %s, or ask the operator", src.Network())
+		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: its operator "+
+			"has not said that they settle in the documented way. Look the transaction up on chain %s, or ask the "+
+			"operator", src.Network())
 	}
 	if s, ok := statuses()[hash[31]]; ok {
 		return s, nil
 	}
-	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, of the transaction, cannot be asked: this service has no RPC endpoint for it", src.Network())
+	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, of the transaction, cannot be asked: "+
+		"this service has no RPC endpoint for it", src.Network())
 	e.Role, e.RetryAfter = fault.SourceChain, time.Minute
 	return nil, e
 }
@@ -50,12 +53,16 @@ func statuses() map[byte]*status.Status {
 		}
 		return t.Address.Address
 	}
-	usdc := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(100_000_000), Recipient: statusRecipient[:], DstToken: token(369, chain.USDC)}
+	usdc := calldata.Swap{
+		DstChainID: 369, Amount: *uint256.NewInt(100_000_000),
+		Recipient: statusRecipient[:], DstToken: token(369, chain.USDC),
+	}
 	partnered := usdc
 	copy(partnered.IntegratorID[12:], partner[:])
 	shield := calldata.Swap{
-		DstChainID: uint64(chain.PrivacyEthereum), Amount: *uint256.NewInt(100_000_000), Recipient: bytes.Repeat([]byte{0x44}, 160),
-		RecipientType: calldata.RecipientPrivate, DstToken: token(1, chain.USDC),
+		DstChainID: uint64(chain.PrivacyEthereum), Amount: *uint256.NewInt(100_000_000),
+		Recipient: bytes.Repeat([]byte{0x44}, 160), RecipientType: calldata.RecipientPrivate,
+		DstToken: token(1, chain.USDC),
 	}
 	onward := usdc
 	onward.DstChainID, onward.DstToken = 10, token(10, chain.USDC)
@@ -65,8 +72,12 @@ func statuses() map[byte]*status.Status {
 	source := func(confirmations uint64) *status.Source {
 		return &status.Source{Block: 21_000_000, Confirmations: confirmations, Time: noon.Add(-time.Minute)}
 	}
+	const noPool = "No pool of this deployment pays that token on that chain; ask the operator"
 	paid := func(id chain.ID, amount uint64) *status.Settlement {
-		return &status.Settlement{ChainID: id, TxHash: statusPaid, Amount: *uint256.NewInt(amount), Arrived: *uint256.NewInt(amount), Time: noon}
+		return &status.Settlement{
+			ChainID: id, TxHash: statusPaid, Time: noon,
+			Amount: *uint256.NewInt(amount), Arrived: *uint256.NewInt(amount),
+		}
 	}
 	shielded := paid(1, 99_500_000)
 	shielded.Arrived = *uint256.NewInt(99_251_250) // RAILGUN has taken a quarter of a percent
@@ -79,11 +90,14 @@ func statuses() map[byte]*status.Status {
 	return map[byte]*status.Status{
 		0x01: {State: status.NotFound, Next: 5 * time.Second},
 		0x02: {State: status.Pending, Swaps: one(status.Swap{State: status.Pending, Swap: usdc}, 90), Next: block},
-		0x03: {State: status.Pending, Source: source(3), Swaps: one(status.Swap{State: status.Pending, Swap: partnered}, 90), Next: time.Minute},
-		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12), Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0)},
+		0x03: {State: status.Pending, Source: source(3), Next: time.Minute, Swaps: one(status.Swap{
+			State: status.Pending, Swap: partnered}, 90)},
+		0x04: {State: status.Failed, Final: true, Reason: "value is not the amount", Source: source(12),
+			Swaps: one(status.Swap{State: status.Failed, Swap: usdc}, 0)},
 		0x05: {State: status.NotASwap, Final: true, Source: source(12)},
 		0x06: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
-			State: status.Settling, Swap: usdc, Burn: &status.Burn{Domain: 2, State: cctp.Waiting, Reason: "insufficient_fee"}}, 60)},
+			State: status.Settling, Swap: usdc,
+			Burn: &status.Burn{Domain: 2, State: cctp.Waiting, Reason: "insufficient_fee"}}, 60)},
 		0x07: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)}, 90)},
 		0x08: {State: status.Settled, Source: source(12), Next: block, Swaps: one(status.Swap{
@@ -93,18 +107,25 @@ func statuses() map[byte]*status.Status {
 			{State: status.Settling, Swap: partnered},
 		}},
 		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Swaps: []status.Swap{
-			{State: status.Settling, Swap: usdc, Reason: "No pool of this deployment pays that token on that chain; ask the operator"},
+			{State: status.Settling, Swap: usdc, Reason: noPool},
 			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000), Seconds: 90},
 		}},
 		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
-			State: status.Settling, Swap: usdc, Reason: "The pool on chain 369 says that it has settled this swap. Its event is not found yet: blocks 21900000 to 21909999 of 21950000 were searched"}, 0)},
+			State: status.Settling, Swap: usdc,
+			Reason: "The pool on chain 369 says that it has settled this swap. Its event is not found yet: " +
+				"blocks 21900000 to 21909999 of 21950000 were searched"}, 0)},
 		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
-			State: status.Settling, Unread: true, Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
+			State: status.Settling, Unread: true,
+			Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
 		0x0f: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
-			State: status.Settling, Swap: odd, Reason: "No pool of this deployment pays that token on that chain; ask the operator"}, 0)},
+			State: status.Settling, Swap: odd, Reason: noPool}, 0)},
 		0x0b: {State: status.Settling, Source: source(12), Next: 5 * time.Second, Swaps: one(status.Swap{
-			State: status.Settling, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Unknown, Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
+			State: status.Settling, Swap: onward,
+			Burn: &status.Burn{Domain: 6, State: cctp.Unknown,
+				Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
 		0x0c: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
-			State: status.Settled, Final: true, Swap: onward, Burn: &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce}, Settlement: paid(10, 99_500_000)}, 0)},
+			State: status.Settled, Final: true, Swap: onward,
+			Burn:       &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce},
+			Settlement: paid(10, 99_500_000)}, 0)},
 	}
 }

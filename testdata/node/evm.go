@@ -91,7 +91,8 @@ func NewEVM(t testing.TB, network uint64, alloc func(operator common.Address) ty
 	}
 	c := &EVM{server, operator, t, network, key, beacon, ethclient.NewClient(stack.Attach()), backend}
 	c.Commit()
-	for waited := 1; ; waited++ { // until the node has indexed its first block, it cannot say that a transaction is unknown
+	// Until the node has indexed its first block, it cannot say that a transaction is unknown.
+	for waited := 1; ; waited++ {
 		_, err := c.client.TransactionReceipt(t.Context(), common.Hash{})
 		switch {
 		case errors.Is(err, ethereum.NotFound):
@@ -121,7 +122,8 @@ func (c *EVM) Send(to common.Address, data []byte) *types.Receipt {
 func (c *EVM) Submit(to common.Address, value *big.Int, data []byte) common.Hash {
 	c.t.Helper()
 	hash, err := c.submit(c.key, &types.DynamicFeeTx{
-		To: &to, Value: value, Data: data, Gas: 1_000_000, GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
+		To: &to, Value: value, Data: data, Gas: 1_000_000,
+		GasFeeCap: big.NewInt(10 * params.GWei), GasTipCap: big.NewInt(params.GWei),
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -137,15 +139,21 @@ var leastTip = big.NewInt(params.GWei / 1000)
 func (c *EVM) SubmitWith(to common.Address, gas uint64) {
 	c.t.Helper()
 	price := big.NewInt(10 * params.GWei)
-	if _, err := c.submit(c.key, &types.DynamicFeeTx{To: &to, Gas: gas, GasFeeCap: price, GasTipCap: leastTip}); err != nil {
+	tx := &types.DynamicFeeTx{To: &to, Gas: gas, GasFeeCap: price, GasTipCap: leastTip}
+	if _, err := c.submit(c.key, tx); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // SubmitAs sends a transaction of another account, with so much gas at such a price at
 // most. It is in no block until Commit.
-func (c *EVM) SubmitAs(key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte, gas uint64, price *big.Int) (common.Hash, error) {
-	return c.submit(key, &types.DynamicFeeTx{To: &to, Value: value, Data: data, Gas: gas, GasFeeCap: price, GasTipCap: leastTip})
+func (c *EVM) SubmitAs(
+	key *ecdsa.PrivateKey, to common.Address, value *big.Int, data []byte, gas uint64, price *big.Int,
+) (common.Hash, error) {
+	return c.submit(key, &types.DynamicFeeTx{
+		To: &to, Value: value, Data: data,
+		Gas: gas, GasFeeCap: price, GasTipCap: leastTip,
+	})
 }
 
 func (c *EVM) submit(key *ecdsa.PrivateKey, tx *types.DynamicFeeTx) (common.Hash, error) {

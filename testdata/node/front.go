@@ -92,7 +92,8 @@ func Results(result string) http.HandlerFunc {
 // RPCError answers every request with a JSON-RPC error that tells the URL.
 func RPCError(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		Says(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":"not for %s%s"}}`, code, r.Host, r.URL.Path))(w, r)
+		const answer = `{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":"not for %s%s"}}`
+		Says(fmt.Sprintf(answer, code, r.Host, r.URL.Path))(w, r)
 	}
 }
 

@@ -1,8 +1,9 @@
-// Package npm gives tests the JavaScript packages that users of the client have: a compiler, bundlers, a wallet library.
+// Package npm gives tests the JavaScript packages that users of the client have: a compiler, bundlers, a wallet
+// library.
 //
-// What it promises: packages are installed once a version of testdata/client/package.json, into .scratch/client, also if
-// several tests ask at the same time. Without npm, or where it cannot install, a test is skipped with a notice, or fails if
-// CI is set.
+// What it promises: packages are installed once a version of testdata/client/package.json, into .scratch/client, also
+// if several tests ask at the same time. Without npm, or where it cannot install, a test is skipped with a notice, or
+// fails if CI is set.
 package npm
 
 import (
@@ -59,7 +60,10 @@ func Packages(t testing.TB) string {
 	if installed, err := os.ReadFile(mark); err == nil && string(installed) == string(wanted) {
 		return modules
 	}
-	for name, data := range map[string][]byte{"package.json": wanted, ".npmrc": []byte("package-lock=false\naudit=false\nfund=false\n")} {
+	for name, data := range map[string][]byte{
+		"package.json": wanted,
+		".npmrc":       []byte("package-lock=false\naudit=false\nfund=false\n"),
+	} {
 		if err := os.WriteFile(filepath.Join(target, name), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +99,13 @@ func Consumer(t testing.TB) string {
 		t.Fatalf("npm pack: %v\n%s", err, out)
 	}
 	packed := strings.Fields(out)
-	if out, err := Run(t, folder, "tar", "-xzf", packed[len(packed)-1], "--strip-components=1", "-C", "node_modules/@quotegate/client"); err != nil {
+	out, err = Run(t, folder, "tar", "-xzf", packed[len(packed)-1],
+		"--strip-components=1", "-C", "node_modules/@quotegate/client")
+	if err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "package.json"), []byte(`{"name": "consumer", "private": true, "type": "module"}`), 0o600); err != nil {
+	consumer := []byte(`{"name": "consumer", "private": true, "type": "module"}`)
+	if err := os.WriteFile(filepath.Join(folder, "package.json"), consumer, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -2,7 +2,8 @@
 //
 // Every fenced block of a page has a mark after its language, which code hosts do not show:
 //
-//	run        the commands are run, in the order of the page. In a console block they begin with "$ ", and the rest is
+//	run        the commands are run, in the order of the page. In a console block they begin with "$ ", and the rest
+//	is
 //	           what they print
 //	serve      as run, and each command goes on until the page ends
 //	output     what the block before it prints
@@ -12,8 +13,8 @@
 //	example    an illustration; the text before it says that it is one
 //
 // What a page shows is what was printed, but for what differs from run to run: a time, the hash of a transaction, a
-// request ID and a key match any other, and columns may be wider apart. An ellipsis matches anything within its line, and one that has a line to itself
-// matches any lines.
+// request ID and a key match any other, and columns may be wider apart. An ellipsis matches anything within its line,
+// and one that has a line to itself matches any lines.
 package pages
 
 import (
@@ -103,7 +104,8 @@ func Find(root, page, lang string) ([]Block, error) {
 	return blocks, err
 }
 
-// differs are what no two runs have in common. Each is replaced in a pattern by itself, and so stands for all of its form.
+// differs are what no two runs have in common. Each is replaced in a pattern by itself, and so stands for all of its
+// form.
 var differs = []string{
 	`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`, // a time
 	`0x[0-9a-f]{64}\b`,                          // the hash of a transaction

@@ -137,7 +137,8 @@ func (s *Server) End(signal syscall.Signal) {
 	}
 }
 
-// Play does what the blocks say, in their order: it writes their files, runs their commands, and compares what these print.
+// Play does what the blocks say, in their order: it writes their files, runs their commands, and compares what these
+// print.
 func (s *Shell) Play(t *testing.T, blocks []Block) {
 	t.Helper()
 	printed := ""

@@ -190,7 +190,8 @@ func (r *Referee) details(s *Swap, t Terms, around Around, quote []byte) (*detai
 		d.Unshield = true // the wallet wraps the call, and pays from the pool
 		if around.From != "" {
 			null := json.RawMessage("null")
-			d.Checks, d.Reason = &null, "The swap is paid for from the privacy pool, so what this account has does not matter"
+			d.Checks = &null
+			d.Reason = "The swap is paid for from the privacy pool, so what this account has does not matter"
 		}
 		return d, nil
 	}
@@ -243,7 +244,9 @@ func (s *Swap) checks(around Around) *json.RawMessage {
 		} else {
 			allowance = check("allowance", around.Allowance, s.Amount)
 		}
-		text = json.RawMessage("{" + check("native", around.Native, value) + check("balance", around.Balance, s.Amount) + allowance + `"checkedAt":"` + around.ReadAt + `"}`)
+		text = json.RawMessage("{" +
+			check("native", around.Native, value) + check("balance", around.Balance, s.Amount) + allowance +
+			`"checkedAt":"` + around.ReadAt + `"}`)
 	}
 	return &text
 }
@@ -262,7 +265,8 @@ func (r *Referee) decodeCall(text string) (callBody, error) {
 	body := callBody{Function: method.Sig, Arguments: fields(method.Inputs, values)}
 	if method.Name == "depositForBurnWithHook" {
 		hook := values[7].([]byte)
-		body.Hook = json.RawMessage(fmt.Sprintf(`{"dstChainId":"%s","dstToken":"%s","integratorId":"0x%x","recipientType":"%d","recipient":"0x%x"}`,
+		body.Hook = json.RawMessage(fmt.Sprintf(
+			`{"dstChainId":"%s","dstToken":"%s","integratorId":"0x%x","recipientType":"%d","recipient":"0x%x"}`,
 			new(big.Int).SetBytes(hook[:32]), common.BytesToAddress(hook[32:52]), hook[52:84], hook[84], hook[85:]))
 	}
 	return body, nil

@@ -20,9 +20,16 @@ import (
 
 // contracts is the interface of the three contracts that quotes call.
 const contracts = `[
- {"type":"function","name":"swap","inputs":[{"type":"uint256","name":"dstChainId"},{"type":"uint256","name":"amount"},{"type":"bytes","name":"recipient"},{"type":"uint8","name":"recipientType"},{"type":"address","name":"dstToken"},{"type":"bytes32","name":"integratorId"}]},
+ {"type":"function","name":"swap","inputs":[
+  {"type":"uint256","name":"dstChainId"},{"type":"uint256","name":"amount"},{"type":"bytes","name":"recipient"},
+  {"type":"uint8","name":"recipientType"},{"type":"address","name":"dstToken"},
+  {"type":"bytes32","name":"integratorId"}]},
  {"type":"function","name":"approve","inputs":[{"type":"address","name":"spender"},{"type":"uint256","name":"amount"}]},
- {"type":"function","name":"depositForBurnWithHook","inputs":[{"type":"uint256","name":"amount"},{"type":"uint32","name":"destinationDomain"},{"type":"bytes32","name":"mintRecipient"},{"type":"address","name":"burnToken"},{"type":"bytes32","name":"destinationCaller"},{"type":"uint256","name":"maxFee"},{"type":"uint32","name":"minFinalityThreshold"},{"type":"bytes","name":"hookData"}]}]`
+ {"type":"function","name":"depositForBurnWithHook","inputs":[
+  {"type":"uint256","name":"amount"},{"type":"uint32","name":"destinationDomain"},
+  {"type":"bytes32","name":"mintRecipient"},{"type":"address","name":"burnToken"},
+  {"type":"bytes32","name":"destinationCaller"},{"type":"uint256","name":"maxFee"},
+  {"type":"uint32","name":"minFinalityThreshold"},{"type":"bytes","name":"hookData"}]}]`
 
 // Referee knows the facts. It is safe for concurrent use.
 type Referee struct {

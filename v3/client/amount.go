@@ -65,8 +65,8 @@ func (p Percentage) BPS() (int64, bool) {
 	return n.Int64(), true
 }
 
-// ParseAmount reads whole tokens, such as 100 or 0.5, into the smallest unit of a token with so many decimals. An amount
-// that needs more decimals is refused, never rounded.
+// ParseAmount reads whole tokens, such as 100 or 0.5, into the smallest unit of a token with so many decimals. An
+// amount that needs more decimals is refused, never rounded.
 func ParseAmount(text string, decimals uint8) (*big.Int, error) {
 	whole, fraction, point := strings.Cut(text, ".")
 	if !digits(whole) || point && !digits(fraction) || len(text) > maxDigits {

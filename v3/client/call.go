@@ -39,12 +39,18 @@ var (
 	approveCall = &function{"approve(address,uint256)", [4]byte{0x09, 0x5e, 0xa7, 0xb3}, []abiInput{
 		{"spender", abiAddress, 0}, {"amount", abiUint, 256},
 	}}
-	swapCall = &function{"swap(uint256,uint256,bytes,uint8,address,bytes32)", [4]byte{0x09, 0x5f, 0xf2, 0x2d}, []abiInput{
-		{"dstChainId", abiUint, 256}, {"amount", abiUint, 256}, {"recipient", abiBytes, 0},
-		{"recipientType", abiUint, 8}, {"dstToken", abiAddress, 0}, {"integratorId", abiBytes32, 0},
-	}}
+	swapCall = &function{
+		"swap(uint256,uint256,bytes,uint8,address,bytes32)",
+		[4]byte{0x09, 0x5f, 0xf2, 0x2d},
+		[]abiInput{
+			{"dstChainId", abiUint, 256}, {"amount", abiUint, 256}, {"recipient", abiBytes, 0},
+			{"recipientType", abiUint, 8}, {"dstToken", abiAddress, 0}, {"integratorId", abiBytes32, 0},
+		},
+	}
 	burnCall = &function{
-		"depositForBurnWithHook(uint256,uint32,bytes32,address,bytes32,uint256,uint32,bytes)", [4]byte{0x77, 0x9b, 0x43, 0x2d}, []abiInput{
+		"depositForBurnWithHook(uint256,uint32,bytes32,address,bytes32,uint256,uint32,bytes)",
+		[4]byte{0x77, 0x9b, 0x43, 0x2d},
+		[]abiInput{
 			{"amount", abiUint, 256}, {"destinationDomain", abiUint, 32}, {"mintRecipient", abiBytes32, 0},
 			{"burnToken", abiAddress, 0}, {"destinationCaller", abiBytes32, 0}, {"maxFee", abiUint, 256},
 			{"minFinalityThreshold", abiUint, 32}, {"hookData", abiBytes, 0},
@@ -174,11 +180,14 @@ const (
 // swapData is a pool's call for this swap, which pays a recipient so encoded.
 func (c *check) swapData(recipient []byte, kind byte) []byte {
 	id := c.request.integratorID()
-	return swapCall.encode(word(c.pair.DstChain), c.request.Amount.Bytes(), recipient, []byte{kind}, c.pair.DstToken.Address[:], id[:])
+	return swapCall.encode(
+		word(c.pair.DstChain), c.request.Amount.Bytes(), recipient,
+		[]byte{kind}, c.pair.DstToken.Address[:], id[:],
+	)
 }
 
-// checkSwap builds a pool's call again, and gives the call to sign. A note is the answer's: nobody else can make it, and
-// nobody but its owner can open it.
+// checkSwap builds a pool's call again, and gives the call to sign. A note is the answer's: nobody else can make it,
+// and nobody but its owner can open it.
 func (c *check) checkSwap(data []byte) []byte {
 	recipient, kind := c.recipient, byte(toAddress)
 	if c.pair.Shields {
@@ -224,7 +233,8 @@ func (c *check) checkBurn(data []byte) []byte {
 	return want
 }
 
-// maxFee is the most that a burn may cost: the highest fee that is taken for one, 1 %, and a fifth of that; both round up.
+// maxFee is the most that a burn may cost: the highest fee that is taken for one, 1 %, and a fifth of that; both
+// round up.
 func maxFee(amount *big.Int) *big.Int {
 	fee := new(big.Int).Add(amount, big.NewInt(99))
 	fee.Quo(fee, big.NewInt(100))

@@ -102,7 +102,10 @@ type Pinned struct {
 func New(gateway string, options ...Option) (*Client, error) {
 	u, err := url.Parse(gateway)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, &Error{Code: InvalidRequest, Message: fmt.Sprintf("%.200q is not the address of a gateway, such as https://quotes.example.org", gateway)}
+		return nil, &Error{
+			Code:    InvalidRequest,
+			Message: fmt.Sprintf("%.200q is not the address of a gateway, such as https://quotes.example.org", gateway),
+		}
 	}
 	c := &Client{gateway: strings.TrimRight(gateway, "/"), http: &http.Client{}, timeout: defaultTimeout}
 	for _, option := range options {
@@ -205,7 +208,8 @@ func (c *Client) known(ctx context.Context) (Known, error) {
 	if isOlder(Version, k.Listing.Client) {
 		return k, &Error{
 			Code: Outdated, Needs: k.Listing.Client,
-			Message: fmt.Sprintf("this gateway needs version %s of the client, and this is %s", k.Listing.Client, Version),
+			Message: fmt.Sprintf("this gateway needs version %s of the client, and this is %s",
+				k.Listing.Client, Version),
 		}
 	}
 	return k, nil

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// decodeExactly reads an answer strictly. Go's own decoder takes a name in any letter case and the last of several, so that
-// another program may read another value in the same answer: here names are exact and stand once. Fields that are
-// not known are passed over, unless they could carry a transaction: those of a quote must be plain words or numbers.
+// decodeExactly reads an answer strictly. Go's own decoder takes a name in any letter case and the last of several,
+// so that another program may read another value in the same answer: here names are exact and stand once. Fields that
+// are not known are passed over, unless they could carry a transaction: those of a quote must be plain words or
+// numbers.
 func decodeExactly(data []byte, into any) error {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {

@@ -93,8 +93,8 @@ func (c *check) checkSendCalls(d *Details) {
 	c.compareCalls(got.Calls)
 }
 
-// compareCalls: the gateway leaves an approval out only where it says that the allowance is enough, and adds a reset as it
-// likes. If the allowance is not enough, the main call fails.
+// compareCalls: the gateway leaves an approval out only where it says that the allowance is enough, and adds a reset
+// as it likes. If the allowance is not enough, the main call fails.
 func (c *check) compareCalls(got []SendCall) {
 	want := []Call{c.approval(c.request.Amount), c.result.Main}
 	stated := c.statedAllowance()
@@ -150,10 +150,12 @@ func (c *check) checkArrival(got Arrival) {
 	switch {
 	case !c.pair.Unshields:
 		c.compare("details.arrival.unshieldAmount", got.UnshieldAmount, "")
-	case out == nil || out.Cmp(amount) < 0 || new(big.Int).Mul(out, big.NewInt(100)).Cmp(new(big.Int).Mul(amount, big.NewInt(101))) > 0:
+	case out == nil || out.Cmp(amount) < 0 || times(out, 100).Cmp(times(amount, 101)) > 0:
 		c.problem("details.arrival.unshieldAmount: got %.100q, want %s or up to 1 %% more", got.UnshieldAmount, amount)
 	}
 }
+
+func times(n *big.Int, factor int64) *big.Int { return new(big.Int).Mul(n, big.NewInt(factor)) }
 
 func (c *check) checkTime(what, got string) {
 	if _, err := time.Parse(time.RFC3339, got); err != nil {

@@ -48,7 +48,8 @@ const (
 	Internal             = "INTERNAL"
 )
 
-// An Error is all that can be wrong with a request, a gateway or an answer. Fields that its code does not have are empty.
+// An Error is all that can be wrong with a request, a gateway or an answer. Fields that its code does not have are
+// empty.
 type Error struct {
 	Code      string
 	Message   string // a sentence, the gateway's own where it refused
@@ -118,7 +119,9 @@ func unverified(message string, problems ...error) *Error {
 func (a *answer) refusal() *Error {
 	e := &Error{
 		Code: Unreadable, Status: a.status, RequestID: a.requestID(), RetryAfter: retryAfter(a.header, time.Now()),
-		Message: fmt.Sprintf("the gateway answered %d and %d bytes that are no error of a gateway: is this its address?", a.status, len(a.body)),
+		Message: fmt.Sprintf(
+			"the gateway answered %d and %d bytes that are no error of a gateway: is this its address?",
+			a.status, len(a.body)),
 	}
 	var problem struct {
 		Error        string        `json:"error"`

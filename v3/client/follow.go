@@ -17,13 +17,15 @@ const (
 // Follow gives each status of a transaction, and ends when one is final. It waits as long as the gateway asks for. A
 // gateway that does not answer, or refuses for now, is asked again until ctx ends.
 //
-// An error is the last that it gives: ctx has ended, or the gateway says what must not be believed, or refuses for good.
-// None of them says that the swap failed: do not send it again.
+// An error is the last that it gives: ctx has ended, or the gateway says what must not be believed, or refuses for
+// good. None of them says that the swap failed: do not send it again.
 func (c *Client) Follow(ctx context.Context, sent Sent) iter.Seq2[*Status, error] {
 	return c.follow(ctx, sent, pause)
 }
 
-func (c *Client) follow(ctx context.Context, sent Sent, pause func(context.Context, time.Duration) error) iter.Seq2[*Status, error] {
+func (c *Client) follow(
+	ctx context.Context, sent Sent, pause func(context.Context, time.Duration) error,
+) iter.Seq2[*Status, error] {
 	return func(yield func(*Status, error) bool) {
 		for failures := 0; ; {
 			wait := time.Duration(0)

@@ -71,8 +71,8 @@ type Router struct {
 	Router  string `json:"router"`
 }
 
-// ParseListing reads an answer of /v3/app/pairs, such as one that was reviewed and kept. It refuses one that contradicts
-// itself or what this package knows.
+// ParseListing reads an answer of /v3/app/pairs, such as one that was reviewed and kept. It refuses one that
+// contradicts itself or what this package knows.
 func ParseListing(data []byte) (*Listing, error) {
 	l := &Listing{}
 	if err := decodeBody(data, l); err != nil {
@@ -132,7 +132,8 @@ func (l *Listing) check() error {
 		}
 		symbol, at := tokenKey{row.ChainID, row.Symbol}, addressKey{row.ChainID, address}
 		if bySymbol[symbol] || byAddress[at] {
-			return fmt.Errorf("the listing must have one row for %s on chain %d, and one for its address", row.Symbol, row.ChainID)
+			return fmt.Errorf("the listing must have one row for %s on chain %d, and one for its address",
+				row.Symbol, row.ChainID)
 		}
 		bySymbol[symbol], byAddress[at] = true, true
 	}
@@ -140,7 +141,8 @@ func (l *Listing) check() error {
 	for _, row := range l.Pairs {
 		src, dst := tokenKey{row.SrcChain, row.SrcToken}, tokenKey{row.DstChain, row.DstToken}
 		if !bySymbol[src] || !bySymbol[dst] || pairs[[2]tokenKey{src, dst}] {
-			return fmt.Errorf("the listing must have one row for %.30q on chain %d to %.30q on chain %d, and both tokens",
+			return fmt.Errorf(
+				"the listing must have one row for %.30q on chain %d to %.30q on chain %d, and both tokens",
 				row.SrcToken, row.SrcChain, row.DstToken, row.DstChain)
 		}
 		pairs[[2]tokenKey{src, dst}] = true
@@ -151,7 +153,8 @@ func (l *Listing) check() error {
 // isChain tells whether a number can be a chain. What other languages cannot hold exactly is none.
 func isChain(id uint64) bool { return id > 0 && id < 1<<53 }
 
-// onItsNetwork tells whether a chain is where it is known to be: a privacy pool on its network, and a network nowhere else.
+// onItsNetwork tells whether a chain is where it is known to be: a privacy pool on its network, and a network nowhere
+// else.
 func (c Chain) onItsNetwork() bool {
 	if want := networkOf(c.ChainID); want != c.ChainID {
 		return c.Network == want
@@ -162,12 +165,17 @@ func (c Chain) onItsNetwork() bool {
 // checkToken holds a row against what is known: a known symbol must have its address, and a known address its symbol.
 func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 	if !symbols.MatchString(row.Symbol) {
-		return common.Address{}, fmt.Errorf("the listing has the symbol %.60q, and symbols are 1 to 20 of A to Z, 0 to 9 and the point", row.Symbol)
+		return common.Address{}, fmt.Errorf(
+			"the listing has the symbol %.60q, and symbols are 1 to 20 of A to Z, 0 to 9 and the point", row.Symbol)
 	}
 	address, err := parseAddress(row.Address)
 	least, most := row.MinAmount.Int(), row.MaxAmount.Int()
-	if err != nil || !isChain(row.ChainID) || row.Decimals == nil || *row.Decimals > 36 || least == nil || most == nil || most.Cmp(least) < 0 {
-		return address, fmt.Errorf("the listing must have one row for %s on chain %d, with address, decimals and limits", row.Symbol, row.ChainID)
+	hasDecimals := row.Decimals != nil && *row.Decimals <= 36
+	hasLimits := least != nil && most != nil && most.Cmp(least) >= 0
+	if err != nil || !isChain(row.ChainID) || !hasDecimals || !hasLimits {
+		return address, fmt.Errorf(
+			"the listing must have one row for %s on chain %d, with address, decimals and limits",
+			row.Symbol, row.ChainID)
 	}
 	network := l.network(row.ChainID)
 	if known := contradicted(network, row.Symbol, address); known != nil {
@@ -192,7 +200,8 @@ func contradicted(network uint64, symbol string, address common.Address) *knownT
 }
 
 func (t *knownToken) must(what string, network uint64) error {
-	return fmt.Errorf("%s must have %s with %d decimals for %s on chain %d", what, t.address, t.decimals, t.symbol, network)
+	return fmt.Errorf("%s must have %s with %d decimals for %s on chain %d",
+		what, t.address, t.decimals, t.symbol, network)
 }
 
 // check refuses rows that could pass for another, or for something that is known here.
@@ -200,11 +209,13 @@ func (r *Routers) check() error {
 	for _, row := range r.Data {
 		token, err := parseAddress(row.Token)
 		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil {
-			return fmt.Errorf("token in the router listing: got %.60q for %.60q on chain %d, which is none", row.Token, row.Symbol, row.ChainID)
+			return fmt.Errorf("token in the router listing: got %.60q for %.60q on chain %d, which is none",
+				row.Token, row.Symbol, row.ChainID)
 		}
 		network := networkOf(row.ChainID)
 		if known := contradicted(network, row.Symbol, token); known != nil {
-			return fmt.Errorf("token in the router listing: got %s for %s on chain %d, want %w", token, row.Symbol, row.ChainID, known.must("it", network))
+			return fmt.Errorf("token in the router listing: got %s for %s on chain %d, want %w",
+				token, row.Symbol, row.ChainID, known.must("it", network))
 		}
 	}
 	return nil
@@ -255,7 +266,8 @@ func (l *Listing) Find(srcChain uint64, srcToken string, dstChain uint64, dstTok
 		}
 	}
 	for _, row := range l.Pairs {
-		if row.SrcChain == srcChain && row.DstChain == dstChain && row.SrcToken == src.Symbol && row.DstToken == dst.Symbol {
+		if row.SrcChain == srcChain && row.SrcToken == src.Symbol &&
+			row.DstChain == dstChain && row.DstToken == dst.Symbol {
 			return l.pair(row, src, dst)
 		}
 	}

@@ -97,10 +97,10 @@ type Details struct {
 	ValidForSeconds  uint64           `json:"validForSeconds,omitzero"` // the same without a clock
 	IssuerFee        *IssuerFee       `json:"issuerFee,omitempty"`      // of a burn
 	Integrator       *RegistryReading `json:"integrator,omitempty"`
-	Checks           *Checks          `json:"checks,omitempty"` // with From; nil if the chain could not be asked: Reason says why
-	Reason           string           `json:"reason,omitempty"`
-	Simulation       *Simulation      `json:"simulation,omitempty"` // with Simulate; nil if no node could: SimulationReason says why
-	SimulationReason string           `json:"simulationReason,omitempty"`
+	Checks           *Checks          `json:"checks,omitempty"`           // with From; nil if the chain was not asked
+	Reason           string           `json:"reason,omitempty"`           // why Checks is nil
+	Simulation       *Simulation      `json:"simulation,omitempty"`       // with Simulate; nil if no node could
+	SimulationReason string           `json:"simulationReason,omitempty"` // why Simulation is nil
 }
 
 // DetailsRequest is the request as the gateway understood it.
@@ -185,7 +185,7 @@ type Check struct {
 type Simulation struct {
 	BlockNumber uint64          `json:"blockNumber"`
 	Calls       []SimulatedCall `json:"calls"`
-	Event       *bool           `json:"event,omitempty"` // whether the contract tells of this very swap; nil if that is not known
+	Event       *bool           `json:"event,omitempty"` // whether the contract tells of this swap; nil if not known
 	Native      Check           `json:"native"`          // the coins for value and gas
 }
 

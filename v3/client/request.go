@@ -89,6 +89,8 @@ var dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
 
 var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
 
+const lost = "what is sent there is lost"
+
 // recipientOf gives the bytes that must name an EVM recipient, or nil for a private one. It refuses a recipient that
 // cannot own money, among them every token and every contract that is known or listed, on whichever chain.
 func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
@@ -103,19 +105,20 @@ func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the recipient %w", err)
 	case address == Native:
-		return nil, errors.New("the recipient is the address that stands for a chain's own coin: what is sent there is lost")
+		return nil, errors.New("the recipient is the address that stands for a chain's own coin: " + lost)
 	case address == dead:
-		return nil, errors.New("the recipient is the address where people destroy money: what is sent there is lost")
+		return nil, errors.New("the recipient is the address where people destroy money: " + lost)
 	case address.Big().Cmp(lowestAccount) < 0:
-		return nil, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: what is sent there is lost", address)
+		return nil, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: "+lost,
+			address)
 	}
 	for _, token := range knownTokens {
 		if token.address == address {
-			return nil, fmt.Errorf("the recipient is the contract of %s on chain %d: what is sent there is lost", token.symbol, token.chain)
+			return nil, fmt.Errorf("the recipient is the contract of %s on chain %d: "+lost, token.symbol, token.chain)
 		}
 	}
 	if k.contract(address) {
-		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: what is sent there is lost", address)
+		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: "+lost, address)
 	}
 	return address[:], nil
 }
@@ -155,7 +158,8 @@ func (l *Listing) Has(address common.Address) bool {
 
 var (
 	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
-	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: check for a typing error, or write it all in lower case")
+	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
+		"check for a typing error, or write it all in lower case")
 )
 
 // parseAddress reads 0x and 40 hexadecimal digits, all in one case, or in mixed case with a valid EIP-55 checksum. The

@@ -61,8 +61,8 @@ type Progress struct {
 	ExpectedSeconds uint64            `json:"expectedSeconds,omitzero"`
 }
 
-// A Status is what a gateway says of a transaction. It is about the transaction that was asked about and, with Sent.Quote,
-// about the swap that was signed; nothing else in it can be checked.
+// A Status is what a gateway says of a transaction. It is about the transaction that was asked about and, with
+// Sent.Quote, about the swap that was signed; nothing else in it can be checked.
 type Status struct {
 	Raw json.RawMessage `json:"-"` // as it came
 
@@ -72,7 +72,7 @@ type Status struct {
 	TxHash   string        `json:"txHash"`
 	Source   *StatusSource `json:"source,omitempty"`
 
-	Swaps        []Progress `json:"swaps,omitempty"` // all of them, where there are several; the fields above are of the first
+	Swaps        []Progress `json:"swaps,omitempty"` // all, if there are several; those above are of the first
 	OmittedSwaps uint64     `json:"omittedSwaps,omitzero"`
 
 	NextCheckSeconds uint64 `json:"nextCheckSeconds"`
@@ -134,7 +134,10 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	}
 	s := &Status{Raw: a.body}
 	if err := decodeBody(a.body, s); err != nil {
-		return nil, &Error{Code: Unreadable, Status: a.status, RequestID: a.requestID(), Message: "the gateway's answer is not what it should be", cause: err}
+		return nil, &Error{
+			Code: Unreadable, Status: a.status, RequestID: a.requestID(),
+			Message: "the gateway's answer is not what it should be", cause: err,
+		}
 	}
 	if problems := s.check(sent); problems != nil {
 		return nil, a.unverified("do not believe the gateway's answer", problems...)

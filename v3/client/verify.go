@@ -27,13 +27,13 @@ type Checked struct {
 	Pair    *Pair
 	Quote   *Quote // the answer
 
-	// Calls are what to send, each after the one before is in a block: a reset of the allowance where the token may need
-	// one, the approval, the main call. What is not needed is left out where the allowance is known. Empty for a swap out
-	// of a privacy pool.
+	// Calls are what to send, each after the one before is in a block: a reset of the allowance where the token may
+	// need one, the approval, the main call. What is not needed is left out where the allowance is known. Empty for a
+	// swap out of a privacy pool.
 	Calls []Call
 
-	// Wrap are the calls of a swap out of a privacy pool, for a RAILGUN wallet to wrap in its private transaction. Never
-	// send them from a public account: that is an ordinary swap at another fee and without privacy.
+	// Wrap are the calls of a swap out of a privacy pool, for a RAILGUN wallet to wrap in its private transaction.
+	// Never send them from a public account: that is an ordinary swap at another fee and without privacy.
 	Wrap []Call
 
 	Main     Call  // the main call, the last of either
@@ -151,7 +151,8 @@ func (c *check) readRequest() error {
 		}
 	}
 	settlement := k.settlement()
-	if c.receiver, err = parseAddress(settlement.Receiver); err != nil || c.receiver == (common.Address{}) || settlement.ChainID == 0 || settlement.Domain == nil {
+	c.receiver, err = parseAddress(settlement.Receiver)
+	if err != nil || c.receiver == (common.Address{}) || settlement.ChainID == 0 || settlement.Domain == nil {
 		return errors.New("settlement: there must be a chainId, a domain and a receiver")
 	}
 	c.domain = *settlement.Domain
@@ -160,8 +161,9 @@ func (c *check) readRequest() error {
 	}
 	if r.Amount.Cmp(c.pair.Min) < 0 || r.Amount.Cmp(c.pair.Max) > 0 {
 		decimals := c.pair.SrcToken.Decimals
-		return fmt.Errorf("amount: %s is outside of %s to %s %s, and yet there is a quote", FormatAmount(r.Amount, decimals),
-			FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals), c.pair.SrcToken.Symbol)
+		return fmt.Errorf("amount: %s is outside of %s to %s %s, and yet there is a quote",
+			FormatAmount(r.Amount, decimals), FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals),
+			c.pair.SrcToken.Symbol)
 	}
 	c.main = swapCall
 	if c.pair.Type == CCTPInbound {
@@ -187,7 +189,8 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 		}
 	}
 	if rows != 1 {
-		return to, fmt.Errorf("router listing: %d rows for %s on chain %d, want one", rows, p.SrcToken.Symbol, p.SrcChain)
+		return to, fmt.Errorf("router listing: %d rows for %s on chain %d, want one",
+			rows, p.SrcToken.Symbol, p.SrcChain)
 	}
 	return to, nil
 }
@@ -197,7 +200,9 @@ func (c *check) checkToken(what string, got Token, want TokenOn) {
 	if a, err := parseHex(got.Address); err == nil && bytes.Equal(a, want.Address[:]) {
 		address = want.Address.Hex() // in any case of its letters
 	}
-	c.compare(what, Token{address, got.Symbol, got.Decimals, got.ChainID}, Token{want.Address.Hex(), want.Symbol, want.Decimals, want.ChainID})
+	c.compare(what,
+		Token{address, got.Symbol, got.Decimals, got.ChainID},
+		Token{want.Address.Hex(), want.Symbol, want.Decimals, want.ChainID})
 }
 
 // checkTarget makes sure that the money goes to the contract that is known for it.
@@ -210,7 +215,8 @@ func (c *check) checkTarget() {
 	if err != nil {
 		c.problem("to: %.100q %w", c.quote.To, err)
 	} else if to != c.to {
-		c.problem("to: got %s, want %s, the contract in %s for %s on chain %d", to, c.to, where, c.pair.SrcToken.Symbol, c.pair.SrcChain)
+		c.problem("to: got %s, want %s, the contract in %s for %s on chain %d",
+			to, c.to, where, c.pair.SrcToken.Symbol, c.pair.SrcChain)
 	}
 }
 
@@ -261,8 +267,8 @@ func (c *check) approval(amount *big.Int) Call {
 	return Call{token.ChainID, token.Address, new(big.Int), approveCall.encode(c.to[:], amount.Bytes())}
 }
 
-// checkApproval makes sure that nobody but the target may take the money, and no more of it. The oldest interface leaves
-// the approval to its clients: here it is.
+// checkApproval makes sure that nobody but the target may take the money, and no more of it. The oldest interface
+// leaves the approval to its clients: here it is.
 func (c *check) checkApproval() {
 	want := c.approval(c.request.Amount)
 	got := c.quote.Approval
@@ -282,7 +288,8 @@ func (c *check) checkApproval() {
 		if err != nil {
 			c.problem("approval.calldata: %w", err)
 		} else if !bytes.Equal(data, want.Data) {
-			c.problem("approval.calldata: not the approval that was asked for%s", approveCall.difference(data, want.Data))
+			c.problem("approval.calldata: not the approval that was asked for%s",
+				approveCall.difference(data, want.Data))
 		}
 	}
 	if !native {
@@ -306,8 +313,8 @@ func (c *check) statedAllowance() *big.Int {
 	return d.Checks.Allowance.Actual.Int()
 }
 
-// callsFor are the calls to send at an allowance. If it is not known, all that may be needed are there: what is not needed
-// does no harm.
+// callsFor are the calls to send at an allowance. If it is not known, all that may be needed are there: what is not
+// needed does no harm.
 func (c *check) callsFor(allowance *big.Int) []Call {
 	amount, main := c.request.Amount, c.result.Main
 	switch {
@@ -331,7 +338,8 @@ func (q *Checked) Note() []byte {
 // can tell whom a gateway's note pays but the owner of the viewing key.
 func (q *Checked) WithNote(note []byte) (*Checked, error) {
 	if !q.Pair.Shields || len(note) != noteSize {
-		return nil, &Error{Code: InvalidRequest, Message: fmt.Sprintf("a note of %d bytes does not fit this swap", len(note))}
+		text := fmt.Sprintf("a note of %d bytes does not fit this swap", len(note))
+		return nil, &Error{Code: InvalidRequest, Message: text}
 	}
 	other := *q
 	other.Main.Data = append(q.Main.Data[:noteAt:noteAt], note...)
@@ -341,7 +349,8 @@ func (q *Checked) WithNote(note []byte) (*Checked, error) {
 			(*calls)[n-1] = other.Main
 		}
 	}
-	other.Unchecked = slices.DeleteFunc(slices.Clone(q.Unchecked), func(what string) bool { return what == uncheckedNote })
+	isOfNote := func(what string) bool { return what == uncheckedNote }
+	other.Unchecked = slices.DeleteFunc(slices.Clone(q.Unchecked), isOfNote)
 	return &other, nil
 }
 
@@ -356,11 +365,13 @@ func (c *check) nameUnchecked() {
 	add("that it arrives: the contracts give no refund, so it rests on the operator")
 	for _, token := range []TokenOn{c.pair.SrcToken, c.pair.DstToken} {
 		if knownBySymbol(token.ChainID, token.Symbol) == nil {
-			add("the address of %s on chain %d, %s: this version does not know the token", token.Symbol, token.ChainID, token.Address)
+			add("the address of %s on chain %d, %s: this version does not know the token",
+				token.Symbol, token.ChainID, token.Address)
 		}
 	}
 	if c.request.Integrator != (common.Address{}) {
-		add("the integrator's fee of %s %%, from which its amount and the amount that arrives follow: only its registry on chain %d can tell",
+		add("the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
+			"only its registry on chain %d can tell",
 			c.quote.Fee.Integrator.Percentage, c.feeChain)
 	}
 	if c.pair.Shields {
@@ -370,7 +381,8 @@ func (c *check) nameUnchecked() {
 		add("RAILGUN's own fee: its owner decides")
 	}
 	if c.pair.Unshields {
-		add("that a RAILGUN wallet wraps it: sent from a public account, this is an ordinary swap at another fee, without privacy")
+		add("that a RAILGUN wallet wraps it: sent from a public account, " +
+			"this is an ordinary swap at another fee, without privacy")
 	}
 	if q.MaxFee != nil {
 		add("the issuer's fee: at most maxFee, %s, which the service pays", q.MaxFee)
@@ -379,7 +391,8 @@ func (c *check) nameUnchecked() {
 		return
 	}
 	if d.IssuerFee != nil {
-		add("the issuer's percentage of %s and its origin, %.30q: the gateway's word", d.IssuerFee.Percentage, d.IssuerFee.Origin)
+		add("the issuer's percentage of %s and its origin, %.30q: the gateway's word",
+			d.IssuerFee.Percentage, d.IssuerFee.Origin)
 	}
 	if d.Integrator != nil {
 		add("the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)

@@ -485,8 +485,8 @@ func (r *Reader) loadClients(db *store.Session, version string, ids []int64, pla
 		c.position, c.exempt = 1, c.proven, c.claimed, c.kind, c.calls7, c.calls30, c.calls90, c.found,
 		coalesce(m.last_served, 0), case when n.trace = 0 then '' else coalesce((`+movedAs(r.Current)+`), '') end
 		from usage_clients as c join usage_names as n on n.id = c.client
-		left join usage_clients as m on m.client = c.client and m.version = $1
-		where c.version = $2 and `+among("c.client", ids), []any{r.Current, version},
+		left join usage_clients as m on m.client = c.client and m.version = $1 and `+among("m.client", ids)+`
+		where c.version = $2 and `+among("c.client", ids)+" and "+among("n.id", ids), []any{r.Current, version},
 		[]any{&id, &row.Client, &row.Software, &first, &last, &last410, &rehearsed,
 			&row.Position, &row.Exempt, &row.Proven, &row.Claimed, &kind,
 			&row.Calls7, &row.Calls30, &row.Calls90, &found, &moved, &row.MovedAs}, func() {
@@ -496,7 +496,7 @@ func (r *Reader) loadClients(db *store.Session, version string, ids []int64, pla
 			}
 			c := row
 			c.Version = version
-			c.Days = []DayCount{}
+			c.Days = make([]DayCount, 0, store.ReportDays)
 			c.Findings = []FindingCount{}
 			c.FirstSeen = unix(first)
 			c.LastSeen = unix(last)
@@ -542,7 +542,7 @@ func loadFindings(db *store.Session, version string, ids []int64, place map[clie
 	var f FindingCount
 	db.Each(`select f.client, f.finding, f.code, f.param, f.calls from usage_findings as f
 		join usage_clients as c on c.version = f.version and c.client = f.client and c.found = f.day
-		where f.version = $1 and `+among("f.client", ids), []any{version},
+		where f.version = $1 and `+among("f.client", ids)+" and "+among("c.client", ids), []any{version},
 		[]any{&id, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
 			if c := place[clientKey{version, id}]; c != nil {
 				c.Findings = append(c.Findings, f)
@@ -551,7 +551,9 @@ func loadFindings(db *store.Session, version string, ids []int64, place map[clie
 }
 
 // among is a condition that some clients meet: that they are in a list or, if that has
-// few others, in a range, which is quicker to look up.
+// few others, in a range, which is quicker to look up. It is given for every table of a
+// query: PostgreSQL does not see that it follows for the tables that are joined, and would
+// read all of them.
 func among(column string, ids []int64) string {
 	first, last := slices.Min(ids), slices.Max(ids)
 	if last-first < 4*int64(len(ids)) {

@@ -145,3 +145,24 @@ func TestPanicWhileConnecting(t *testing.T) {
 		t.Errorf("got %v and %d panics", err, guard.Total()-before)
 	}
 }
+
+// PostgreSQL compiles no query of ours, unless the address says so.
+func TestQueriesAreNotCompiled(t *testing.T) {
+	address := postgres.Shared(t).Fresh(t)
+	for query, want := range map[string]string{"": "off", "&jit=on": "on"} {
+		db, err := store.Open(store.Config{DB: address + query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for name, session := range map[string]*store.Session{
+			"writer": db.Ask(t.Context()), "pages": db.AskPages(t.Context()),
+		} {
+			var got string
+			session.Get("show jit", nil, &got)
+			if got != want || session.Err != nil {
+				t.Errorf("%s of %q: got %q and %v, want %q", name, query, got, session.Err, want)
+			}
+		}
+	}
+}

@@ -58,12 +58,13 @@ func need(t testing.TB, err error) {
 	}
 }
 
-// Fresh makes an empty database, and returns its address.
+// Fresh makes an empty database, and returns its address. Who connects waits for longer
+// than a service does: a busy machine may stall.
 func (s *Server) Fresh(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprint("test", databases.Add(1))
 	s.Exec(t, "postgres", "create database "+name)
-	return s.URL(name)
+	return s.URL(name) + "&connect_timeout=60"
 }
 
 // Exec runs a statement in a database.

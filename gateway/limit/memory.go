@@ -235,6 +235,9 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 			s.drop(oldest)
 		}
 	}
+	if len(s.entries) > fewEntries && 4*s.budgets < len(s.entries) {
+		s.shrink()
+	}
 	if i = s.index[s.place(key)]; i != 0 {
 		return i, true
 	}
@@ -263,6 +266,39 @@ func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
 	}
 	s.index[s.place(key)] = i
 	return i, true
+}
+
+// fewEntries are kept, however few are in use.
+const fewEntries = 256
+
+// shrink gives back what a crowd needed that has left. Budgets keep their order and
+// their times.
+func (s *shard) shrink() {
+	entries, blocks := s.entries, s.blocks
+	places := 8
+	for places < 2*(s.budgets+1) {
+		places *= 2
+	}
+	s.index = make([]uint32, places)
+	s.entries = append(make([]entry, 0, 2*s.budgets+2), entry{}, entry{prev: seenAgain, next: seenAgain})
+	s.blocks = make([]block, 1)
+	s.freeEntry, s.freeBlocks = 0, 0
+	for _, list := range [...]uint32{seenOnce, seenAgain} {
+		for old := entries[list].next; old != list; old = entries[old].next {
+			e, i := entries[old], uint32(len(s.entries))
+			b, last := e.oldest, e.newest
+			e.prev, e.next = i, i
+			e.oldest = uint32(len(s.blocks))
+			for ; b != last; b = blocks[b].next {
+				s.blocks = append(s.blocks, block{blocks[b].times, uint32(len(s.blocks) + 1)})
+			}
+			e.newest = uint32(len(s.blocks))
+			s.blocks = append(s.blocks, block{times: blocks[last].times})
+			s.entries = append(s.entries, e)
+			s.index[s.place(e.key)] = i
+			s.accepted(i)
+		}
+	}
 }
 
 // home is where a key belongs in the index, and place where it is or may be put.

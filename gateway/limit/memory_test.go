@@ -87,6 +87,50 @@ func TestIndexFindsWhatIsThere(t *testing.T) {
 	}
 }
 
+// A crowd comes and leaves. What it needed is given back, and the budgets of those who
+// stay are what they were.
+func TestACrowdLeaves(t *testing.T) {
+	const perMinute, crowd, stay = 30, 50_000, 1000
+	m, want, now := newMemory(perMinute), model{}, int64(0)
+	size := func() (bytes int) {
+		for i := range m.shards {
+			s := &m.shards[i]
+			bytes += cap(s.entries)*40 + cap(s.blocks)*20 + cap(s.index)*4
+		}
+		return bytes
+	}
+	ask := func(c clientKey) {
+		t.Helper()
+		got := m.take(asked(c, perMinute), at(now))
+		allowed, used, wait := want.take(c, now, perMinute)
+		if got.allowed != allowed || got.used != used || got.wait != time.Duration(wait)*tick || got.uncounted {
+			t.Fatalf("client %d at tick %d: got %+v, want allowed %v, used %d", c, now, got, allowed, used)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var most int
+	for range 3 {
+		for c := range clientKey(crowd) {
+			now += windowTicks / 2 / crowd
+			ask(stay + c)
+			if rng.IntN(100) == 0 {
+				ask(clientKey(rng.IntN(stay)))
+			}
+		}
+		most = max(most, size())
+		for range 4 * crowd { // those who stay go on
+			now += 3 * windowTicks / crowd
+			ask(clientKey(rng.IntN(stay)))
+		}
+		if got := m.budgets(); got > stay {
+			t.Errorf("got %d budgets, want at most %d: the crowd has left", got, stay)
+		}
+		if got := size(); got > most/6 {
+			t.Errorf("got %d bytes for %d clients, where the crowd needed %d", got, stay, most)
+		}
+	}
+}
+
 func TestGiveBackRestoresTheBudget(t *testing.T) {
 	m := newMemory(3)
 	first := m.take(asked(1, 3), at(100))

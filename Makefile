@@ -1,5 +1,5 @@
 .PHONY: run devnet test generate build help
-.PHONY: test-all rest check unit staticcheck race long addable deletable chainable
+.PHONY: test-all rest check unit vet staticcheck race long addable deletable chainable
 .PHONY: tools redis postgres node browser nginx buildah jq
 .PHONY: release bench soak mutants vectors contract contracts interop
 
@@ -24,7 +24,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show
 # Two tiers. `make test` is for everyone, after every change: no test in it is long. `make test-all` adds the rest, and is
 # what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
 # Every package is raced, those in raced with their long tests.
-test: tools check unit ## install what the tests need; check format, vet, every package and every golden
+test: tools check unit vet ## install what the tests need; check format, vet, every package and every golden
 
 generate: ## write what follows from the table of chains: tables, examples, goldens
 	go run ./cmd/generate
@@ -46,11 +46,11 @@ rest: staticcheck race long addable deletable chainable ## what make test leaves
 packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
 
 # The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
-check unit staticcheck race: export GOGC := 400
+unit vet staticcheck race: export GOGC := 400
 
-# make check has vetted. Nobody debugs these binaries, and without that they are linked in half the time. Some tests wait,
-# so that two more packages than there are processors run at a time.
-tested := -vet=off -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# Nobody debugs these binaries, and without that they are linked in half the time. Some tests wait, so that two more
+# packages than there are processors run at a time.
+tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
 raced := ./gateway $(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics report selfcheck store usage) \
@@ -59,14 +59,16 @@ raced := ./gateway $(addprefix ./gateway/,admin caller event evidence lifecycle 
 # Long tests of the other packages. In gateway/site nearly all the work is the browser's.
 long := ./cmd/bench ./cmd/devnet/... ./cmd/release ./gateway/site ./testdata/pages ./v3
 
-check: ## check format, go.mod and vet
+check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
-	go vet $(packages)
 
-# These take longest, so they begin.
-unit: ## run the tests that are not long
-	go test -short $(tested) ./gateway/usage ./gateway/evidence $(packages)
+# These take longest, so they begin. What the compiler and vet need for one package, they find while others are tested.
+unit: ## vet and run the tests that are not long
+	go test -short -vet=all $(tested) ./gateway/usage ./gateway/evidence $(packages)
+
+vet: ## vet every package, those without tests too
+	go vet $(packages)
 
 staticcheck: ## run staticcheck
 	go tool staticcheck $(packages)
@@ -75,12 +77,12 @@ staticcheck: ## run staticcheck
 race: export CGO_ENABLED := 1
 race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false
 race: ## run the tests with the race detector, the long ones where goroutines meet
-	go test $(tested) $(raced)
-	go test -short $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
+	go test -vet=off $(tested) $(raced)
+	go test -vet=off -short $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
 
 long: ## run the long tests that are not raced, and the soak that asserts the memory
-	go test $(tested) $(long)
-	go test $(tested) -run '^TestSoak$$' ./cmd/soak
+	go test -vet=off $(tested) $(long)
+	go test -vet=off $(tested) -run '^TestSoak$$' ./cmd/soak
 
 addable: ## add a version in a copy, by the steps of docs/CONTRIBUTING.md, and test it
 	.ci/addable

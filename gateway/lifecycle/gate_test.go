@@ -323,6 +323,77 @@ func TestReleaseByAWrongClockDoesNotCount(t *testing.T) {
 	}
 }
 
+// A release counts neither before the sunset, though clocks may differ by a minute,
+// nor while it lies in the future.
+func TestReleaseOfAnotherClock(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now, released string
+		counts        bool
+	}{
+		"before the sunset, a little ahead": {"2027-02-28T23:59:30Z", "2027-03-01T00:00:10Z", false},
+		"after the sunset, an hour ahead":   {"2027-03-01T00:01:00Z", "2027-03-01T01:01:00Z", false},
+		"after the sunset, a little ahead":  {"2027-03-01T00:01:00Z", "2027-03-01T00:01:30Z", true},
+		"after the sunset":                  {"2027-03-01T00:01:00Z", "2027-03-01T00:00:30Z", true},
+	} {
+		counts := &usage{}
+		counts.clients.Store(1_000)
+		counts.releases.Store("v1"+"2027-03-01T00:00:00Z", at(tt.released))
+		w := newWorld(t, tt.now, fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
+		if got := w.v1(); got.Gate.Released.IsZero() == tt.counts || (got.Stage == lifecycle.Retired) != tt.counts {
+			t.Errorf("%s: got %s, released at %s, want it to count: %t", name, got.Stage, got.Gate.Released, tt.counts)
+		}
+	}
+}
+
+const twoGates = `{"versions": {
+  "v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote",
+         "docs": "https://example.org/m", "gate": {"maxClients": 5, "maxCallsPerDay": 100}},
+  "v3legacy": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote",
+         "docs": "https://example.org/m", "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
+
+// Every gate of a plan is read: neither a version without one nor a gate that is
+// decided hides another. The order of versions is a matter of chance.
+func TestEveryGateIsRead(t *testing.T) {
+	without := strings.Replace(twoGates, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, `"brownouts": []`, 1)
+	for name, plan := range map[string]string{"one has no gate": without, "one is decided": twoGates} {
+		w := newWorld(t, "2027-03-01T00:00:00Z", plan)
+		for range 40 {
+			w.keeper.Poll()
+			old := w.keeper.Snapshot().Versions[1]
+			if old.Gate == nil || old.Gate.Clients != 1<<20 || old.Stage != lifecycle.Held {
+				t.Fatalf("%s: got %s with the gate %+v, want to read the other one", name, old.Stage, old.Gate)
+			}
+		}
+	}
+}
+
+// Nothing changes a gate that has let its sunset pass, so nobody is asked about it.
+func TestDecidedGateAsksNobody(t *testing.T) {
+	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
+	asked, looked := w.usage.asked.Load(), w.usage.looked.Load()
+	w.keeper.Poll()
+	w.keeper.Poll()
+	if a, l := w.usage.asked.Load(), w.usage.looked.Load(); a != asked || l != looked || looked == 0 {
+		t.Errorf("counted %d and looked %d times, then %d and %d", asked, looked, a, l)
+	}
+}
+
+// A gate that was out of the plan is not judged by what was read before.
+func TestGateThatComesBackIsReadAnew(t *testing.T) {
+	w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+	w.reload(strings.Replace(fullPlan, `"maxClients": 5`, `"maxClients": 7`, 1))
+	w.keeper.Poll()
+	answer := make(chan struct{})
+	w.usage.slow.Store(&answer)
+	w.reload(fullPlan)
+	if got := w.v1().Gate; !got.Unknown || !strings.Contains(got.Why, "have not been read yet") {
+		t.Errorf("got %+v, want a gate that was not read yet", got)
+	}
+	close(answer)
+	w.usage.slow.Store(nil)
+	w.keeper.Poll()
+}
+
 // While a database is slow, neither polls nor requests wait for it, and the reading
 // before stands.
 func TestSlowGateKeepsItsReading(t *testing.T) {
@@ -372,6 +443,13 @@ func TestGateWarnsOfMonthlyClients(t *testing.T) {
 	const want = "40 clients of the last 90 days did not call within its 7 days and did not move: client Monthly 0, client Monthly 1"
 	if got := w.v1().Warning; !strings.Contains(got, want) || !strings.Contains(got, "client Monthly 9 and 30 more") || len(w.log.lines(want)) != 1 {
 		t.Errorf("got %q and the log\n%s", got, w.log.String())
+	}
+	few := names[:3]
+	w.usage.waiting.Store(&few)
+	w.keeper.Poll()
+	const all = "did not move: client Monthly 0, client Monthly 1, client Monthly 2; a gate"
+	if got := w.v1().Warning; !strings.Contains(got, all) {
+		t.Errorf("got %q, want %q", got, all)
 	}
 	w.usage.clients.Store(6)
 	w.keeper.Poll()

@@ -14,7 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 func TestNewRefusesABadPlan(t *testing.T) {
@@ -122,6 +124,56 @@ func TestStageChangesAreLogged(t *testing.T) {
 	w.keeper.Poll()
 	if got := w.log.lines("version stage changes"); len(got) != 1 || !strings.Contains(got[0], `"version":"v1","from":"active","to":"deprecated"`) {
 		t.Errorf("got %v, want one record of v1 being deprecated", got)
+	}
+}
+
+// At the start, stages other than active are logged, louder where clients are refused.
+func TestStagesAtTheStartAreLogged(t *testing.T) {
+	for moment, want := range map[string][2]int{
+		"2026-08-01T00:00:00Z": {0, 0}, // active
+		"2026-10-01T00:00:00Z": {1, 0}, // deprecated
+		"2027-01-12T14:05:00Z": {0, 1}, // browning out
+		"2027-03-01T00:00:00Z": {0, 1}, // retired
+	} {
+		w := newWorld(t, moment, fullPlan)
+		got := [2]int{len(w.log.lines(`"msg":"version stage"`)), len(w.log.lines("clients are refused from the start"))}
+		if got != want || len(w.log.lines(`"version":"v3"`)) != 0 {
+			t.Errorf("%s: got %v records, want %v, and none of v3:\n%s", moment, got, want, w.log.String())
+		}
+	}
+}
+
+// A client is told of the old versions: all but the first, and the first too where it is
+// in the plan.
+func TestMine(t *testing.T) {
+	w := newWorld(t, "2027-01-12T14:05:00Z", fullPlan)
+	id, err := integrator.ParseID(partner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := caller.Caller{Known: &caller.Client{Name: "Acme"}, Integrator: id}
+	own := []lifecycle.Own{{Version: "v1", Compared: "2027-01-11"}, {Version: "v3", Compared: "2027-01-10"}}
+	mine := w.keeper.Mine(who, own)
+	if mine.Client != "Acme" || len(mine.Versions) != 2 {
+		t.Fatalf("got %+v, want v3legacy and v1", mine)
+	}
+	if legacy := mine.Versions[0]; legacy.Name != "v3legacy" || legacy.State != lifecycle.Active ||
+		!legacy.Sunset.IsZero() || legacy.Window != nil || legacy.Exempt || legacy.Compared != "" || legacy.Days == nil {
+		t.Errorf("got %+v of a version without a plan", legacy)
+	}
+	v1 := mine.Versions[1]
+	if v1.Name != "v1" || v1.State != lifecycle.BrowningOut || !v1.Sunset.Equal(at("2027-03-01T00:00:00Z")) ||
+		v1.Successor != "/v3/swap/quote" || v1.Migration != "https://example.org/migrate-v1" || v1.Compared != "2027-01-11" {
+		t.Errorf("got %+v", v1)
+	}
+	if !v1.Exempt || v1.Window == nil || v1.Window.Share != 0.25 || v1.Window.Refused {
+		t.Errorf("got %+v, want the open window, which spares an exempt client", v1)
+	}
+	w.reload(`{"versions": {"v3": {"deprecated": "2026-09-01T00:00:00Z", "successor": "/v3legacy/x",
+		"docs": "https://example.org/m"}}}`)
+	mine = w.keeper.Mine(who, own)
+	if len(mine.Versions) != 3 || mine.Versions[0].Name != "v3" || mine.Versions[0].Compared != "2027-01-10" {
+		t.Errorf("got %+v, want the first version too, which is in the plan", mine)
 	}
 }
 

@@ -271,6 +271,43 @@ func TestShareIsAsStated(t *testing.T) {
 	}
 }
 
+// A share takes the clients whose place in the order is below it.
+func TestShareEndsBeforeItsPlace(t *testing.T) {
+	half := lifecycle.Brownout{Share: 0.5}
+	for position, want := range map[float64]bool{0: true, 0.499: true, 0.5: false, 0.501: false} {
+		if got := (&lifecycle.Schedule{}).Hits(half, lifecycle.Recorded("client A", position, false)); got != want {
+			t.Errorf("place %v: got %t, want %t", position, got, want)
+		}
+	}
+}
+
+// The bounds of a gate are allowed themselves. Without days, it looks back a week.
+func TestBoundsOfAGate(t *testing.T) {
+	for gate, days := range map[string]int{
+		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                7,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:     1,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`: 90,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:  0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:    0,
+		`{"maxClients": -1, "maxCallsPerDay": 5}`:                               0,
+		`{"maxClients": 5, "maxCallsPerDay": -1}`:                               0,
+	} {
+		plan, err := lifecycle.Parse([]byte(planOf(`"sunset": "2027-03-01T00:00:00Z", "gate": `+gate)), served)
+		switch {
+		case days == 0:
+			if err == nil {
+				t.Errorf("%s is accepted", gate)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", gate, err)
+		case plan.Versions["v1"].Gate.Days != days:
+			t.Errorf("%s: got %d days, want %d", gate, plan.Versions["v1"].Gate.Days, days)
+		}
+	}
+}
+
 // A version never goes back: time only takes it further, windows aside.
 func TestStagesFollowInOrder(t *testing.T) {
 	rank := map[lifecycle.Stage]int{lifecycle.Active: 0, lifecycle.Deprecated: 1, lifecycle.BrowningOut: 1, lifecycle.Retired: 2}

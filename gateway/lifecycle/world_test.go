@@ -44,6 +44,7 @@ type world struct {
 // usage is the evidence that a test sets. It remembers releases as a database does.
 type usage struct {
 	clients, calls, asked atomic.Int64
+	looked                atomic.Int64 // how often a release was looked for
 	missing               atomic.Pointer[string]
 	unheard               atomic.Pointer[string] // a format for days, instances and sunset
 	broken                atomic.Pointer[error]  // what reading and recording releases fails with
@@ -97,6 +98,7 @@ func (u *usage) Unheard(days, instances int, sunset time.Time) (string, error) {
 }
 
 func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {
+	u.looked.Add(1)
 	if slow := u.slow.Load(); slow != nil {
 		<-*slow
 	}

@@ -101,8 +101,11 @@ func TestMessagesFail(t *testing.T) {
 		"no hexadecimal":        {says(200, `{"messages":[{"message":"oops","attestation":"0x01","status":"complete"}]}`), "not hexadecimal"},
 		"complete but unsigned": {says(200, `{"messages":[{"message":"0x01","attestation":"PENDING","status":"complete"}]}`), "complete without being signed"},
 		"complete but empty":    {says(200, `{"messages":[{"message":"0x","attestation":"0x01","status":"complete"}]}`), "complete without being signed"},
-		"too long":              {says(200, `{"messages":[`+strings.Repeat(" ", 256<<10)), "larger than"},
-		"drops":                 {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unreachable"},
+		"complete but blank": {
+			says(200, `{"messages":[{"message":"0x01","attestation":"0x","status":"complete"}]}`), "complete without being signed",
+		},
+		"too long": {says(200, `{"messages":[`+strings.Repeat(" ", 256<<10)), "larger than"},
+		"drops":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := issuer(t, test.answer).Messages(t.Context(), 2, burnTx)
@@ -116,6 +119,9 @@ func TestMessagesFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(fees.Close)
+	if fees.Configured() || !issuer(t, says(404, "")).Configured() {
+		t.Error("the issuer can be asked where its address is configured, and nowhere else")
+	}
 	if _, err := fees.Messages(t.Context(), 2, burnTx); err == nil || !strings.Contains(err.Error(), "no address of the issuer's service is configured") {
 		t.Errorf("got %v", err)
 	}

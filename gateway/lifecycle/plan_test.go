@@ -284,15 +284,19 @@ func TestShareEndsBeforeItsPlace(t *testing.T) {
 // The bounds of a gate are allowed themselves. Without days, it looks back a week.
 func TestBoundsOfAGate(t *testing.T) {
 	for gate, days := range map[string]int{
-		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                7,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:     1,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`: 90,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:  0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:    0,
-		`{"maxClients": -1, "maxCallsPerDay": 5}`:                               0,
-		`{"maxClients": 5, "maxCallsPerDay": -1}`:                               0,
+		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                                       7,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:                            1,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`:                        90,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                                           0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                                           0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:                         0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:                           0,
+		`{"maxClients": -1, "maxCallsPerDay": 5}`:                                                      0,
+		`{"maxClients": 5, "maxCallsPerDay": -1}`:                                                      0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 1}}`:    7,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 0, "maxShare": 1}}`:    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 0}}`:    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 1.01}}`: 0,
 	} {
 		plan, err := lifecycle.Parse([]byte(planOf(`"sunset": "2027-03-01T00:00:00Z", "gate": `+gate)), served)
 		switch {
@@ -304,6 +308,41 @@ func TestBoundsOfAGate(t *testing.T) {
 			t.Errorf("%s: %v", gate, err)
 		case plan.Versions["v1"].Gate.Days != days:
 			t.Errorf("%s: got %d days, want %d", gate, plan.Versions["v1"].Gate.Days, days)
+		}
+	}
+}
+
+// A plan that keeps to every bound gives no warning, one beyond a bound gives its own.
+func TestWarningsBeginBeyondTheirBounds(t *testing.T) {
+	const plan = `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2026-11-30T00:00:00Z",
+		"successor":"/v3/swap/quote","docs":"https://example.org/m",
+		"brownouts":[{"from":"2026-11-23T00:00:00Z","to":"2026-11-26T12:00:00Z","share":1}],
+		"gate":{"maxClients":5,"maxCallsPerDay":100,"days":7,"instances":1}}}}`
+	for name, tt := range map[string]struct{ now, old, new, want string }{
+		"at all bounds":        {"2026-11-23T00:00:00Z", "", "", ""},
+		"seven days left":      {"2026-11-23T00:00:01Z", "", "", "the sunset is only"},
+		"ninety days' notice":  {"2026-11-23T00:00:00Z", "2026-09-01T00:00:00Z", "2026-09-01T00:00:01Z", "clients have "},
+		"half of the evidence": {"2026-11-23T00:00:00Z", "2026-11-26T12:00:00Z", "2026-11-26T12:00:01Z", "brownouts take up"},
+		"before the evidence":  {"2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-22T00:00:00Z", ""},
+		"all clients":          {"2026-11-23T00:00:00Z", `"share":1`, `"share":0.9`, "no brownout reaches more than"},
+		"no window": {
+			"2026-11-23T00:00:00Z", `{"from":"2026-11-23T00:00:00Z","to":"2026-11-26T12:00:00Z","share":1}`, "",
+			"no brownout comes before the sunset",
+		},
+		"instances":      {"2026-11-23T00:00:00Z", `,"instances":1`, "", "does not say how many instances"},
+		"at the sunset":  {"2026-11-30T00:00:00Z", "", "", "as soon as its gate lets it"},
+		"before it":      {"2026-11-29T23:59:59Z", "", "", "the sunset is only"},
+		"confirmed":      {"2026-11-23T00:00:00Z", `"instances":1`, `"instances":1,"released":true`, "nothing to confirm"},
+		"duly confirmed": {"2026-11-30T00:00:00Z", `"instances":1`, `"instances":1,"released":true`, "the sunset has passed"},
+	} {
+		var got []string
+		for _, o := range parse(t, strings.Replace(plan, tt.old, tt.new, 1)).Outlook(at(tt.now)) {
+			if o.Version == "v1" {
+				got = o.Warnings
+			}
+		}
+		if want := min(1, len(tt.want)); len(got) != want || want == 1 && !strings.Contains(got[0], tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
 	}
 }

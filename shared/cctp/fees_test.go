@@ -204,6 +204,7 @@ func TestAnOldRateGivesWayToAHigherTable(t *testing.T) {
 	}{
 		{"the table is higher", "7", "13", cctp.BuiltIn, "WARN WARN"},
 		{"the last good rate is higher", "20", "20", cctp.LastGood, "WARN"},
+		{"they are equal", "13", "13", cctp.LastGood, "WARN"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

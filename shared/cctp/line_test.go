@@ -35,6 +35,8 @@ func TestMessagesLine(t *testing.T) {
 		"in a hurry":      {time.Time{}, 3 * time.Second, 21, 2 * time.Second},
 		"too late":        {time.Time{}, time.Millisecond, 1, 0},
 		"after a block":   {now.Add(-time.Minute), 9 * time.Second, 17, 8 * time.Second},
+		"not yet over":    {now.Add(1 - 10*time.Minute), 9 * time.Second, 17, 8 * time.Second},
+		"just over":       {now.Add(-10 * time.Minute), 9 * time.Second, 50, 4900 * time.Millisecond},
 		"long after that": {now.Add(-time.Hour), 9 * time.Second, 50, 4900 * time.Millisecond},
 	} {
 		c := &client{blocked: test.blocked}

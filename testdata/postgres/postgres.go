@@ -155,15 +155,43 @@ func (s *Server) Thaw() error { return s.signal(syscall.SIGCONT) }
 
 // signal reaches the server and the processes of its connections.
 func (s *Server) signal(signal syscall.Signal) error {
-	id := s.cmd.Process.Pid
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", id))
+	children, err := s.children()
 	if err != nil {
 		return err
 	}
-	for _, child := range strings.Fields(string(children)) {
-		if number, err := strconv.Atoi(child); err == nil {
-			_ = syscall.Kill(number, signal) // it may have ended since
-		}
+	for _, child := range children {
+		_ = syscall.Kill(child, signal) // it may have ended since
 	}
 	return s.cmd.Process.Signal(signal)
+}
+
+// children are the processes of its connections, and those that it has for itself.
+func (s *Server) children() (all []int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", s.cmd.Process.Pid))
+	for _, child := range strings.Fields(string(text)) {
+		if number, err := strconv.Atoi(child); err == nil {
+			all = append(all, number)
+		}
+	}
+	return all, err
+}
+
+// Processor is the processor time that the server has taken, all its processes together.
+func (s *Server) Processor() (sum time.Duration) {
+	const tick = 10 * time.Millisecond // of /proc
+	id := s.cmd.Process.Pid
+	children, _ := s.children() // none where there is no /proc
+	for _, process := range append(children, id) {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process)) // it may have ended since
+		_, numbers, _ := strings.Cut(string(text), ") ")
+		var state string
+		var skipped, own, kernel, ended, endedKernel int64
+		_, _ = fmt.Sscan(numbers, &state, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped,
+			&skipped, &skipped, &own, &kernel, &ended, &endedKernel)
+		sum += time.Duration(own+kernel) * tick
+		if process == id {
+			sum += time.Duration(ended+endedKernel) * tick // of connections that are closed
+		}
+	}
+	return sum
 }

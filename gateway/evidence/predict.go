@@ -38,6 +38,7 @@ type Hit struct {
 	To      time.Time   `json:"to,omitzero"` // a sunset has no end
 	Share   float64     `json:"share"`
 	Past    bool        `json:"past,omitempty"` // the window is over
+	Gone    bool        `json:"gone,omitempty"` // of a sunset: it has come, and no gate holds it
 	Clients *int        `json:"clients"`        // null: nothing of the hours of a past window was recorded
 	Calls   *uint64     `json:"calls"`          // in the window; of a sunset, in a day; null: not recorded
 	Weeks   int         `json:"weeks"`          // of which these hours were recorded
@@ -88,7 +89,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 				}
 				far.Is("the clients of %s were not all read", version)
 				p.readMembers(r)
-				p.add(&s, far)
+				p.add(r, &s, far)
 			}
 		}
 		return db.Err
@@ -98,7 +99,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 
 // add adds what is predicted to a simulation: some windows at a time, which share the
 // days that they look at and take a bounded memory.
-func (p *prediction) add(s *Simulation, far *Progress) {
+func (p *prediction) add(r *Reader, s *Simulation, far *Progress) {
 	const atATime = 8
 	for first := 0; first < len(p.schedule.Brownouts) && p.Err == nil; first += atATime {
 		windows := words.Count(first, "window", "windows")
@@ -118,7 +119,7 @@ func (p *prediction) add(s *Simulation, far *Progress) {
 	}
 	s.Notes = append(s.Notes, p.notes()...)
 	if !p.schedule.Sunset.IsZero() {
-		s.Sunset[p.version] = p.sunset()
+		s.Sunset[p.version] = p.sunset(r)
 	}
 }
 
@@ -292,8 +293,8 @@ func (p *prediction) covered(from, to int64) bool {
 
 // sunset predicts the end of a version, which spares nobody: all clients that have not
 // moved, with their calls of 30 days.
-func (p *prediction) sunset() Hit {
-	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}}
+func (p *prediction) sunset(r *Reader) Hit {
+	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: p.gone(r)}
 	hours := 0.0
 	for began := p.to - p.to%hour; began > p.to-30*day; began -= hour {
 		hours += float64(oneIf(p.recorded[began]))
@@ -312,6 +313,22 @@ func (p *prediction) sunset() Hit {
 		days = max(1, hours/24)
 	}
 	return p.fill(hit, calls, days, func(at int) bool { return p.members[at].stays })
+}
+
+// gone reports whether the sunset has come, and no gate holds it.
+func (p *prediction) gone(r *Reader) bool {
+	gate := p.schedule.Gate
+	switch {
+	case p.schedule.Sunset.Unix() > p.to:
+		return false
+	case gate == nil || gate.Confirmed:
+		return true
+	}
+	released, err := r.Released(p.version, p.schedule.Sunset)
+	if p.Err == nil {
+		p.Err = err
+	}
+	return !released.IsZero()
 }
 
 // lookAt is a day of which some calls are added up.
@@ -467,6 +484,9 @@ func (h Hit) Sentence() string {
 	switch {
 	case h.Clients == nil:
 		return "not known whom it refused: nothing of these hours was recorded"
+	case h.Gone:
+		return "the version is gone, and every call is refused; " + words.Count(*h.Clients,
+			"client that called within 90 days has not moved", "clients that called within 90 days have not moved")
 	case h.Past && *h.Clients == 0:
 		return "refused nobody" + h.erring()
 	case h.Past:

@@ -357,3 +357,30 @@ func TestPredictionOfErrors(t *testing.T) {
 		}
 	})
 }
+
+// Once a version is gone, nobody reads that its sunset would refuse somebody. While a gate
+// holds it, it would.
+func TestSimulateAfterTheSunset(t *testing.T) {
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
+		r.Call("origin https://a.example", 3)
+		day := 24 * time.Hour
+		p := plan(t, recorded.Noon.Add(-32*day), recorded.Noon.Add(-31*day), 1, "")
+		said := func() string { return simulate(r, t, p).Sunset["v1"].Sentence() }
+		const gone = "the version is gone, and every call is refused; 1 client that called within 90 days has not moved"
+		if got := said(); got != gone {
+			t.Errorf("without a gate: got %q", got)
+		}
+		schedule := p.Versions["v1"]
+		schedule.Gate = &lifecycle.Gate{Days: 1}
+		if got := said(); !strings.HasPrefix(got, "would refuse 1 client") {
+			t.Errorf("while the gate holds: got %q", got)
+		}
+		if err := r.Release("v1", schedule.Sunset); err != nil {
+			t.Fatal(err)
+		}
+		if got := said(); got != gone {
+			t.Errorf("after the release: got %q", got)
+		}
+	})
+}

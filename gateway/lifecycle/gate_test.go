@@ -157,6 +157,25 @@ func TestReleaseIsFinal(t *testing.T) {
 	}
 }
 
+// After a release the gate shows the numbers by which it let the sunset pass, also when
+// the operator has written it down.
+func TestReleasedGateShowsWhatItHad(t *testing.T) {
+	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
+	w.usage.clients.Store(2)
+	w.usage.calls.Store(9)
+	w.setTime("2027-03-01T00:00:00Z")
+	w.keeper.Poll()
+	w.usage.clients.Store(0)
+	w.usage.calls.Store(0)
+	for _, plan := range []string{fullPlan, confirmed} {
+		w.write(plan)
+		w.keeper.Poll()
+		if g := w.v1().Gate; g.Released.IsZero() || g.Clients != 2 || g.Calls != 9 {
+			t.Errorf("got %+v, want the release with its 2 clients and 9 calls", g)
+		}
+	}
+}
+
 // A release that cannot be recorded would not be final, so the gate holds.
 func TestReleaseThatCannotBeRecorded(t *testing.T) {
 	counts := &usage{}

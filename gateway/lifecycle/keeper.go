@@ -90,7 +90,7 @@ func newKeeper(o Options, counts Counts) (k *Keeper, first planInForce, err erro
 	k = &Keeper{options: o, stages: map[string]Stage{}, said: map[string]time.Time{}}
 	k.gates = gates{
 		counts: counts, log: o.Log, limit: gateLimit,
-		readings: map[gateKey]*reading{}, released: map[decision]time.Time{}, void: map[decision]time.Time{},
+		readings: map[gateKey]*reading{}, released: map[decision]release{}, void: map[decision]time.Time{},
 	}
 	k.watch = jsonfile.Watch[planInForce]{
 		Path: o.File, Size: jsonfile.MaxSize, What: "lifecycle plan",
@@ -352,6 +352,13 @@ type decision struct {
 	sunset  time.Time
 }
 
+// release is when a gate let a sunset pass, and the evidence that it had then. Nothing is
+// counted for it afterwards: a process that starts later has no numbers.
+type release struct {
+	at       time.Time
+	evidence Evidence
+}
+
 // gates reads the gates of plans. It remembers every release that it has seen,
 // whatever the counts say later.
 type gates struct {
@@ -359,7 +366,7 @@ type gates struct {
 	log      *slog.Logger
 	limit    time.Duration
 	readings map[gateKey]*reading
-	released map[decision]time.Time
+	released map[decision]release
 	void     map[decision]time.Time // releases that a wrong clock made
 }
 
@@ -395,10 +402,10 @@ func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReadin
 		if r.running == nil {
 			running := make(chan GateReading, 1)
 			void := g.void[key.decision]
-			heard := r.last.heard
+			last := r.last
 			guard.Go(g.log, "reading a gate", func() {
 				defer close(running)
-				running <- readGate(key, g.counts, usage, void, heard, now)
+				running <- readGate(key, g.counts, usage, void, last, now)
 			})
 			r.running = running
 		}
@@ -429,10 +436,11 @@ func (g *gates) forget(p *Plan) {
 // remember completes a reading with what is known to be decided. A release is one
 // only after its sunset: a clock that jumped ahead and back has made any other.
 func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading {
-	at, known := g.released[key.decision]
+	was, known := g.released[key.decision]
 	if !known {
-		at = r.Released
+		was = release{r.Released, r.Evidence}
 	}
+	at := was.at
 	ended := !now.Before(key.sunset)
 	switch {
 	case !at.IsZero() && (!ended || at.After(now.Add(clockSkew))):
@@ -444,8 +452,9 @@ func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading
 		r.Released = time.Time{}
 		delete(g.released, key.decision)
 	case !at.IsZero():
-		g.released[key.decision] = at
+		g.released[key.decision] = was
 		r.Released = at
+		r.Evidence = was.evidence
 	case ended && key.gate.Confirmed:
 		r.Released = key.sunset
 	}
@@ -460,7 +469,9 @@ func (g *gates) remember(key gateKey, r GateReading, now time.Time) *GateReading
 // readGate reads a gate, and lets the sunset pass if it has come and nothing speaks
 // against it. A release that cannot be recorded would not be final, so the gate
 // holds.
-func readGate(key gateKey, counts Counts, usage Usage, void, heard, now time.Time) (r GateReading) {
+func readGate(
+	key gateKey, counts Counts, usage Usage, void time.Time, last GateReading, now time.Time,
+) (r GateReading) {
 	r.Gate = key.gate
 	hold := func(why string, args ...any) { r.Holds, r.Why = true, fmt.Sprintf(why, args...) }
 	released, err := counts.Released(key.version, key.sunset)
@@ -471,8 +482,10 @@ func readGate(key gateKey, counts Counts, usage Usage, void, heard, now time.Tim
 	}
 	if !released.IsZero() && !released.Equal(void) {
 		r.Released = released
+		r.Evidence = last.Evidence // another instance let it pass, by the same counts
 		return r
 	}
+	heard := last.heard
 	unheard := readUnheard(key, counts) // first: the evidence is to include what they have written
 	if unheard != "" || now.Before(key.sunset) {
 		heard = time.Time{}

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// The image is an OCI layout, which podman, buildah, skopeo and docker load from a
-// file. It is put together here, so that no registry, no base image and no other
-// program has a part in it. It holds the gateway and the certificates of public
-// authorities: no shell, and no user but an unprivileged one.
+// The image is an OCI layout, which podman and buildah load from a file, as
+// localhost/quotegate:VERSION. It is put together here, so that no registry, no base
+// image and no other program has a part in it. It holds the gateway and the
+// certificates of public authorities: no shell, and no user but an unprivileged one.
 
 // nobody is the user that the gateway runs as in the image.
 const nobody = "65532:65532"
@@ -69,7 +69,14 @@ type containerSpec struct {
 	ExposedPorts map[string]struct{} `json:"ExposedPorts"`
 	Entrypoint   []string            `json:"Entrypoint"`
 	WorkingDir   string              `json:"WorkingDir"`
+	Healthcheck  healthcheck         `json:"Healthcheck"`
 	Labels       map[string]string   `json:"Labels"`
+}
+
+// healthcheck is Docker's addition to the configuration of an OCI image. Programs that
+// do not know it leave it out, as podman does.
+type healthcheck struct {
+	Test []string `json:"Test"`
 }
 
 type rootFS struct {
@@ -98,7 +105,10 @@ func (r *release) writeImage(dir string, binaries []binary) error {
 	if err != nil {
 		return err
 	}
-	all.Annotations = map[string]string{"org.opencontainers.image.ref.name": r.version}
+	all.Annotations = map[string]string{
+		"org.opencontainers.image.ref.name": r.version,                          // in oci-archive:FILE:VERSION
+		"io.containerd.image.name":          "localhost/quotegate:" + r.version, // what it is loaded as
+	}
 	root, err := json.Marshal(index{2, indexType, []descriptor{all}})
 	if err != nil {
 		return err
@@ -145,6 +155,7 @@ func (r *release) addImage(layout *ociLayout, b binary) (descriptor, error) {
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 			Entrypoint:   []string{"/gateway"},
 			WorkingDir:   "/",
+			Healthcheck:  healthcheck{[]string{"CMD", "/gateway", "health"}},
 			Labels:       labels,
 		},
 		RootFS: rootFS{"layers", []string{digest(files)}},

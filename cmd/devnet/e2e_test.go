@@ -56,7 +56,7 @@ type gatewayAt struct {
 	*client.Client
 }
 
-func dialGateway(t *testing.T, url string) gatewayAt {
+func dialGateway(t testing.TB, url string) gatewayAt {
 	t.Helper()
 	c, err := swap.Dial(url, chain.Reference())
 	if err != nil {
@@ -83,7 +83,7 @@ type world struct {
 	kinds   sync.Map // of swaps whose status was asked before they were settled
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	path := buildGateway(t)
 	net, err := reference.Start(t.Context(), 0)
@@ -117,7 +117,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // buildGateway makes the binary, and has go test know that the result depends on its sources.
-func buildGateway(t *testing.T) string {
+func buildGateway(t testing.TB) string {
 	t.Helper()
 	sources, err := os.ReadDir("../gateway")
 	if err != nil {
@@ -258,7 +258,7 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-func amount(t *testing.T, text string, token chain.Token) *big.Int {
+func amount(t testing.TB, text string, token chain.Token) *big.Int {
 	t.Helper()
 	n, err := client.ParseAmount(text, token.Decimals)
 	if err != nil {

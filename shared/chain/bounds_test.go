@@ -66,7 +66,7 @@ func TestDeploymentTakesItsBounds(t *testing.T) {
 		"a contact":          `"contact": "` + strings.Repeat("x", 200) + `"`,
 		"many confirmations": `"contact": "x"`,
 	} {
-		data := edit(t, `"registries"`, field+`, "registries"`)
+		data := edit(t, measured, field)
 		if name == "many confirmations" {
 			data = edit(t, `"98866": 1`, `"98866": 10000`)
 		}
@@ -79,7 +79,7 @@ func TestDeploymentTakesItsBounds(t *testing.T) {
 		"10.01 %":             `"railgun": {"shieldBps": 1001, "unshieldBps": 1000}`,
 		"a long contact":      `"contact": "` + strings.Repeat("x", 201) + `"`,
 	} {
-		if _, err := chain.ParseDeployment(edit(t, `"registries"`, field+`, "registries"`)); err == nil {
+		if _, err := chain.ParseDeployment(edit(t, measured, field)); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}

@@ -143,7 +143,7 @@ func TestPayout(t *testing.T) {
 }
 
 func TestUsualSeconds(t *testing.T) {
-	d := parse(t, `"registries"`, `"seconds": [{"srcChain": 1, "srcToken": "ETH", "seconds": 90}], "registries"`)
+	d := parse(t, measured, `"seconds": [{"srcChain": 1, "srcToken": "ETH", "seconds": 90}]`)
 	router, ok := d.FindRouter(1, common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA"))
 	if !ok {
 		t.Fatal("no router of ETH on chain 1")

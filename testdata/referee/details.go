@@ -72,6 +72,7 @@ type (
 	arrival struct {
 		Amount     string      `json:"amount"`
 		Deductions []deduction `json:"deductions"`
+		Seconds    uint32      `json:"seconds,omitempty"`
 		Unshield   string      `json:"unshieldAmount,omitempty"`
 	}
 	deduction struct {
@@ -166,6 +167,9 @@ func (r *Referee) details(s *Swap, t Terms, around Around, quote []byte) (*detai
 		DstChain: strconv.FormatUint(s.Dst, 10), DstToken: s.DstToken.Address,
 		Amount: s.Amount.String(), Recipient: s.Recipient,
 	}}
+	if len(r.deployment.Seconds) > 0 {
+		d.Arrival.Seconds = r.deployment.Seconds[0].Seconds
+	}
 	if s.Shields() {
 		d.Request.RecipientType = 2
 	} else {

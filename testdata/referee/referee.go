@@ -64,6 +64,7 @@ type deployment struct {
 		Router  string
 	}
 	Registries map[string]string
+	Seconds    []struct{ Seconds uint32 } // one row, for all pairs
 }
 
 // wallet is a privacy wallet whose notes can be opened.

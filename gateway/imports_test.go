@@ -68,6 +68,7 @@ var layers = map[string][]string{
 
 	"testdata/browser":   {},
 	"testdata/contracts": {},
+	"testdata/counted":   {"gateway/evidence", "gateway/store", "gateway/usage", "testdata/postgres", "testdata/recorded"},
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
 	"testdata/node":      {},

@@ -281,7 +281,8 @@ func (s *server) calls(command string) int {
 // relay stands between a limiter and Redis and can keep a question to itself.
 type relay struct {
 	addr    string
-	text    atomic.Value  // []byte: what marks the question
+	text    atomic.Value // []byte: what marks the question
+	once    sync.Once
 	held    chan struct{} // closed when it is held
 	release chan struct{} // to be closed to let it go
 }
@@ -327,7 +328,7 @@ func startRelay(t *testing.T, to string) *relay {
 	return r
 }
 
-// hold keeps the first question that contains text.
+// hold keeps questions that contain text.
 func (r *relay) hold(text string) { r.text.Store([]byte(text)) }
 
 func (r *relay) questions(onward io.Writer, from io.Reader) {
@@ -338,7 +339,7 @@ func (r *relay) questions(onward io.Writer, from io.Reader) {
 			return
 		}
 		if text, _ := r.text.Load().([]byte); len(text) > 0 && bytes.Contains(buf[:n], text) {
-			close(r.held)
+			r.once.Do(func() { close(r.held) }) // a question may be asked again
 			<-r.release
 		}
 		if _, err := onward.Write(buf[:n]); err != nil {

@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"shared/rpc":        {"shared/chain", "shared/guard", "shared/jsonfile", "shared/remote"},
 	"shared/remote":     {},
 	"shared/memo":       {"shared/chain", "shared/guard"},
-	"shared/integrator": {"shared/chain", "shared/fault", "shared/guard", "shared/memo", "shared/rpc", "shared/setting"},
+	"shared/integrator": {"shared/calldata", "shared/chain", "shared/fault", "shared/guard", "shared/memo", "shared/rpc", "shared/setting"},
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/rpc"},
 	"shared/status":     {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/memo", "shared/rpc"},
 	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun", "shared/setting"},

@@ -17,9 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -72,6 +70,7 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 			holding.Balance = holding.Native
 			return nil
 		}
+		const word = 32
 		if len(balance) != word || len(allowance) != word {
 			return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
 		}
@@ -380,23 +379,12 @@ func priceOf(price, baseFee *uint256.Int) uint256.Int {
 	return *new(uint256.Int).Add(price, more)
 }
 
-const (
-	word         = 32
-	selectorSize = 4 // bytes that say which error it is that a contract reverts with
-)
-
-func selector(signature string) [selectorSize]byte {
-	return [selectorSize]byte(calldata.Hash([]byte(signature)).Bytes())
+func selector(signature string) [4]byte {
+	return [4]byte(calldata.Hash([]byte(signature)).Bytes())
 }
 
-// Errors that the language itself has.
-var (
-	errorText  = selector("Error(string)")
-	errorPanic = selector("Panic(uint256)")
-)
-
 // knownErrors are those of the libraries that tokens and pools are made of.
-var knownErrors = map[[selectorSize]byte]string{
+var knownErrors = map[[4]byte]string{
 	selector("ERC20InsufficientBalance(address,uint256,uint256)"): "The account has less of the token " +
 		"than the call moves",
 	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account has allowed less of the token " +
@@ -424,44 +412,20 @@ var panics = map[uint64]string{
 	0x51: "a call of nothing",
 }
 
-// explainRevert says in words why a call reverts. What a contract says is repeated
-// without anything that is not printed, and shortened.
+// explainRevert says in words why a call reverts.
 func explainRevert(output []byte) string {
-	if len(output) < selectorSize {
+	r, ok := calldata.ReadRevert(output)
+	if !ok {
 		return "The contract fails without giving a reason"
 	}
-	kind, data := [selectorSize]byte(output), output[selectorSize:]
-	if known, ok := knownErrors[kind]; ok {
+	if known := knownErrors[r.Kind]; known != "" {
 		return known
 	}
-	switch kind {
-	case errorText:
-		if text, ok := readText(data); ok {
-			return "The contract says: " + text
-		}
-	case errorPanic:
-		if n := new(uint256.Int).SetBytes(data[:min(len(data), word)]); n.IsUint64() && panics[n.Uint64()] != "" {
-			return "The contract stops: " + panics[n.Uint64()]
-		}
+	if r.Text != "" {
+		return "The contract says: " + r.Text
 	}
-	return fmt.Sprintf("The contract fails with the error 0x%x", kind)
-}
-
-// readText reads a string argument.
-func readText(data []byte) (string, bool) {
-	const longest = 200
-	if len(data) < 2*word || new(uint256.Int).SetBytes(data[:word]).CmpUint64(word) != 0 {
-		return "", false
+	if r.Panic != nil && r.Panic.IsUint64() && panics[r.Panic.Uint64()] != "" {
+		return "The contract stops: " + panics[r.Panic.Uint64()]
 	}
-	size := new(uint256.Int).SetBytes(data[word : 2*word])
-	if data = data[2*word:]; size.CmpUint64(uint64(len(data))) > 0 {
-		return "", false
-	}
-	text := strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(string(data[:min(size.Uint64(), longest)]), "?"))
-	return text, text != ""
+	return fmt.Sprintf("The contract fails with the error 0x%x", r.Kind)
 }

@@ -277,24 +277,53 @@ func (m *Message) Delivers(attested *Message) bool {
 		m.Nonce == attested.Nonce && m.Sender == attested.Sender && m.MaxFee == attested.MaxFee
 }
 
-// RevertReason is the text with which a contract reverted, empty if the output
-// has none. It is cut to what a person reads, and holds printable characters only.
-func RevertReason(output []byte) string {
-	switch {
-	case len(output) < 4:
-	case string(output[:4]) == panicSelector && len(output) >= 4+word:
-		return "panic " + new(uint256.Int).SetBytes(output[4:4+word]).Hex()
-	case string(output[:4]) == errorSelector:
-		data, starts := bytes.CutPrefix(output[4:], appendUint64(nil, word)) // where the text must start
+// A Revert is what a contract reverted with.
+type Revert struct {
+	Kind  [4]byte      // which error it is
+	Text  string       // of Error(string): cut to what a person reads, and printable
+	Panic *uint256.Int // of Panic(uint256)
+}
+
+// ReadRevert reads the output of a call that reverted. It is false if that names no
+// error. A text that cannot be read is empty, and a number that is cut off is nil.
+func ReadRevert(output []byte) (r Revert, ok bool) {
+	if len(output) < 4 {
+		return r, false
+	}
+	r.Kind = [4]byte(output)
+	data := output[4:]
+	switch string(r.Kind[:]) {
+	case errorSelector:
+		data, starts := bytes.CutPrefix(data, appendUint64(nil, word)) // where the text must start
 		if text, _, ok := cutBytes(data); ok && starts {
-			return printable(string(text))
+			r.Text = printable(string(text))
 		}
+	case panicSelector:
+		if len(data) >= word {
+			r.Panic = new(uint256.Int).SetBytes(data[:word])
+		}
+	}
+	return r, true
+}
+
+// RevertReason is the text with which a contract reverted, empty if the output
+// has none.
+func RevertReason(output []byte) string {
+	r, ok := ReadRevert(output)
+	switch {
+	case !ok:
+		return ""
+	case r.Panic != nil:
+		return "panic " + r.Panic.Hex()
+	case string(r.Kind[:]) == errorSelector:
+		return r.Text
 	case len(output)%word == 4:
-		return "custom error 0x" + common.Bytes2Hex(output[:4])
+		return "custom error 0x" + common.Bytes2Hex(r.Kind[:])
 	}
 	return ""
 }
 
+// printable is a stranger's text as it can be shown: cut, and without what is not printed.
 func printable(text string) string {
 	const most = 200
 	clean := strings.Map(func(r rune) rune {

@@ -294,7 +294,7 @@ func (d *declaration) decode(data []byte) (Call, error) {
 			if a.Data, tail, ok = cutBytes(tail); !ok {
 				return Call{}, fmt.Errorf("%s: %s is cut off or not padded with zeros", d.signature, a.Name)
 			}
-		case !isZero(slot[:word-a.size]):
+		case !IsZero(slot[:word-a.size]):
 			return Call{}, fmt.Errorf("%s: %s is no %s", d.signature, a.Name, a.Type)
 		default:
 			a.Data = slot[word-a.size:]
@@ -342,14 +342,15 @@ func cutBytes(data []byte) (content, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	end := word + n
-	return data[word:end], data[bytesSize(n):], isZero(data[end:bytesSize(n)])
+	return data[word:end], data[bytesSize(n):], IsZero(data[end:bytesSize(n)])
 }
 
 // smallUint reads a number that can be a length or a place in calldata.
 func smallUint(slot []byte) (n int, ok bool) {
 	const most = 1 << 16
 	n = int(slot[word-3])<<16 | int(slot[word-2])<<8 | int(slot[word-1])
-	return n, isZero(slot[:word-3]) && n < most
+	return n, IsZero(slot[:word-3]) && n < most
 }
 
-func isZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
+// IsZero tells whether all bytes are zero.
+func IsZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

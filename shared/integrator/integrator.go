@@ -22,7 +22,6 @@
 package integrator
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -36,6 +35,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/guard"
@@ -86,7 +86,7 @@ func ParseID(text string) (ID, error) {
 		if _, err := hex.Decode(word[:], []byte(text[2:])); err != nil {
 			return ID{}, invalid("The integrator ID has characters that are not hexadecimal digits")
 		}
-		if !zero(word[:padding]) {
+		if !calldata.IsZero(word[:padding]) {
 			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: " +
 				"its first 12 bytes must be zero")
 		}
@@ -117,8 +117,6 @@ func idOf(wallet common.Address) (id ID) {
 
 // String is the canonical form: 0x and 64 digits.
 func (id ID) String() string { return "0x" + hex.EncodeToString(id[:]) }
-
-func zero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // Registry reads the integrator registries of a deployment. It is safe for
 // concurrent use.
@@ -491,7 +489,9 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 		return undecodable("the registry's answer has another length")
 	}
 	walletWord, feeWord, activeWord := output[:word], output[word:2*word], output[2*word:]
-	if !zero(walletWord[:padding]) || !zero(feeWord[:word-2]) || !zero(activeWord[:word-1]) || activeWord[word-1] > 1 {
+	padded := calldata.IsZero(walletWord[:padding]) &&
+		calldata.IsZero(feeWord[:word-2]) && calldata.IsZero(activeWord[:word-1])
+	if !padded || activeWord[word-1] > 1 {
 		return undecodable("the registry's answer is not (address, uint16, bool)")
 	}
 	wallet := common.BytesToAddress(walletWord)

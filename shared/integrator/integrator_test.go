@@ -11,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
@@ -85,7 +86,7 @@ func FuzzParseID(f *testing.F) {
 			}
 			return
 		}
-		if id == (ID{}) || !zero(id[:12]) {
+		if id == (ID{}) || !calldata.IsZero(id[:12]) {
 			t.Errorf("%q: got %v", text, id)
 		}
 		digits := strings.ToLower(text[2:])

@@ -58,7 +58,7 @@ func clientRoutes() []web.Route {
 		case strings.HasSuffix(at, ".d.ts"):
 			kind = "text/plain; charset=utf-8"
 		case strings.HasPrefix(at, "/v3/client/"):
-			body = []byte(web.Squeeze(string(body)))
+			body = []byte(web.SqueezeScript(string(body)))
 		}
 		routes = append(routes, web.Route{Path: at, Handle: web.Document(kind, body, 5*time.Minute), Free: true})
 	}

@@ -61,7 +61,7 @@ func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func render(l listing) (body []byte, policy string) {
 	style, script := tight.Replace(web.Squeeze(read("page.css"))), join(scripts)
-	first := web.Squeeze(read("first.js"))
+	first := web.SqueezeScript(read("first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
 		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
@@ -99,7 +99,7 @@ const (
 func join(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(web.Squeeze(read(name)))
+		b.WriteString(web.SqueezeScript(read(name)))
 	}
 	return b.String()
 }

@@ -21,3 +21,17 @@ func Squeeze(text string) string {
 	}
 	return b.String()
 }
+
+// SqueezeScript is Squeeze for a script, where a line break after one of {(,; means nothing either.
+func SqueezeScript(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(Squeeze(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		b.WriteString(line)
+		// A comment behind a statement ends with its line.
+		if !strings.ContainsAny(line[len(line)-1:], "{(,;") || strings.Contains(line, "//") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

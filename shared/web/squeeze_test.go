@@ -21,3 +21,18 @@ func TestSqueeze(t *testing.T) {
 		}
 	}
 }
+
+func TestSqueezeScript(t *testing.T) {
+	for name, tt := range map[string]struct{ text, want string }{
+		"nothing":          {"", ""},
+		"statements":       {"if (a) {\n  b();\n  c(\n    d,\n    e)\n}\n", "if (a) {b();c(d,e)\n}\n"},
+		"no semicolon":     {"a\n(b)\n", "a\n(b)\n"},
+		"a comment":        {"// why;\na(); // why;\nb();\n", "a(); // why;\nb();"},
+		"an address":       {"const at = 'https://a.example';\nb();\n", "const at = 'https://a.example';\nb();"},
+		"a text over many": {"a('b, ' +\n  'c');\n", "a('b, ' +\n'c');"},
+	} {
+		if got := web.SqueezeScript(tt.text); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -20,7 +20,8 @@ export type AttestationState = 'unseen' | 'pending' | 'complete' | 'unknown';
 export type FeeOrigin = 'live' | 'last good' | 'built-in';
 /** Why a recipient was refused. */
 export type RecipientReason =
-  | 'ZERO' | 'CHECKSUM' | 'NAME' | 'CONTRACT' | 'TOKEN' | 'RESERVED' | 'PRIVATE_ON_PUBLIC' | 'PUBLIC_ON_PRIVATE' | 'MALFORMED';
+  | 'ZERO' | 'CHECKSUM' | 'NAME' | 'CONTRACT' | 'TOKEN' | 'RESERVED'
+  | 'PRIVATE_ON_PUBLIC' | 'PUBLIC_ON_PRIVATE' | 'MALFORMED';
 
 /** What to ask for. Chains are routing IDs, tokens symbols or addresses. */
 export interface Request {
@@ -304,15 +305,21 @@ export interface Report {
   /** Every reason to refuse the quote, in sentences. */
   problems: string[];
   /**
-   * What the quote alone cannot tell, in sentences: always that the contracts enforce no minimum and no deadline and give
-   * no refund, and every field that could not be compared. Show it.
+   * What the quote alone cannot tell, in sentences: always that the contracts enforce no minimum and no deadline and
+   * give no refund, and every field that could not be compared. Show it.
    */
   unchecked: string[];
   /** The groups of checks that passed. */
   checked: string[];
-  /** Built from the request: a reset of the allowance where the token may need one, the approval, the main call. Empty if not ok, and for unshielding. */
+  /**
+   * Built from the request: a reset of the allowance where the token may need one, the approval, the main call. Empty
+   * if not ok, and for unshielding.
+   */
   calls: Call[];
-  /** For unshielding: the calls that a RAILGUN wallet wraps in its private transaction. Never send them from a public account. */
+  /**
+   * For unshielding: the calls that a RAILGUN wallet wraps in its private transaction. Never send them from a public
+   * account.
+   */
   wrap: Call[];
   /** The calls as parameters of `wallet_sendCalls`. Absent if not ok, and for unshielding. */
   sendCalls?: SendCalls;
@@ -338,7 +345,10 @@ export interface ClientOptions {
   timeout?: number | undefined;
   /** Instead of the global one. */
   fetch?: typeof fetch | undefined;
-  /** A reviewed answer of `/v3/app/pairs` or `/v3/app/routers`, or a function that is asked for it whenever an answer is judged. */
+  /**
+   * A reviewed answer of `/v3/app/pairs` or `/v3/app/routers`, or a function that is asked for it whenever an answer
+   * is judged.
+   */
   pinned?: Pairs | Routers | (() => Pairs | Routers | undefined | Promise<Pairs | Routers | undefined>) | undefined;
 }
 
@@ -360,8 +370,8 @@ export interface Checked {
   /** What nobody can check, in sentences. Show it. */
   unchecked: string[];
   /**
-   * Whether `from` has the tokens and coins that the calls need, as the gateway read it: false if it lacks some, true if a
-   * dry run (`simulate`) says that all calls would succeed and be paid for, undefined if that is not known.
+   * Whether `from` has the tokens and coins that the calls need, as the gateway read it: false if it lacks some, true
+   * if a dry run (`simulate`) says that all calls would succeed and be paid for, undefined if that is not known.
    */
   sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */
@@ -383,7 +393,10 @@ export interface StatusRequest {
   txHash: string;
   /** The quote that was signed. A status of another swap is then `UNVERIFIED`. */
   quote?: CompleteQuote | undefined;
-  /** The block before it was sent, as `send` gives it. A status of a transaction in that block or an older one is then `UNVERIFIED`. */
+  /**
+   * The block before it was sent, as `send` gives it. A status of a transaction in that block or an older one is then
+   * `UNVERIFIED`.
+   */
   since?: Hex | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -401,7 +414,9 @@ export interface Client {
    * Checks a quote again, without asking for another: against what is pinned now, and for what the account allows the
    * spender now, so that calls that it does not need are left out.
    */
-  recheck<Q extends CheckedQuote>(quote: Q, options?: { allowance?: Amount | bigint | undefined; signal?: AbortSignal | undefined }): Promise<Q>;
+  recheck<Q extends CheckedQuote>(
+    quote: Q, options?: { allowance?: Amount | bigint | undefined; signal?: AbortSignal | undefined },
+  ): Promise<Q>;
   /** What became of a transaction, asked once. An answer about another one is a QuoteError, `UNVERIFIED`. */
   status(request: StatusRequest): Promise<Status>;
   /**
@@ -436,7 +451,8 @@ interface Later {
 /** What the client throws: a union by `code`, with the fields that each code has. */
 export type QuoteError =
   | (Failure<'MISSING_PARAMETER' | 'INVALID_PARAMETER' | 'INVALID_AMOUNT' | 'UNSUPPORTED_CHAIN' | 'UNSUPPORTED_TOKEN'
-      | 'INVALID_INTEGRATOR' | 'INTEGRATOR_UNREGISTERED' | 'INTEGRATOR_INACTIVE' | 'INTEGRATOR_FEE_TOO_HIGH'> & AtParameter)
+      | 'INVALID_INTEGRATOR' | 'INTEGRATOR_UNREGISTERED' | 'INTEGRATOR_INACTIVE'
+      | 'INTEGRATOR_FEE_TOO_HIGH'> & AtParameter)
   | (Failure<'AMOUNT_OUT_OF_RANGE'> & AtParameter & { readonly minAmount: Amount; readonly maxAmount: Amount })
   | (Failure<'UNSUPPORTED_PAIR'> & AtParameter & { readonly alternatives?: { dstChain: string; dstToken: string }[] })
   | (Failure<'INVALID_RECIPIENT'> & AtParameter & { readonly reason?: RecipientReason })
@@ -444,7 +460,9 @@ export type QuoteError =
   | (Failure<'VERSION_BROWNOUT'> & Later & { readonly successor?: string; readonly until?: Time })
   | (Failure<'VERSION_RETIRED'> & { readonly successor?: string })
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>
-  /** The check failed: sign nothing, and believe nothing of it. `quote` is the answer, to be shown and not to be used. */
+  /**
+   * The check failed: sign nothing, and believe nothing of it. `quote` is the answer, to be shown and not to be used.
+   */
   | (Failure<'UNVERIFIED'> & { readonly problems: string[]; readonly checked: string[]; readonly quote: unknown })
   /** The gateway needs a newer version of this package. */
   | (Failure<'OUTDATED'> & { readonly needs: string })
@@ -454,11 +472,14 @@ export type QuoteError =
   | (Failure<'UNREADABLE'> & Later);
 
 /**
- * Why there was no answer. Browsers tell only `TIMEOUT`, `CORS` (the page may not read the answer) and `NETWORK`, which may
- * be anything else; Node also names the others.
+ * Why there was no answer. Browsers tell only `TIMEOUT`, `CORS` (the page may not read the answer) and `NETWORK`,
+ * which may be anything else; Node also names the others.
  */
 export type UnreachableReason = 'TIMEOUT' | 'DNS' | 'REFUSED' | 'TLS' | 'CORS' | 'REDIRECT' | 'INVALID_URL' | 'NETWORK';
 
 export type ErrorCode = QuoteError['code'];
 
-export const QuoteError: { new (message: string, fields: { code: ErrorCode; status: number }): QuoteError; readonly prototype: QuoteError };
+export const QuoteError: {
+  new (message: string, fields: { code: ErrorCode; status: number }): QuoteError;
+  readonly prototype: QuoteError;
+};

@@ -110,11 +110,13 @@ function statusProblems(status, { srcChain, txHash, quote, since }) {
   if (!quote) return problems;
   const { request, call } = quote.details;
   const { dstChain, dstToken, amount: paid, recipientType, integratorId } = request;
-  const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient; // of a note, its npk
+  // Of a note, the recipient is its npk.
+  const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient;
   const none = '0x' + '0'.repeat(64); // no integrator, which may also be left out
   const wanted = { dstChain, dstToken, amount: paid, recipient, recipientType, integratorId: integratorId ?? none };
   const valueOf = (swap, name) => swap[name] ?? (name === 'integratorId' ? none : undefined);
-  const isOurs = (swap) => isObject(swap) && Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
+  const isOurs = (swap) => isObject(swap) &&
+    Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
   const several = Array.isArray(status.swaps) ? status.swaps : [];
   if (several.some((one) => isObject(one) && isOurs(one.swap))) return problems;
   if (several.length && status.omittedSwaps > 0) return problems; // it may be one of those
@@ -228,7 +230,9 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
     }
     const sufficient = sufficiencyOf(body.details);
     const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
-    return wrap.length ? { ...common, unshield: true, calls: [], wrap } : { ...common, unshield: false, calls, sendCalls };
+    return wrap.length
+      ? { ...common, unshield: true, calls: [], wrap }
+      : { ...common, unshield: false, calls, sendCalls };
   }
 
   async function quote({ simulate, signal, ...asked }) {

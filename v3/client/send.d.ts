@@ -1,7 +1,10 @@
 // Types of @quotegate/client/send: sends a checked quote with a wallet, and never asks for a swap twice.
 import type { Client, Hex, PublicQuote } from './index.js';
 
-/** Any wallet with `request` of EIP-1193: of a browser, a viem client or transport, a wagmi connector's provider or client. */
+/**
+ * Any wallet with `request` of EIP-1193: of a browser, a viem client or transport, a wagmi connector's provider or
+ * client.
+ */
 export interface Wallet {
   request(args: { method: string; params?: any }, options?: any): Promise<unknown>;
 }
@@ -30,15 +33,24 @@ interface Counted {
 export type Step = AtStep & (
   /** The wallet is asked for its accounts, then for the chain; then its node is asked what the account has. */
   | { step: 'connect' | 'switch' | 'read' }
-  /** The wallet is about to be asked to sign. Of the swap: `since` is the block before, `nonce` the number of the account's next transaction. */
+  /**
+   * The wallet is about to be asked to sign. Of the swap: `since` is the block before, `nonce` the number of the
+   * account's next transaction.
+   */
   | ({ step: 'sign'; since?: Hex; nonce?: Hex } & Counted)
   /** An approval was sent, and is waited for. */
   | ({ step: 'confirm'; txHash: Hex } & Counted)
-  /** The wallet said that the account has too little money. The account is looked at, whether the swap was sent all the same. */
+  /**
+   * The wallet said that the account has too little money. The account is looked at, whether the swap was sent all
+   * the same.
+   */
   | ({ step: 'look'; since?: Hex; nonce: Hex; reason?: string } & Counted)
   /** Nobody knows whether the swap was sent. It is looked for on the chain. `reason` is what the wallet said. */
   | ({ step: 'unclear'; since?: Hex; nonce?: Hex; reason?: string } & Counted)
-  /** The wallet has taken the batch. `DONE`: it does not say in which transaction. `SILENT`: it cannot tell how far it is. */
+  /**
+   * The wallet has taken the batch. `DONE`: it does not say in which transaction. `SILENT`: it cannot tell how far it
+   * is.
+   */
   | { step: 'batch'; batch: string; state: 'DONE' | 'PENDING' | 'SILENT'; since?: Hex }
   /** The swap was sent. */
   | { step: 'sent'; txHash: Hex; batch?: string; since?: Hex }
@@ -46,15 +58,18 @@ export type Step = AtStep & (
 
 export interface SendOptions {
   /**
-   * Checks the quote again before it is paid, against what is pinned then, and for what the account allows by then. Without
-   * it, the calls of the quote are sent as they are, less an approval that is not needed.
+   * Checks the quote again before it is paid, against what is pinned then, and for what the account allows by then.
+   * Without it, the calls of the quote are sent as they are, less an approval that is not needed.
    */
   client?: Pick<Client, 'recheck'> | undefined;
   /** Told each step, before it is taken. If it gives a promise, that is waited for: write the step down there. */
   onStep?: ((step: Step) => unknown) | undefined;
   /** Ends it. Once the wallet was asked to pay, what it throws is `UNCLEAR`, with the step to go on from. */
   signal?: AbortSignal | undefined;
-  /** A step that `onStep` gave, for the same quote: goes on from there. A swap that may have been sent is only watched for. */
+  /**
+   * A step that `onStep` gave, for the same quote: goes on from there. A swap that may have been sent is only watched
+   * for.
+   */
   resume?: Step | undefined;
   /** False to send one by one, also if the wallet can send batches. */
   batch?: boolean | undefined;
@@ -73,8 +88,8 @@ export interface Sent {
 }
 
 /**
- * What was sent when it ended. `APPROVAL`: one or two approvals, which stand; not the swap. `APPROVAL_PERHAPS`: an approval
- * may have been; not the swap. `UNKNOWN`: the swap may have been. Do not send anew, but go on from `step`.
+ * What was sent when it ended. `APPROVAL`: one or two approvals, which stand; not the swap. `APPROVAL_PERHAPS`: an
+ * approval may have been; not the swap. `UNKNOWN`: the swap may have been. Do not send anew, but go on from `step`.
  */
 export type SentSoFar = 'NOTHING' | 'APPROVAL' | 'APPROVAL_PERHAPS' | 'UNKNOWN';
 
@@ -89,14 +104,20 @@ interface Failed<Code extends string> extends Error {
 }
 /** What `send` throws: a union by `code`. Its message ends with what was sent. */
 export type SendError =
-  /** The person refused, the wallet does not let this page use the account, is not connected, is already asking something, or failed. */
+  /**
+   * The person refused, the wallet does not let this page use the account, is not connected, is already asking
+   * something, or failed.
+   */
   | Failed<'REFUSED' | 'UNAUTHORIZED' | 'DISCONNECTED' | 'BUSY' | 'WALLET'>
   /** There is no account, not the one of the quote, or it is gone. */
   | Failed<'NO_ACCOUNT' | 'OTHER_ACCOUNT' | 'ACCOUNT_GONE'>
   /** The wallet does not know the chain, has not switched to it, or has left it. */
   | (Failed<'UNKNOWN_CHAIN' | 'OTHER_CHAIN' | 'CHAIN_CHANGED'> & { readonly chainId: Hex })
   | (Failed<'TOO_LITTLE'> & { readonly actual: string; readonly needed: string })
-  /** The wallet says that the account has too little for amount and gas. If it was asked for the swap, the account agrees that it was not sent. */
+  /**
+   * The wallet says that the account has too little for amount and gas. If it was asked for the swap, the account
+   * agrees that it was not sent.
+   */
   | Failed<'INSUFFICIENT_FUNDS'>
   | (Failed<'UNVERIFIED'> & { readonly problems: string[] })
   /** Ask for a new quote. */
@@ -107,14 +128,20 @@ export type SendError =
   | (Failed<'BATCH_FAILED' | 'BATCH_IN_PART'> & { readonly batch: string })
   /** `signal` ended it: before, and after the wallet was asked to pay. */
   | Failed<'STOPPED' | 'UNCLEAR'>
-  /** It is being sent already, here or in another tab of the same origin; `resume` is of another swap; `onStep` has thrown. */
+  /**
+   * It is being sent already, here or in another tab of the same origin; `resume` is of another swap; `onStep` has
+   * thrown.
+   */
   | Failed<'RUNNING' | 'OTHER_SWAP' | 'LISTENER'>;
 
-export const SendError: { new (code: SendError['code'], message: string, fields: { sent: SentSoFar }): SendError; readonly prototype: SendError };
+export const SendError: {
+  new (code: SendError['code'], message: string, fields: { sent: SentSoFar }): SendError;
+  readonly prototype: SendError;
+};
 
 /**
- * Sends a quote. Gives the hash once the wallet has told it, or once it was found on the chain: where it is unclear whether
- * the swap was sent, it is watched for until `signal` ends that. Throws a SendError.
+ * Sends a quote. Gives the hash once the wallet has told it, or once it was found on the chain: where it is unclear
+ * whether the swap was sent, it is watched for until `signal` ends that. Throws a SendError.
  */
 export function send(wallet: Wallet, quote: PublicQuote, options?: SendOptions): Promise<Sent>;
 

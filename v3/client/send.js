@@ -24,7 +24,8 @@ const SAYS = {
   ACCOUNT_GONE: 'The wallet has disconnected the account. Connect it again, then try again. The swap was not sent.',
   UNKNOWN_CHAIN: 'The wallet does not know chain *.',
   OTHER_CHAIN: 'The wallet is on another chain. Switch it to chain *, then try again.',
-  CHAIN_CHANGED: 'The wallet has changed to another chain. Switch it back to chain *, then try again. The swap was not sent.',
+  CHAIN_CHANGED:
+    'The wallet has changed to another chain. Switch it back to chain *, then try again. The swap was not sent.',
   TOO_LITTLE: 'The account has too little *. The swap was not sent.',
   INSUFFICIENT_FUNDS: 'The wallet says that the account has too little for amount and gas. Put in more, or send less.',
   UNVERIFIED: 'This quote does not pass the checks any more. The swap was not sent.',
@@ -361,8 +362,8 @@ async function pay(run, what, method, params) {
   return watch(run, said, undefined);
 }
 
-// A wallet that says that there is too little money has given up. The account tells whether it was not sent before that:
-// its next number is still the same, and no such transaction waits.
+// A wallet that says that there is too little money has given up. The account tells whether it was not sent before
+// that: its next number is still the same, and no such transaction waits.
 async function isUntouched(run, error) {
   const { what, index, count, since, nonce } = run.paying;
   if (!nonce) return false;
@@ -511,7 +512,9 @@ async function takeUp(run, { step, late }) {
 }
 
 export async function send(wallet, checked, options = {}) {
-  if (checked.unshield || !checked.calls.length) throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');
+  if (checked.unshield || !checked.calls.length) {
+    throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');
+  }
   const run = newRun(wallet, checked, options);
   if (running.has(checked)) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
   const known = payments.get(checked);

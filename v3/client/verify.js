@@ -8,8 +8,8 @@
  *   const listing = await (await fetch('/v3/app/pairs')).json();
  *   const {ok, problems, calls} = verify(request, quote, {listing, now: Date.now()});
  *
- * Pairs, fees, limits and contracts are learned from the listing; README.md says what this file knows itself. With routers
- * alone, the pairs are those of this version.
+ * Pairs, fees, limits and contracts are learned from the listing; README.md says what this file knows itself. With
+ * routers alone, the pairs are those of this version.
  *
  * Addresses compare in any letter case; EIP-55 checksums are not checked. index.d.ts has the types.
  */
@@ -25,11 +25,14 @@ const lower = (value) => (text(value).startsWith('0x') ? value.toLowerCase() : v
 const upper = (value) => value.replace(/[a-z]/g, (letter) => letter.toUpperCase()); // other letters may fold to ours
 const isSymbol = (value) => /^[A-Z0-9.]{1,20}$/.test(text(value));
 const isAddress = (value) => /^0x[0-9a-fA-F]{40}$/.test(text(value));
-const isRate = (value, most) => Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
+const isRate = (value, most) =>
+  Number.isFinite(value) && value >= 0 && value <= most && Math.round(value * 100) / 100 === value;
 const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
 const isChain = (value) => Number.isSafeInteger(value) && value > 0;
 const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
-const show = (value) => (value === undefined ? 'left out' : Array.isArray(value) ? 'a list' : isObject(value) ? 'an object'
+const show = (value) => (value === undefined ? 'left out'
+  : Array.isArray(value) ? 'a list'
+  : isObject(value) ? 'an object'
   : String(value?.description ?? value).slice(0, 200));
 
 const HUB = 369;
@@ -112,7 +115,8 @@ const ROUTES = [
   ['WETH', PRIVATE, 'ETH', [1]],
 ];
 /** The swaps of this version, with their fees in percent and their limits in the smallest unit. */
-export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sources.flatMap((srcChain) => destinations.map((dstChain) => {
+export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) =>
+sources.flatMap((srcChain) => destinations.map((dstChain) => {
   const srcToken = tokenOn(srcChain, from);
   const unit = unitOf(srcToken.decimals);
   const [min, max] = from.endsWith('ETH') ? [unit / 100n, 20n * unit] : [10n * unit, 25000n * unit];
@@ -122,8 +126,8 @@ export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sourc
 })));
 
 /**
- * Adds a problem for every wanted value that differs. If exact, and in lists, there may be nothing else. Nothing equals a
- * symbol, which says in words what is wanted.
+ * Adds a problem for every wanted value that differs. If exact, and in lists, there may be nothing else. Nothing
+ * equals a symbol, which says in words what is wanted.
  */
 function compare(problems, path, got, want, exact = false) {
   if (!isObject(want) || !isObject(got) || Array.isArray(got) !== Array.isArray(want)) {
@@ -141,10 +145,13 @@ function compare(problems, path, got, want, exact = false) {
 const NEVER = 'That it arrives: the contracts enforce no minimum and no deadline, and give no refund. ' +
   'A swap that was sent settles at the fees then in force.';
 /**
- * The form of what is not compared, so that all that index.d.ts promises is there. ? may be left out, ?? may also be null.
+ * The form of what is not compared, so that all that index.d.ts promises is there. ? may be left out, ?? may also be
+ * null.
  */
 const KINDS = {
-  text: (value) => text(value) === value, number: (value) => Number.isFinite(value) && value >= 0, time: (value) => Date.parse(text(value)) > 0,
+  text: (value) => text(value) === value,
+  number: (value) => Number.isFinite(value) && value >= 0,
+  time: (value) => Date.parse(text(value)) > 0,
   amount: (value) => amountOf(value) >= 0n, address: isAddress, boolean: (value) => typeof value === 'boolean',
 };
 const CHECK = { actual: 'amount', needed: 'amount' };
@@ -163,7 +170,8 @@ const DETAILS = {
 function checkForm(problems, path, got, form) {
   const isList = Array.isArray(form);
   const kind = typeof form === 'string' ? form : isList ? 'list' : 'object';
-  const right = typeof form === 'string' ? KINDS[form](got) : isObject(got) && Array.isArray(got) === isList && !(got.length > 99);
+  const right = typeof form === 'string' ? KINDS[form](got)
+    : isObject(got) && Array.isArray(got) === isList && !(got.length > 99);
   if (!right) problems.push(`${path} is ${show(got)}, but must be a${/^[ao]/.test(kind) ? 'n' : ''} ${kind}.`);
   else if (isList) Array.from(got, (each, i) => checkForm(problems, `${path}.${i}`, each, form[0]));
   else if (typeof form === 'object') {
@@ -188,7 +196,9 @@ const [APPROVE, SWAP, BURN] = [
   const inputs = inputsOf(list);
   return { selector, inputs, signature: `${name}(${inputs.map(([type]) => type)})` };
 });
-const HOOK = inputsOf('uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, bytes recipient');
+const HOOK = inputsOf(
+  'uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, bytes recipient',
+);
 const BYTES = { uint256: 32, bytes32: 32, address: 20, uint32: 4, uint8: 1 };
 const hex = (value, bytes) => BigInt(value).toString(16).padStart(2 * bytes, '0');
 const valueOf = (type, digits) => (type.startsWith('uint') ? String(BigInt('0x' + digits)) : '0x' + digits);
@@ -248,21 +258,25 @@ export function verify(request, quote, known) {
 function checkListing(listing, refuse) {
   const [chains, tokens, pairRows] = ['chains', 'tokens', 'pairs'].map((name) => own(listing, name));
   if (![chains, tokens, pairRows].every(Array.isArray)) return refuse('lists of chains, tokens and pairs');
-  const symbols = [...tokens.map((row) => own(row, 'symbol')), ...pairRows.flatMap((row) => [own(row, 'srcToken'), own(row, 'dstToken')])];
+  const symbols = [...tokens.map((row) => own(row, 'symbol')),
+    ...pairRows.flatMap((row) => [own(row, 'srcToken'), own(row, 'dstToken')])];
   const odd = symbols.findIndex((symbol) => !isSymbol(symbol));
-  if (odd >= 0) return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${JSON.stringify(show(symbols[odd]))}`);
+  const symbol = JSON.stringify(show(symbols[odd]));
+  if (odd >= 0) return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${symbol}`);
   const networks = new Map();
   for (const row of chains) {
     const [chain, network] = [own(row, 'chainId'), own(row, 'network')];
     if (!isChain(chain) || networks.has(chain)) return refuse('each chain once, with its number');
-    const right = isKnownChain(chain) ? (network ?? chain) === networkOf(chain) && PRIVATE.includes(chain) === (network !== undefined)
+    const right = isKnownChain(chain)
+      ? (network ?? chain) === networkOf(chain) && PRIVATE.includes(chain) === (network !== undefined)
       : network === undefined || isChain(network);
     if (!right) return refuse(`the network of chain ${chain}`);
     networks.set(chain, network);
   }
   const names = new Set();
   for (const row of tokens) {
-    const [chain, symbol, address, decimals] = ['chainId', 'symbol', 'address', 'decimals'].map((name) => own(row, name));
+    const [chain, symbol, address, decimals] =
+      ['chainId', 'symbol', 'address', 'decimals'].map((name) => own(row, name));
     if (!isChain(chain) || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36)) {
       return refuse(`one row for ${symbol} on chain ${show(chain)}, with address, decimals and limits`);
     }
@@ -272,7 +286,9 @@ function checkListing(listing, refuse) {
       return refuse(`${truth.address} with ${truth.decimals} decimals for ${truth.symbol} on chain ${chain}`);
     }
     for (const name of [symbol, lower(address)]) {
-      if (names.has(`${chain} ${name}`)) return refuse(`each symbol and each address of a chain once, and ${name} on chain ${chain} is there twice`);
+      if (names.has(`${chain} ${name}`)) {
+        return refuse(`each symbol and each address of a chain once, and ${name} on chain ${chain} is there twice`);
+      }
       names.add(`${chain} ${name}`);
     }
   }
@@ -290,7 +306,8 @@ function listedToken(listing, networks, chain, symbol, refuse, unchecked) {
   const { address, decimals } = row;
   const token = { address, symbol, decimals, chainId: network ?? chain };
   if (!knownAs(token.chainId, symbol, address)[0]) {
-    unchecked.push(`The address of ${name}, ${address}, and its ${decimals} decimals: this version does not know the token.`);
+    const what = `The address of ${name}, ${address}, and its ${decimals} decimals`;
+    unchecked.push(`${what}: this version does not know the token.`);
   }
   return { token, private: network !== undefined, min, max };
 }
@@ -311,13 +328,16 @@ function findPair(request, listing, report) {
   if (listing === undefined) {
     const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
       names(source, p.srcToken) && names(destination, p.dstToken));
-    return pair ? { ...pair, shields: PRIVATE.includes(pair.dstChain), unshields: PRIVATE.includes(pair.srcChain) } : refuse(none);
+    return pair
+      ? { ...pair, shields: PRIVATE.includes(pair.dstChain), unshields: PRIVATE.includes(pair.srcChain) }
+      : refuse(none);
   }
   const refuseListing = (sentence) => refuse(`The listing must have ${sentence}.`);
   const networks = checkListing(listing, refuseListing);
   if (!networks) return undefined;
   const isId = (value, id) => isChain(value) && String(value) === id;
-  const symbols = (chain, name) => listing.tokens.filter((row) => isId(row.chainId, chain) && names(name, row)).map((row) => row.symbol);
+  const symbols = (chain, name) =>
+    listing.tokens.filter((row) => isId(row.chainId, chain) && names(name, row)).map((row) => row.symbol);
   const [sources, destinations] = [symbols(from, source), symbols(to, destination)];
   const rows = listing.pairs.filter((row) => isId(own(row, 'srcChain'), from) && isId(own(row, 'dstChain'), to) &&
     sources.includes(own(row, 'srcToken')) && destinations.includes(own(row, 'dstToken')));
@@ -326,9 +346,15 @@ function findPair(request, listing, report) {
   const [src, dst] = [[srcChain, srcToken], [dstChain, dstToken]].map(([chain, symbol]) =>
     listedToken(listing, networks, chain, symbol, refuseListing, report.unchecked));
   if (!src || !dst) return undefined;
-  if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
-  if (!isRate(fee, 1) || !isChain(feeChainId)) return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
-  if (type === 'CCTP_INBOUND' && (src.private || dst.private)) return refuse('The listing must not burn into or out of a private balance.');
+  if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') {
+    return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
+  }
+  if (!isRate(fee, 1) || !isChain(feeChainId)) {
+    return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
+  }
+  if (type === 'CCTP_INBOUND' && (src.private || dst.private)) {
+    return refuse('The listing must not burn into or out of a private balance.');
+  }
   return {
     srcChain, srcToken: src.token, dstChain, dstToken: dst.token, type, fee, min: src.min, max: src.max,
     feeChainId, router, shields: dst.private, unshields: src.private,
@@ -374,13 +400,16 @@ function readRequest(request, known, report) {
   const ours = (value) => lower(value) === recipient;
   if (shields) must(/^0zk1[02-9ac-hj-np-z]{123}$/i.test(recipient), 'request.recipient must be a 0zk address.');
   else must(isAddress(recipient) && BigInt(recipient) >= 0x10000n && ![NATIVE, DEAD, receiver, ...OURS].some(ours) &&
-    !routers.some((row) => ours(own(row, 'router'))) && !listOf(own(listing, 'pairs')).some((row) => ours(own(row, 'to'))) &&
+    !routers.some((row) => ours(own(row, 'router'))) &&
+    !listOf(own(listing, 'pairs')).some((row) => ours(own(row, 'to'))) &&
     !listOf(own(listing, 'tokens')).some((row) => ours(own(row, 'address'))),
     'request.recipient must be an EVM address that can own money: no token, and no contract of the service.');
   const type = own(request, 'recipientType');
-  must([undefined, '', 0, '0', shields && 2, shields && '2'].includes(type), 'request.recipientType must be 0, or 2 for 0zk.');
+  must([undefined, '', 0, '0', shields && 2, shields && '2'].includes(type),
+    'request.recipientType must be 0, or 2 for 0zk.');
   const partner = lower(read('integratorId')).replace(/^0x0{24}(?=.{40}$)/, '0x') || undefined;
-  must(!partner || (isAddress(partner) && BigInt(partner) !== 0n), 'request.integratorId must be a wallet address or its 32 bytes.');
+  must(!partner || (isAddress(partner) && BigInt(partner) !== 0n),
+    'request.integratorId must be a wallet address or its 32 bytes.');
   const sender = lower(read('from')) || undefined;
   must(!sender || isAddress(sender), 'request.from must be an EVM address.');
   if (problems.length) return undefined;
@@ -399,7 +428,8 @@ function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, 
   const bound = (((amount + 99n) / 100n) * 6n + 4n) / 5n; // 1 % and a fifth of that, both rounded up
   const maxFee = amountOf(theirs?.maxFee);
   return encode(BURN, {
-    amount, destinationDomain: domain, mintRecipient: receiver, burnToken: pair.srcToken.address, destinationCaller: receiver,
+    amount, destinationDomain: domain, mintRecipient: receiver,
+    burnToken: pair.srcToken.address, destinationCaller: receiver,
     maxFee: maxFee < 0n || maxFee > bound ? bound : maxFee, minFinalityThreshold: 1000,
     hookData: `0x${hex(pair.dstChain, 32)}${dstToken.slice(2)}${integratorId.slice(2)}00${recipient.slice(2)}`,
   });
@@ -440,7 +470,9 @@ function checkQuote(swap, quote, allowance, report) {
     },
   });
   check('amounts', { srcAmount: String(amount), destAmount: String(dest) });
-  if (partner) unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
+  if (partner) {
+    unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
+  }
 
   const theirs = decode(at(quote, 'methodParameters.calldata'));
   const data = buildCall(swap, theirs?.arguments);
@@ -449,11 +481,15 @@ function checkQuote(swap, quote, allowance, report) {
   else problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
   if (shields) unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
   if (call.hook) unchecked.push(`The issuer's fee: at most maxFee, ${call.arguments.maxFee}. The service pays it.`);
-  if (shields || unshields) unchecked.push("RAILGUN's own fee (arrival.deductions, arrival.unshieldAmount): its owner decides.");
+  if (shields || unshields) {
+    unchecked.push("RAILGUN's own fee (arrival.deductions, arrival.unshieldAmount): its owner decides.");
+  }
 
   const native = lower(srcToken.address) === lower(NATIVE);
   const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
-  const approve = (most) => ({ to: lower(srcToken.address), data: encode(APPROVE, { spender: router, amount: most }), value: '0x0' });
+  const approve = (most) => ({ to: lower(srcToken.address),
+    data: encode(APPROVE, { spender: router, amount: most }),
+    value: '0x0' });
   const approval = approve(amount);
   const resets = RESETS.some((token) => srcToken.chainId === 1 && lower(token) === approval.to);
   // Without a reading of the allowance, everything that may be needed is there. What is not needed does no harm.
@@ -461,24 +497,30 @@ function checkQuote(swap, quote, allowance, report) {
     : resets && allowed !== 0n ? [approve(0), approval, main] : [approval, main]);
   check('value', { methodParameters: { value: main.value } });
   check('approval', {
-    approval: native ? undefined : { token: approval.to, spender: router, amount: String(amount), calldata: approval.data },
+    approval: native ? undefined
+      : { token: approval.to, spender: router, amount: String(amount), calldata: approval.data },
   });
   const stated = sender && amountOf(at(quote, 'details.checks.allowance.actual'));
   const given = typeof allowance === 'bigint' ? allowance : amountOf(allowance);
   const calls = callsAt(allowance === undefined ? stated : given);
   const chainId = '0x' + srcToken.chainId.toString(16);
-  const batch = (list) => ({ version: '2.0.0', ...(sender && { from: sender }), chainId, atomicRequired: false, calls: list });
+  const batch = (list) => ({ version: '2.0.0', ...(sender && { from: sender }),
+    chainId, atomicRequired: false, calls: list });
   report[unshields ? 'wrap' : 'calls'] = calls.map((each) => ({ chainId, ...each }));
   report.sendCalls = batch(calls);
   if (at(quote, 'details') === undefined) return;
 
-  if (unshields) unchecked.push('That a RAILGUN wallet wraps it: sent from a public account, this is an ordinary swap at another fee, without privacy.');
+  if (unshields) {
+    unchecked.push('That a RAILGUN wallet wraps it: ' +
+      'sent from a public account, this is an ordinary swap at another fee, without privacy.');
+  }
   if (unshields && (at(quote, 'details.sendCalls') === undefined || at(quote, 'details.unshield') !== undefined)) {
     check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
   } else {
     // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
     const count = at(quote, 'details.sendCalls.calls.length');
-    const sent = native || (stated >= amount && count === 1) ? [main] : count === 3 ? [approve(0), approval, main] : [approval, main];
+    const sent = native || (stated >= amount && count === 1) ? [main]
+      : count === 3 ? [approve(0), approval, main] : [approval, main];
     check('sendCalls', batch(sent), 'details.sendCalls', undefined, true);
   }
 
@@ -493,16 +535,26 @@ function checkQuote(swap, quote, allowance, report) {
   const out = at(quote, 'details.arrival.unshieldAmount');
   const enough = amountOf(out) >= amount && amountOf(out) * 100n <= amount * 101n;
   const needed = { needed: String(amount) };
-  unchecked.push('Until when it counts and how long it takes (validUntil, validForSeconds, arrival.seconds): the gateway says so.');
+  const word = ': the gateway says so.';
+  unchecked.push('Until when it counts and how long it takes (validUntil, validForSeconds, arrival.seconds)' + word);
   const say = (name) => show(at(quote, `details.${name}`));
-  if (call.hook) unchecked.push(`The issuer's percentage, ${say('issuerFee.percentage')}, and its origin, ${say('issuerFee.origin')} (issuerFee): the gateway says so.`);
-  if (partner) unchecked.push(`That the registry ${say('integrator.registry')} was asked, and when (integrator): the gateway says so.`);
+  if (call.hook) {
+    const [percentage, origin] = [say('issuerFee.percentage'), say('issuerFee.origin')];
+    unchecked.push(`The issuer's percentage, ${percentage}, and its origin, ${origin} (issuerFee)` + word);
+  }
+  if (partner) {
+    unchecked.push(`That the registry ${say('integrator.registry')} was asked, and when (integrator)` + word);
+  }
   if (sender) unchecked.push(`What ${sender} holds and allows (checks, reason): only the chain can tell.`);
-  if (at(quote, 'details.simulation') !== undefined) unchecked.push('The dry run (simulation, simulationReason): the gateway says so.');
+  if (at(quote, 'details.simulation') !== undefined) {
+    unchecked.push('The dry run (simulation, simulationReason)' + word);
+  }
   check('details', {
     request: {
-      srcChain: String(pair.srcChain), srcToken: srcToken.address, dstChain: String(pair.dstChain), dstToken: dstToken.address,
-      amount: String(amount), recipient: swap.recipient, recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
+      srcChain: String(pair.srcChain), srcToken: srcToken.address,
+      dstChain: String(pair.dstChain), dstToken: dstToken.address,
+      amount: String(amount), recipient: swap.recipient,
+      recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
     },
     call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
     arrival: {
@@ -511,6 +563,7 @@ function checkQuote(swap, quote, allowance, report) {
     },
     issuerFee: call.hook && { maxFee: call.arguments.maxFee },
     integrator: partner && { chainId: feeChain },
-    checks: sender && (at(quote, 'details.checks') === null ? null : { balance: needed, allowance: native ? undefined : needed }),
+    checks: sender && (at(quote, 'details.checks') === null ? null
+      : { balance: needed, allowance: native ? undefined : needed }),
   }, 'details', undefined, false, DETAILS);
 }

@@ -1,7 +1,8 @@
 // Waiting that ends when a signal says so. Other files of this package use it; it is no entry of the package.
 
 /** What a signal was aborted with. Older runtimes keep no reason. */
-export const reasonOf = (signal) => signal.reason ?? Object.assign(new Error('This operation was aborted'), { name: 'AbortError' });
+export const reasonOf = (signal) =>
+  signal.reason ?? Object.assign(new Error('This operation was aborted'), { name: 'AbortError' });
 
 /** Settles as the promise does, or with the reason of the signal if that comes first. */
 export function until(promise, signal) {

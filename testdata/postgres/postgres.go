@@ -186,8 +186,8 @@ func (s *Server) Processor() (sum time.Duration) {
 		_, numbers, _ := strings.Cut(string(text), ") ")
 		var state string
 		var skipped, own, kernel, ended, endedKernel int64
-		_, _ = fmt.Sscan(numbers, &state, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped,
-			&skipped, &skipped, &own, &kernel, &ended, &endedKernel)
+		_, _ = fmt.Sscan(numbers, &state, &skipped, &skipped, &skipped, &skipped, &skipped,
+			&skipped, &skipped, &skipped, &skipped, &skipped, &own, &kernel, &ended, &endedKernel)
 		sum += time.Duration(own+kernel) * tick
 		if process == id {
 			sum += time.Duration(ended+endedKernel) * tick // of connections that are closed

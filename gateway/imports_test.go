@@ -61,7 +61,7 @@ var layers = map[string][]string{
 	"cmd/devnet/localnet":  {},
 	"cmd/devnet/reference": {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts", "testdata/referee"},
 	"cmd/bench":            {"cmd/internal/*", "testdata/referee"},
-	"cmd/soak":             {"cmd/internal/*", "testdata/referee", "v3/client"},
+	"cmd/soak":             {"cmd/internal/*", "testdata/postgres", "testdata/referee", "v3/client"},
 	"cmd/release":          {"cmd/internal/cli"},
 	"cmd/generate":         {"shared/chain", "shared/fee", "testdata/referee"},
 	"cmd/quote":            {"shared/chain", "v3/client", "cmd/internal/cli", "cmd/internal/swap"},

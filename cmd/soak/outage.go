@@ -40,10 +40,10 @@ func (w *world) outages(ctx context.Context) []outage {
 			outage{"Redis lies", w.lie(true), w.lie(false)})
 	}
 	if w.postgres != nil {
-		kill := func() error { w.postgres.kill(); return nil }
+		kill := func() error { w.postgres.Crash(); return nil }
 		all = append(all,
-			outage{"PostgreSQL is dead", kill, func() error { return w.postgres.start(ctx) }},
-			outage{"PostgreSQL is frozen", w.postgres.freeze, w.postgres.thaw})
+			outage{"PostgreSQL is dead", kill, func() error { return w.postgres.Start(ctx) }},
+			outage{"PostgreSQL is frozen", w.postgres.Freeze, w.postgres.Thaw})
 	}
 	if w.planned {
 		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, nothing})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/referee"
 	"github.com/quotegate/quotegate/v3/client"
 )
@@ -26,7 +27,7 @@ type world struct {
 	redis  *redis // nil where there is no redis-server
 	liar   *liar  // between the gateway and redis
 
-	postgres *postgres // nil where there is none, or none is wanted
+	postgres *postgres.Server // nil where there is none, or none is wanted
 	plan     *plan
 	planned  bool // the gateway follows a plan
 	gateway  *child.Server
@@ -82,12 +83,13 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 	}
 	counts := filepath.Join(w.dir, "usage.db")
 	if database {
-		if w.postgres, err = startPostgres(ctx); err != nil {
+		w.postgres, err = postgres.New(ctx)
+		if err != nil && !errors.Is(err, postgres.ErrNone) {
 			return w, err
 		}
 	}
 	if w.postgres != nil {
-		counts = w.postgres.url()
+		counts = w.postgres.URL("postgres")
 	}
 	env := append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
@@ -137,7 +139,7 @@ func (w *world) close() {
 		w.redis.close()
 	}
 	if w.postgres != nil {
-		w.postgres.close()
+		w.postgres.Close()
 	}
 	if w.issuer != nil {
 		w.issuer.close()

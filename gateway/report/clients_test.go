@@ -32,7 +32,9 @@ func TestClients(t *testing.T) {
 		}
 		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
 		shop := r.Name(c.Identity())
-		r.Observe(&event.Event{Time: at.Now(), Version: "v1", Caller: c, Client: shop, Pair: recorded.Pair, Exempt: true, Finding: omits})
+		r.Observe(&event.Event{
+			Time: at.Now(), Version: "v1", Caller: c, Client: shop, Pair: recorded.Pair, Exempt: true, Finding: omits,
+		})
 		r.Up(t, 40*24*time.Hour) // 20 days ago
 		r.Call(shop, 2)
 		r.Found(shop, 1, same)
@@ -40,7 +42,10 @@ func TestClients(t *testing.T) {
 		refused := at.Now()
 		r.Up(t, 15*24*time.Hour) // 5 days ago
 		r.Call("client Acme", 7)
-		r.Observe(&event.Event{Time: at.Now(), Version: "v1", Client: "client Acme", Quotes: true, Code: fault.VersionRetired, Rehearsal: true})
+		r.Observe(&event.Event{
+			Time: at.Now(), Version: "v1", Client: "client Acme", Quotes: true,
+			Code: fault.VersionRetired, Rehearsal: true,
+		})
 		rehearsed := at.Now()
 		r.Up(t, 5*24*time.Hour)
 		r.On("v3", "client Acme")
@@ -49,7 +54,8 @@ func TestClients(t *testing.T) {
 			t.Fatalf("got %+v", read.Clients)
 		}
 		acme := read.Clients[0]
-		if acme.Client != "client Acme" || acme.Name() != "Acme" || !acme.Known || acme.Contact.Contact != "Acme@example.org" || acme.Version != "v1" || acme.Calls7 != 7 ||
+		if acme.Client != "client Acme" || acme.Name() != "Acme" || !acme.Known ||
+			acme.Contact.Contact != "Acme@example.org" || acme.Version != "v1" || acme.Calls7 != 7 ||
 			!acme.Rehearsed.Equal(rehearsed) || !acme.Moved.Equal(recorded.Noon) || !acme.Last410.IsZero() || acme.Exempt {
 			t.Errorf("got %+v, want the known client, which has moved", acme)
 		}
@@ -58,9 +64,12 @@ func TestClients(t *testing.T) {
 		}
 		got := read.Clients[2]
 		want := report.Client{
-			Version: "v1", Client: shop, Software: "okhttp", FirstSeen: recorded.Noon.Add(-60 * 24 * time.Hour), LastSeen: refused, Last410: refused,
+			Version: "v1", Client: shop, Software: "okhttp",
+			FirstSeen: recorded.Noon.Add(-60 * 24 * time.Hour), LastSeen: refused, Last410: refused,
 			Sum: report.Sum{Calls30: 6, Calls90: 7}, Claimed: 7, Found: dayOf(refused).Time(),
-			Days:     []report.DayCount{{Day: dayOf(recorded.Noon.AddDate(0, 0, -60)), Calls: 1}, {Day: dayOf(refused), Calls: 6}},
+			Days: []report.DayCount{
+				{Day: dayOf(recorded.Noon.AddDate(0, 0, -60)), Calls: 1}, {Day: dayOf(refused), Calls: 6},
+			},
 			Findings: []report.FindingCount{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -93,7 +102,9 @@ func TestSoftwareOfTheLastCall(t *testing.T) {
 	r, want := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon)), ""
 	for _, agent := range []string{"okhttp", "curl", "okhttp", ""} {
 		want = cmp.Or(agent, want)
-		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Caller: caller.Caller{Agent: agent}, Client: "client Acme", Pair: recorded.Pair})
+		r.Observe(&event.Event{
+			Time: r.Clock.Now(), Version: "v1", Caller: caller.Caller{Agent: agent}, Client: "client Acme", Pair: recorded.Pair,
+		})
 		if got := r.Report(t).Clients; len(got) != 1 || got[0].Software != want {
 			t.Errorf("after a call of %q: got %+v, want %q", agent, got, want)
 		}
@@ -155,8 +166,10 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"version=v2": `version "v2" is none of v3, v1`, "finding=bad": "is none of refused, different, same", "known=perhaps": "is none of yes, no",
-		"sort=colour": "is none of calls, calls30", "page=0": `page "0" is not a number from 1`, "per=1001": "from 1 to 1000", "per=x": "from 1",
+		"version=v2": `version "v2" is none of v3, v1`, "finding=bad": "is none of refused, different, same",
+		"known=perhaps": "is none of yes, no",
+		"sort=colour":   "is none of calls, calls30", "page=0": `page "0" is not a number from 1`,
+		"per=1001": "from 1 to 1000", "per=x": "from 1",
 		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
 	} {
 		values, _ := url.ParseQuery(query)
@@ -187,13 +200,16 @@ func TestCSV(t *testing.T) {
 	header := rows[0]
 	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 	a := rows[3]
-	if n := len(header); header[n-1] != "2027-03-10" || header[n-90] != "2026-12-11" || a[n-1] != "4" || a[n-2] != "3" || a[n-3] != "" {
+	if n := len(header); header[n-1] != "2027-03-10" || header[n-90] != "2026-12-11" ||
+		a[n-1] != "4" || a[n-2] != "3" || a[n-3] != "" {
 		t.Errorf("got days %q with %q", header[n-3:], a[n-3:])
 	}
-	if i := slices.Index(header, "reasons"); a[i] != "refused MISSING_PARAMETER recipient" || a[i-1] != "refused" || a[1] != "origin https://a.example" {
+	if i := slices.Index(header, "reasons"); a[i] != "refused MISSING_PARAMETER recipient" ||
+		a[i-1] != "refused" || a[1] != "origin https://a.example" {
 		t.Errorf("got %q", a)
 	}
-	if rows[1][1] != `'=HYPERLINK("https://evil.example")` || rows[2][1] != `a "quoted", name` || rows[4][1] != "x;'=cmd|0" {
+	if rows[1][1] != `'=HYPERLINK("https://evil.example")` || rows[2][1] != `a "quoted", name` ||
+		rows[4][1] != "x;'=cmd|0" {
 		t.Errorf("got names %q and %q", rows[1][1], rows[2][1])
 	}
 }

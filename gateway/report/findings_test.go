@@ -33,15 +33,19 @@ func TestSummary(t *testing.T) {
 			want  string
 		}{
 			{"nothing", func(r *recorded.Rig) {}, "no v1 call was compared with v3"},
-			{"nothing compared", func(r *recorded.Rig) { r.Call(late(1), 1) }, "no v1 call was compared with v3 (of 1 client no call was compared)"},
-			{"all the same", func(r *recorded.Rig) { r.Found(late(1), 7, same) }, "100 % of v1 calls get the same amounts from v3, in a new format"},
+			{"nothing compared", func(r *recorded.Rig) { r.Call(late(1), 1) },
+				"no v1 call was compared with v3 (of 1 client no call was compared)"},
+			{"all the same", func(r *recorded.Rig) { r.Found(late(1), 7, same) },
+				"100 % of v1 calls get the same amounts from v3, in a new format"},
 			{"as the README has it", func(r *recorded.Rig) {
 				r.Found("origin https://fine.example", 94, same)
 				for i := range 3 {
 					r.Found(late(i), 1, omits)
 				}
 				r.Found("integrator 0xab", 2, ignored)
-			}, "94 % of v1 calls get the same amounts from v3, in a new format; 3 clients omit recipient: origin https://late0.example, origin https://late1.example, origin https://late2.example; " +
+			}, "94 % of v1 calls get the same amounts from v3, in a new format; " +
+				"3 clients omit recipient: origin https://late0.example, " +
+				"origin https://late1.example, origin https://late2.example; " +
 				"1 client gets a different amount because v1 ignores its integratorId: integrator 0xab"},
 			{"one of each, and more than a sentence holds", func(r *recorded.Rig) {
 				r.Found(late(1), 1, same)
@@ -51,7 +55,8 @@ func TestSummary(t *testing.T) {
 				r.Found(late(1), 100, otherPay)
 				r.Found(late(1), 50, ignored)
 				r.Call(late(1), 2)
-			}, "less than 1 % of v1 calls get the same amounts from v3, in a new format; 1 client omits recipient: origin https://late1.example; " +
+			}, "less than 1 % of v1 calls get the same amounts from v3, in a new format; " +
+				"1 client omits recipient: origin https://late1.example; " +
 				"1 client sends a value of amount that v3 refuses (INVALID_AMOUNT): origin https://late1.example; " +
 				"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons"},
 			{"more clients than a sentence holds", func(r *recorded.Rig) {
@@ -60,8 +65,10 @@ func TestSummary(t *testing.T) {
 				}
 				r.Found(late(1), 1, otherPay)
 				r.Found(late(2), 1, otherPay)
-			}, "0 % of v1 calls get the same amounts from v3, in a new format; 7 clients get a different amount because v1 ignores their integratorId: " +
-				"origin https://late0.example, origin https://late1.example, origin https://late2.example, origin https://late3.example, origin https://late4.example, and 2 more; " +
+			}, "0 % of v1 calls get the same amounts from v3, in a new format; " +
+				"7 clients get a different amount because v1 ignores their integratorId: " +
+				"origin https://late0.example, origin https://late1.example, origin https://late2.example, " +
+				"origin https://late3.example, origin https://late4.example, and 2 more; " +
 				"2 clients get a different amount: origin https://late1.example, origin https://late2.example"},
 		} {
 			r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
@@ -91,7 +98,9 @@ func TestFindings(t *testing.T) {
 		r.Found("origin https://a.example", 2, same)
 		r.Found("origin https://b.example", 4, same)
 		r.Found("origin https://b.example", 1, ignored)
-		r.Observe(&event.Event{Time: recorded.Noon, Version: "v3", Client: "origin https://c.example", Pair: recorded.Pair, Finding: omits}) // of the current version
+		r.Observe(&event.Event{ // of the current version
+			Time: recorded.Noon, Version: "v3", Client: "origin https://c.example", Pair: recorded.Pair, Finding: omits,
+		})
 		read := r.Report(t)
 		v1, clients := read.Versions[1], read.Clients
 		got, err := json.MarshalIndent(struct {
@@ -103,7 +112,9 @@ func TestFindings(t *testing.T) {
 		}
 		want := `{
  "successor": "v3",
- "summary": "40 % of v1 calls get the same amounts from v3, in a new format; 2 clients omit recipient: origin https://a.example, origin https://mended.example; 1 client gets a different amount because v1 ignores its integratorId: origin https://b.example",
+ "summary": "40 % of v1 calls get the same amounts from v3, in a new format; ` +
+			`2 clients omit recipient: origin https://a.example, origin https://mended.example; ` +
+			`1 client gets a different amount because v1 ignores its integratorId: origin https://b.example",
  "since": "2027-03-08T00:00:00Z",
  "until": "2027-03-10T00:00:00Z",
  "same": 6,

@@ -35,10 +35,13 @@ func TestFollowersAreRecorded(t *testing.T) {
 			after, other := r.As("v3", follower), r.As("v3", stranger)
 			r.Flush(t)
 			var named, strangers, traces int
-			err := r.DB.QueryRow(`select (select count(*) from usage_names where name = $1), (select count(*) from usage_names where name = $2),
-				(select count(distinct trace) from usage_names where name in ($1, $3) and trace <> 0)`, after, other, before).Scan(&named, &strangers, &traces)
+			err := r.DB.QueryRow(`select (select count(*) from usage_names where name = $1),
+				(select count(*) from usage_names where name = $2),
+				(select count(distinct trace) from usage_names where name in ($1, $3) and trace <> 0)`,
+				after, other, before).Scan(&named, &strangers, &traces)
 			if err != nil || named != 1 || strangers != 0 || traces != 1 {
-				t.Errorf("got %d names of the follower, %d of the stranger, %d traces, %v; want 1, 0 and one trace", named, strangers, traces, err)
+				t.Errorf("got %d names of the follower, %d of the stranger, %d traces, %v; want 1, 0 and one trace",
+					named, strangers, traces, err)
 			}
 			r.Exec(t, "delete from usage_clients where version = 'v3'")
 			r.Exec(t, "delete from usage_names where name like 'agent %'")
@@ -56,7 +59,10 @@ func TestProbablyMoved(t *testing.T) {
 		r := counted.Begin(t, cfg, at)
 		before, after := map[int]string{}, map[int]string{}
 		partner := func(i int) caller.Caller {
-			return caller.Caller{Integrator: integrator.ID{31: byte(i + 1)}, Agent: "okhttp", Addr: netip.AddrFrom4([4]byte{198, 51, byte(i), 7})}
+			return caller.Caller{
+				Integrator: integrator.ID{31: byte(i + 1)}, Agent: "okhttp",
+				Addr: netip.AddrFrom4([4]byte{198, 51, byte(i), 7}),
+			}
 		}
 		for i := range 4 {
 			before[i] = r.As("v1", partner(i))
@@ -70,14 +76,18 @@ func TestProbablyMoved(t *testing.T) {
 		}
 		r.Flush(t)
 		told := caller.Client{Name: "Told", Notified: caller.Date(recorded.Noon.Unix() / store.Day)}
-		marked := caller.Client{Name: "Marked", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Unix() / store.Day), Why: "they wrote so"}}
+		today := caller.Date(recorded.Noon.Unix() / store.Day)
+		marked := caller.Client{Name: "Marked", Moved: &caller.Mark{On: today, Why: "they wrote so"}}
 		r.Known = func(name string) (caller.Client, bool) {
-			c, known := map[string]caller.Client{before[2]: told, before[3]: marked, "origin https://stays.example": {Name: "Stays"}}[name]
+			c, known := map[string]caller.Client{
+				before[2]: told, before[3]: marked, "origin https://stays.example": {Name: "Stays"},
+			}[name]
 			return c, known
 		}
 		all := r.Report(t)
 		g := all.Versions[1].Groups
-		if g.Clients != 5 || g.Moved != 1 || g.Marked != 1 || g.ProbablyMoved != 3 || g.Told != 1 || g.Untold != 1 || g.Moved+g.Uncompared != 5 {
+		if g.Clients != 5 || g.Moved != 1 || g.Marked != 1 || g.ProbablyMoved != 3 ||
+			g.Told != 1 || g.Untold != 1 || g.Moved+g.Uncompared != 5 {
 			t.Errorf("got %+v, want 3 of 5 probably moved, one marked, one told and one not", g)
 		}
 		for _, c := range all.Clients {
@@ -91,7 +101,9 @@ func TestProbablyMoved(t *testing.T) {
 			query report.Query
 			want  int
 		}{
-			{report.Query{Version: "v1", Moved: "probably"}, 3}, {report.Query{Version: "v1", Moved: "yes"}, 1}, {report.Query{Version: "v1", Moved: "no"}, 4},
+			{report.Query{Version: "v1", Moved: "probably"}, 3},
+			{report.Query{Version: "v1", Moved: "yes"}, 1},
+			{report.Query{Version: "v1", Moved: "no"}, 4},
 			{report.Query{Version: "v1", Told: "yes"}, 1}, {report.Query{Version: "v1", Told: "no", Moved: "no"}, 3},
 		} {
 			if read, err := r.Pages.Report(t.Context(), ask.query); err != nil || read.Matching != ask.want {
@@ -99,7 +111,9 @@ func TestProbablyMoved(t *testing.T) {
 			}
 		}
 		var table strings.Builder
-		if err := r.Pages.WriteCSV(t.Context(), report.Query{Version: "v1"}, &table); err != nil || !strings.Contains(table.String(), after[0]) || !strings.Contains(table.String(), "2027-03-10: they wrote so") {
+		err := r.Pages.WriteCSV(t.Context(), report.Query{Version: "v1"}, &table)
+		if err != nil || !strings.Contains(table.String(), after[0]) ||
+			!strings.Contains(table.String(), "2027-03-10: they wrote so") {
 			t.Errorf("got %v and %.2000s, want the new name and the mark", err, table.String())
 		}
 		at.Pass(24 * time.Hour)
@@ -133,8 +147,10 @@ func TestOwn(t *testing.T) {
 		want := lifecycle.Own{Version: "v1", LastSeen: at.Now(), Compared: "2027-03-11",
 			Days: []lifecycle.OwnDay{{Day: "2027-03-10", Served: 3, Failed: 2}, {Day: "2027-03-11", Served: 9, Refused: 6}},
 			Findings: []lifecycle.OwnFinding{
-				{Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 4, Says: "4 calls would be refused by v3, because recipient is missing."},
-				{Outcome: "same", Calls: 5, Says: "5 calls would get the same transaction and the same amounts from v3, in a new format."},
+				{Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 4,
+					Says: "4 calls would be refused by v3, because recipient is missing."},
+				{Outcome: "same", Calls: 5,
+					Says: "5 calls would get the same transaction and the same amounts from v3, in a new format."},
 			}}
 		if !reflect.DeepEqual(own[0], want) {
 			t.Errorf("got  %+v\nwant %+v", own[0], want)

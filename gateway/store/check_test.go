@@ -24,7 +24,8 @@ import (
 // A database that is in use, and one that is not, answer. Neither is changed.
 func TestCheck(t *testing.T) {
 	test := func(t *testing.T, cfg store.Config) {
-		if err := store.Check(t.Context(), cfg); !cfg.Postgres() && !errors.Is(err, store.ErrNoFile) || cfg.Postgres() && err != nil {
+		err := store.Check(t.Context(), cfg)
+		if !cfg.Postgres() && !errors.Is(err, store.ErrNoFile) || cfg.Postgres() && err != nil {
 			t.Errorf("before the first use: got %v", err)
 		}
 		at := recorded.At(time.Now())
@@ -40,7 +41,8 @@ func TestCheck(t *testing.T) {
 		}
 		r = counted.Begin(t, cfg, at)
 		if e := r.Evidence("v1", 1); e.Clients != 1 || e.Calls != 3 || len(r.Notes()) != 0 {
-			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap", e.Clients, e.Calls, r.Notes())
+			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap",
+				e.Clients, e.Calls, r.Notes())
 		}
 	}
 	recorded.OnDisk(t, test)
@@ -60,8 +62,10 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"postgres://gate:hunter2@127.0.0.1:1/hunter2", t.Context(), "PostgreSQL: connection refused"},
-		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short, "PostgreSQL: no answer in time"},
-		{strings.Replace(postgres.Shared(t).URL("hunter2"), "postgres@", "postgres:hunter2@", 1), t.Context(), `PostgreSQL refuses with the code "3D000"`},
+		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short,
+			"PostgreSQL: no answer in time"},
+		{strings.Replace(postgres.Shared(t).URL("hunter2"), "postgres@", "postgres:hunter2@", 1), t.Context(),
+			`PostgreSQL refuses with the code "3D000"`},
 	} {
 		if err := store.Check(c.ctx, store.Config{DB: c.db}); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
@@ -96,7 +100,8 @@ func TestCheckLeavesFilesAlone(t *testing.T) {
 	if err := store.Check(t.Context(), store.Config{DB: filepath.Join(dir, "usage")}); !errors.Is(err, store.ErrNoFile) {
 		t.Errorf("no file: got %v", err)
 	}
-	if err := store.Check(t.Context(), store.Config{DB: filepath.Join(dir, "none", "usage")}); err == nil || errors.Is(err, store.ErrNoFile) {
+	nowhere := store.Config{DB: filepath.Join(dir, "none", "usage")}
+	if err := store.Check(t.Context(), nowhere); err == nil || errors.Is(err, store.ErrNoFile) {
 		t.Errorf("no directory: got %v", err)
 	}
 	if err := store.Check(t.Context(), store.Config{DB: dir}); err == nil {
@@ -143,7 +148,8 @@ func TestCheckFindsAFolderThatCannotBeWritten(t *testing.T) {
 		}
 		got <- store.Check(context.Background(), store.Config{DB: file})
 	}()
-	if err := <-got; err == nil || !strings.Contains(err.Error(), "cannot be written to, and SQLite needs files of its own") {
+	if err := <-got; err == nil ||
+		!strings.Contains(err.Error(), "cannot be written to, and SQLite needs files of its own") {
 		t.Errorf("got %v, want the folder", err)
 	}
 }
@@ -157,7 +163,8 @@ func TestCheckFindsWhatAServiceWouldMiss(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	if _, err := admin.Exec("drop role if exists reader; create role reader login; revoke create on schema public from public"); err != nil {
+	if _, err := admin.Exec("drop role if exists reader; create role reader login; " +
+		"revoke create on schema public from public"); err != nil {
 		t.Fatal(err)
 	}
 	check := func(url, want string) {
@@ -168,7 +175,9 @@ func TestCheckFindsWhatAServiceWouldMiss(t *testing.T) {
 	}
 	check(strings.Replace(url, "postgres@", "reader@", 1), "may not create tables")
 	check(url+"&default_transaction_read_only=on", "read-only")
-	if _, err := admin.Exec("create schema late; create function late.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.now() + interval '5 minutes' $$"); err != nil {
+	if _, err := admin.Exec("create schema late; " +
+		"create function late.clock_timestamp() returns timestamptz language sql " +
+		"as $$ select pg_catalog.now() + interval '5 minutes' $$"); err != nil {
 		t.Fatal(err)
 	}
 	check(url+"&search_path=late,pg_catalog,public", "this machine's clock is 4 minutes behind the database's")

@@ -53,7 +53,8 @@ func inhabit(t *testing.T, cfg store.Config) {
 	if err := r.Release("v1", recorded.Noon); err != nil {
 		t.Fatal(err)
 	}
-	r.Exec(t, fmt.Sprintf("insert into usage_gaps (instance, began, ended, reason) values ('KILLED', %d, %d, '%s')", recorded.Noon.Unix()-60, recorded.Noon.Unix(), killed))
+	r.Exec(t, fmt.Sprintf("insert into usage_gaps (instance, began, ended, reason) values ('KILLED', %d, %d, '%s')",
+		recorded.Noon.Unix()-60, recorded.Noon.Unix(), killed))
 	r.Close()
 }
 
@@ -108,7 +109,8 @@ func dumpFile(t *testing.T, file string) []byte {
 func statements(dump []byte) []byte {
 	var text bytes.Buffer
 	for line := range strings.Lines(string(dump)) {
-		if line != "\n" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, `\`) && !strings.HasPrefix(line, "SET ") &&
+		if line != "\n" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, `\`) &&
+			!strings.HasPrefix(line, "SET ") &&
 			!strings.HasPrefix(line, "SELECT pg_catalog.set_config") {
 			text.WriteString(strings.ReplaceAll(line, "public.", ""))
 		}
@@ -193,7 +195,8 @@ func TestEveryReleasedSchemaIsMigrated(t *testing.T) {
 				if wrong := store.Difference(columnsIn(t, cfg), asReleased); err != nil || wrong != "" {
 					t.Errorf("schema/%d.sql is not what was released: %s, %v", number, wrong, err)
 				}
-				if _, err := store.OpenForReading(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has schema %d ", number)) {
+				_, err = store.OpenForReading(t.Context(), cfg)
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has schema %d ", number)) {
 					t.Errorf("got %v from a reader, want to be told to start the service", err)
 				}
 				if err := store.Check(t.Context(), cfg); err != nil && !strings.Contains(err.Error(), "clock") {

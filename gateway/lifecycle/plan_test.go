@@ -271,6 +271,39 @@ func TestShareIsAsStated(t *testing.T) {
 	}
 }
 
+// The first and the last year, and links of 1024 characters, are allowed themselves.
+func TestBoundsOfTimesAndLinks(t *testing.T) {
+	plan := func(deprecated, sunset, successor, docs string) string {
+		return fmt.Sprintf(`{"versions":{"v1":{"deprecated":%q,"sunset":%q,"successor":%q,"docs":%q}}}`,
+			deprecated, sunset, successor, docs)
+	}
+	const first, last = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
+	path, docs := "/v3/"+strings.Repeat("a", 1020), "https://example.org/"+strings.Repeat("a", 1004)
+	for text, want := range map[string]string{
+		plan(first, last, path, docs):                    "",
+		plan("1969-12-31T23:59:59Z", last, path, docs):   "outside the years",
+		plan(first, last, path+"a", docs):                "not a plain path",
+		plan(first, last, path, docs+"a"):                "not an https address",
+		plan(first, "10000-01-01T00:00:00Z", path, docs): "not a time",
+	} {
+		_, err := lifecycle.Parse([]byte(text), served)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.120s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A window without a beginning is that one fault: it is compared with nothing.
+func TestWindowsWithoutABeginning(t *testing.T) {
+	window := func(day string) string { return `{"to": "2026-02-` + day + `T00:00:00Z", "share": 0.5}` }
+	text := planOf(`"sunset": "2027-03-01T00:00:00Z", "brownouts": [` + window("01") + `, ` + window("02") + `]`)
+	_, err := lifecycle.Parse([]byte(text), served)
+	const want = "versions.v1.brownouts[0].from: missing\nversions.v1.brownouts[1].from: missing"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // A share takes the clients whose place in the order is below it.
 func TestShareEndsBeforeItsPlace(t *testing.T) {
 	half := lifecycle.Brownout{Share: 0.5}

@@ -362,3 +362,13 @@ func TestClientOf(t *testing.T) {
 		seen[c] = c.String()
 	}
 }
+
+func TestAKeyMayHaveTheHighestLimit(t *testing.T) {
+	l, h := newTestLimiter(t, Config{PerMinute: 30}, newClock()), http.Header{}
+	if refused := l.Admit(h, Key(7, MaxPerMinute)); refused != nil {
+		t.Fatal(refused)
+	}
+	if limit, left := h.Get("RateLimit-Limit"), h.Get("RateLimit-Remaining"); limit != "1000" || left != "999" {
+		t.Errorf("got %s of %s left, want 999 of 1000", left, limit)
+	}
+}

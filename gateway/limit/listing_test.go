@@ -143,3 +143,32 @@ func TestWindowCounterTurns(t *testing.T) {
 		}
 	}
 }
+
+// At the start of a minute, a whole minute is left.
+func TestListingsResetAtTheStartOfAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which starts at midnight
+		h, refused := list(newListingLimiter(t), Address(netip.MustParseAddr("203.0.113.7")))
+		if got := h.Get("RateLimit-Reset"); got != "60" || refused != nil {
+			t.Errorf("got RateLimit-Reset %q and %v, want 60", got, refused)
+		}
+	})
+}
+
+// A refused client waits until the estimate is below 299.5 of 300, and a millisecond.
+func TestListingWait(t *testing.T) {
+	for _, tt := range []struct {
+		current, previous int
+		elapsed, want     time.Duration
+	}{
+		{0, 0, 0, time.Millisecond},
+		{0, 400, 0, 15_076 * time.Millisecond},                  // 400 * 44.925/60 = 299.5
+		{100, 400, 10 * time.Second, 20_076 * time.Millisecond}, // 100 + 400 * 29.925/60 = 299.5
+		{300, 0, 0, 60_101 * time.Millisecond},                  // 300 * 59.9/60 = 299.5, in the next minute
+		{300, 500, 20 * time.Second, 40_101 * time.Millisecond},
+	} {
+		got := listingWait(tt.current, tt.previous, 300, tt.elapsed)
+		if (got - tt.want).Abs() > time.Microsecond {
+			t.Errorf("%d after %d, %v into the minute: got %v, want %v", tt.current, tt.previous, tt.elapsed, got, tt.want)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func TestRenewedAhead(t *testing.T) {
 	front := newFront(t, chain)
 	g := newRig(t, front)
 	g.wantFee(1, 25)
-	g.pass(20 * time.Second) // of 30
+	g.pass(15 * time.Second) // half of 30
 	release := make(chan struct{})
 	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		<-release

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite" // the driver
 
 	"github.com/quotegate/quotegate/testdata/pages"
 )
@@ -182,10 +185,13 @@ done
 sleep 2 # times are kept in seconds, and who has moved came to v3 later
 for i in $(seq 2); do curl -A okhttp/4.9 "http://localhost:8080/v3/swap/quote?$quote&$to" -o /dev/null; done`
 
-// playRetire plays the page beside a gateway with its plan. The windows and the sunset of the plan are always ahead.
+// playRetire plays the page beside a gateway with its plan, whose windows and sunset are
+// always ahead. What it shows of a release comes last: then the same database looks 40
+// days older, and the sunset was an hour ago.
 func playRetire(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
-	shell.Shown = append(shell.Shown, "2027-", "2999-")
+	addresses := shell.Shown
+	shell.Shown = append(slices.Clone(addresses), "2027-", "2999-")
 	for _, b := range blocks {
 		if b.Mark == "file" {
 			shell.Play(t, []pages.Block{b})
@@ -194,15 +200,82 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 	if err := os.WriteFile(filepath.Join(shell.Dir, "clients.json"), []byte(retireClients), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json", "CLIENTS_FILE=clients.json", "USAGE_DB=usage.db",
-		"RATE_LIMIT=1000")
-	shell.Serve(t, "gateway", `"msg":"serving"`)
+	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json",
+		"CLIENTS_FILE=clients.json", "USAGE_DB=usage.db", "RATE_LIMIT=1000")
+	gateway := shell.Serve(t, "gateway", `"msg":"serving"`)
 	if out, err := shell.Run(t.Context(), retireCalls); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	v1 := `curl -s 127.0.0.1:9090/admin/lifecycle | jq -r '.versions[] | select(.version == "v1") | `
 	settle(t, shell, `curl -s '127.0.0.1:9090/admin/usage?version=v1&moved=probably' | jq -r '.clients | length'`, "1\n")
-	settle(t, shell, `curl -s 127.0.0.1:9090/admin/lifecycle | jq -r '.versions[] | select(.version == "v1") | .gate.calls'`, "56\n")
-	shell.Play(t, blocks)
+	settle(t, shell, v1+`.gate.calls'`, "56\n")
+	before, after := blocksBelow(t, blocks, "docs/retire.md", "### Retired stays retired")
+	shell.Play(t, before)
+
+	gateway.End(syscall.SIGTERM)
+	looksOlder(t, filepath.Join(shell.Dir, "usage.db"), 40)
+	sunset := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	shell.Shown = append(slices.Clone(addresses), "2027-03-01T00:00:00Z", sunset)
+	plan := fmt.Sprintf(releasePlan, sunset)
+	if err := os.WriteFile(filepath.Join(shell.Dir, "plan.json"), []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell.Serve(t, "gateway", `"msg":"serving"`)
+	settle(t, shell, v1+`.stage'`, "retired\n")
+	shell.Play(t, after)
+}
+
+// releasePlan is the plan of the page for one instance, without its windows.
+const releasePlan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": %q,
+	"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1",
+	"gate": {"maxClients": 5, "maxCallsPerDay": 100, "days": 35, "instances": 1}}}}`
+
+// blocksBelow takes the blocks below a heading, up to the next one, out of those of a page.
+func blocksBelow(t *testing.T, blocks []pages.Block, page, heading string) (others, below []pages.Block) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	from := slices.Index(lines, heading)
+	if from < 0 {
+		t.Fatalf("%s has no %s", page, heading)
+	}
+	length := slices.IndexFunc(lines[from+1:], func(line string) bool { return strings.HasPrefix(line, "##") })
+	for _, b := range blocks {
+		if b.Line > from && b.Line <= from+1+length {
+			below = append(below, b)
+		} else {
+			others = append(others, b)
+		}
+	}
+	if len(below) == 0 {
+		t.Errorf("%s shows nothing below %s", page, heading)
+	}
+	return others, below
+}
+
+// looksOlder makes a database of counts say that its instance has counted for so many
+// days more.
+func looksOlder(t *testing.T, file string, days int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		"update usage_meta set value = cast(cast(value as integer) - ? as text) where name = 'since'",
+		"update usage_instances set started = started - ?",
+		`with recursive h(began) as (select max(began) - ? from usage_hours
+			union all select began + 3600 from h where began < (select max(began) from usage_hours))
+			insert into usage_hours select began from h where true on conflict do nothing`,
+	} {
+		if _, err := db.Exec(statement, days*86400); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
 }
 
 // settle runs a command until it prints a text: counts are written every few seconds, or minutes on a busy machine.

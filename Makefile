@@ -53,7 +53,8 @@ unit vet staticcheck race: export GOGC := 400
 tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway $(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics report selfcheck store usage) \
+raced := ./gateway \
+	$(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics redisconn report selfcheck store usage) \
 	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages. In gateway/site nearly all the work is the browser's.

@@ -40,7 +40,8 @@ var layers = map[string][]string{
 	"v3/client":         {},           // it checks what the others make, so it shares nothing with them
 	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/words"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
-	"gateway/limit":     {"shared/fault", "shared/guard", "shared/setting", "shared/words"},
+	"gateway/redisconn": {"shared/guard"},
+	"gateway/limit":     {"gateway/redisconn", "shared/fault", "shared/guard", "shared/setting", "shared/words"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile", "shared/web", "shared/words"},
 	"gateway/store":     {"gateway/caller", "gateway/event", "shared/guard", "shared/remote", "shared/words"},
 	"gateway/evidence":  {"gateway/caller", "gateway/lifecycle", "gateway/store", "shared/words"},

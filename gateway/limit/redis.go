@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/quotegate/quotegate/gateway/redisconn"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
@@ -55,13 +56,13 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeou
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
-	target, err := parseRedisURL(cfg.RedisURL)
+	target, err := redisconn.Parse(cfg.RedisURL)
 	if err != nil { // Validate has accepted it
 		panic(err)
 	}
 	r := &redisCounter{
-		redis: target.connect(t, log), prefix: cfg.RedisPrefix + "limit:", timeouts: t,
-		log: log, secrets: target.passwords,
+		redis: target.Connect(t.start, log), prefix: cfg.RedisPrefix + "limit:", timeouts: t,
+		log: log, secrets: target.Passwords,
 	}
 	r.cluster, _ = r.redis.(*redis.ClusterClient)
 	r.batches = startBatcher(r.askAll, log)

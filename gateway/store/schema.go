@@ -165,6 +165,8 @@ func (s *Store) Migrate(ctx context.Context, log *slog.Logger) error {
 	number := q.Recognise()
 	if number == 0 {
 		q.Exec(migrations)
+		log.Info("usage: making a new database", "schema", s.Newest())
+		log = slog.New(slog.DiscardHandler) // the steps are told where they have data to change
 	}
 	for next := number + 1; q.Err == nil && next <= s.Newest(); next++ {
 		q.Err = s.migrateTo(ctx, connection, next, log)

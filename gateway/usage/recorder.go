@@ -24,7 +24,7 @@
 //     loses. Each batch is written once, even if the answer to a commit is lost. While
 //     the database is unavailable counts wait. It never keeps the service from
 //     starting and never slows a request. Counts that are lost are recorded as a gap.
-//   - A database takes at most 1 GiB, in memory 128 MiB. Above that, clients that only
+//   - A database takes at most 1 GiB, in memory 96 MiB. Above that, clients that only
 //     got errors are given up first, then new ones if they are most, then old days. On a
 //     full disk nothing is given up: counts wait.
 package usage

@@ -18,10 +18,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quotegate/quotegate/testdata/pages"
 )
 
 // repository is a copy of the working tree, committed, with the changelog of a
@@ -82,6 +86,7 @@ func TestRelease(t *testing.T) {
 	t.Run("programs", func(t *testing.T) { checkPrograms(t, &r) })
 	t.Run("modules", func(t *testing.T) { checkModules(t, &r) })
 	t.Run("image", func(t *testing.T) { checkImage(t, &r) })
+	t.Run("page", func(t *testing.T) { checkPage(t, &r) })
 	if err := os.WriteFile(filepath.Join(r.root, "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +94,72 @@ func TestRelease(t *testing.T) {
 	if err := r.make(t.Context()); err == nil || !strings.Contains(err.Error(), "README.md") {
 		t.Errorf("a release with changes that are not committed: got %v", err)
 	}
+}
+
+// checkPage: docs/release.md lists the files of the release, and its commands work with them.
+func checkPage(t *testing.T, r *release) {
+	text, err := os.ReadFile("../../docs/release.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(string(text), -1) {
+		name := strings.ReplaceAll(row[1], "VERSION", r.version)
+		for _, platform := range r.platforms {
+			listed = append(listed, strings.ReplaceAll(name, "OS_ARCH", strings.ReplaceAll(platform, "/", "_")))
+		}
+	}
+	var made []string
+	files, err := os.ReadDir(r.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		made = append(made, file.Name())
+	}
+	slices.Sort(listed)
+	if listed = slices.Compact(listed); !slices.Equal(listed, made) {
+		t.Errorf("the page lists %q, and the release has %q", listed, made)
+	}
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("SKIPPED, NOT TESTED: the commands of the page are for Linux on amd64")
+	}
+	blocks, err := pages.Read("../..", "docs/release.md")
+	if err != nil || len(blocks) < 5 {
+		t.Fatalf("found %d blocks, %v", len(blocks), err)
+	}
+	storage := filepath.Join(t.TempDir(), "storage.conf")
+	if err := os.WriteFile(storage, fmt.Appendf(nil, "[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n",
+		storage+".root", storage+".run"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
+		if strings.Contains(block.Text, "buildah") && !canRunImages(t) {
+			continue
+		}
+		commands := strings.ReplaceAll(block.Text, "1.0.0", r.version)
+		env := []string{"CONTAINERS_STORAGE_CONF=" + storage}
+		said, err := output(t.Context(), r.out, env, "sh", "-e", "-c", commands)
+		if err != nil || said == "" {
+			t.Errorf("%s: got %v and %q", block.Place(), err, said)
+		}
+		if strings.Contains(commands, "inspect") && !strings.Contains(said, "localhost/quotegate:"+r.version) {
+			t.Errorf("%s: the image is not loaded under its name:\n%s", block.Place(), said)
+		}
+	}
+}
+
+// canRunImages tells whether buildah can be used. Where CI is set, it must.
+func canRunImages(t *testing.T) bool {
+	t.Helper()
+	_, err := exec.LookPath("buildah")
+	if err == nil && os.Getuid() == 0 {
+		return true
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("buildah is missing, or this is not root")
+	}
+	return false
 }
 
 // checkSums: every file but the list itself is in it, with its own sum.
@@ -246,6 +317,9 @@ func checkImage(t *testing.T, r *release) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := strings.Join(config.Config.Healthcheck.Test, " "); got != "CMD /gateway health" {
+		t.Errorf("the health check is %q", got)
+	}
 	if config.RootFS.DiffIDs[0] != digest(layer) || config.Config.User != nobody {
 		t.Errorf("the image has %v as %s", config.RootFS, config.Config.User)
 	}
@@ -282,10 +356,7 @@ func checkCertificates(t *testing.T, text []byte) {
 // runImage starts the image as buildah does without a container's privileges, and
 // asks for a quote and for its health.
 func runImage(t *testing.T, image string) {
-	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("buildah is missing, or this is not root")
-		}
+	if !canRunImages(t) {
 		t.Skip("SKIPPED, NOT TESTED: install the package buildah and be root to run the image")
 	}
 	store := t.TempDir()

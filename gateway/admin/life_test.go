@@ -26,6 +26,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
 // life is an admin listener with pages, over a real recorder and a real plan, at a
@@ -63,16 +64,16 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}}
 	l.setTime(now.AddDate(0, 0, -90))
 	quiet, clock := slog.New(slog.DiscardHandler), l.time
-	known := func(recorded string) (caller.Client, bool) {
-		name, known := strings.CutPrefix(recorded, "client ")
+	known := func(client string) (caller.Client, bool) {
+		name, known := strings.CutPrefix(client, "client ")
 		if !known {
 			return caller.Client{}, false
 		}
-		client := caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}
+		written := caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}
 		if name == "Marked" {
-			client.Moved = &caller.Mark{On: 20_828, Why: "they wrote so"} // 10 January 2027
+			written.Moved = &caller.Mark{On: 20_828, Why: "they wrote so"} // 10 January 2027
 		}
-		return client, true
+		return written, true
 	}
 	database := filepath.Join(t.TempDir(), "usage.db")
 	db, err := store.Open(store.Config{DB: database})
@@ -81,6 +82,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}
 	l.recorder, err = usage.New(t.Context(), db, usage.Options{
 		Options: evidence.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known},
+		After:   recorded.Never,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -296,3 +296,33 @@ func TestALimitAboveTheConfiguredOne(t *testing.T) {
 		t.Errorf("got %+v, want a refusal for %v", v, time.Duration(wait)*tick)
 	}
 }
+
+// TestRoomForBudgets: a budget of 30 has 40 bytes and 9 blocks of 20, an eighth more, and
+// 16 bytes in the index; as many as fit into 24 MiB are held, the same number in each shard.
+func TestRoomForBudgets(t *testing.T) {
+	for perMinute, want := range map[int]int{1: 83, 30: 263, 34: 286} {
+		if got := budgetBytes(perMinute); got != want {
+			t.Errorf("a budget of %d takes %d bytes, want %d", perMinute, got, want)
+		}
+	}
+	if got := newMemory(30).ceiling(); got != 95_680 {
+		t.Errorf("memory holds %d budgets of 30, want 95680", got)
+	}
+}
+
+// What is given back is the request of that time, and nothing where there is none.
+func TestGiveBackIsThatRequest(t *testing.T) {
+	m := newMemory(30)
+	for _, tick := range []int64{0, 10, 20} {
+		m.take(asked(1, 30), at(tick))
+	}
+	m.giveBack(asked(1, 30), 10)
+	if d := m.take(asked(1, 30), at(windowTicks+15)); d.used != 1 {
+		t.Errorf("%d are counted once the first has left, want the last one", d.used)
+	}
+	m.take(asked(2, 30), at(0))
+	m.giveBack(asked(2, 30), 5)
+	if d := m.take(asked(2, 30), at(6)); d.used != 1 {
+		t.Errorf("%d are counted, want the one that was not given back", d.used)
+	}
+}

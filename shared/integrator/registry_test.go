@@ -248,6 +248,9 @@ func TestUnconfiguredChain(t *testing.T) {
 	if e := g.wantUnverified(1, rpc.Unconfigured); e.RetryAfter != time.Minute {
 		t.Errorf("retry after %v, want a minute", e.RetryAfter)
 	}
+	if g.asked != 0 {
+		t.Errorf("hooks heard %d latencies of a chain that nobody was asked about", g.asked)
+	}
 	// Chains without a registry, real or invented, are no different, even if they
 	// have an endpoint.
 	for _, id := range []chain.ID{10, chain.PrivacyEthereum, 0, 1 << 63} {
@@ -302,6 +305,8 @@ func TestPanicEndsOneLookup(t *testing.T) {
 	_, err := g.Lookup(t.Context(), 369, idOf(wallet(1)))
 	if e := fault.From(err); e.Code != fault.IntegratorUnverified || strings.Contains(e.Message, "a bug") {
 		t.Errorf("got %v, want the integrator unverified", err)
+	} else if !strings.Contains(e.Message, "could not be verified on chain 369 just now") || e.RetryAfter != time.Minute {
+		t.Errorf("got %q, again in %v, of a caller that did not give up", e.Message, e.RetryAfter)
 	}
 	if got := guard.Total() - before; got != 1 {
 		t.Errorf("%d panics were counted, want one", got)

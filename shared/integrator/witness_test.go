@@ -1,9 +1,11 @@
 package integrator
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +15,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/node"
+
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // witness is a node of chain 369 that says of wallet 1 what the test wants.
@@ -232,5 +236,49 @@ func TestMajority(t *testing.T) {
 		if got.partner.FeeBPS != tt.want || (f == nil) != (tt.want != 0) {
 			t.Errorf("%s: got %+v, %v", name, got, f)
 		}
+	}
+}
+
+func TestWordsOfEndpoints(t *testing.T) {
+	if got := (word{failure: errNoWord}).String(); got != "no answer" {
+		t.Errorf("got %q of a failure", got)
+	}
+	said := word{endpoint: 2, registration: registration{standing: active, partner: Partner{FeeBPS: 25}}}
+	if got := said.String(); got != "endpoint 2: active, 25 basis points" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Of two failures the one that names a cause counts.
+func TestEither(t *testing.T) {
+	silent, late := &rpc.Failure{Reason: rpc.Disagree}, &rpc.Failure{Reason: rpc.Undecodable}
+	none := &rpc.Failure{Reason: rpc.Unconfigured}
+	for _, tt := range []struct{ second, want *rpc.Failure }{{late, late}, {none, silent}, {nil, nil}} {
+		if _, got := either(word{failure: silent}, word{failure: tt.second}); got != tt.want {
+			t.Errorf("after %v, of %v: got %v, want %v", silent, tt.second, got, tt.want)
+		}
+	}
+}
+
+// The log says every ten minutes at most that endpoints differ.
+func TestDifferencesAreLoggedAtTimes(t *testing.T) {
+	var log bytes.Buffer
+	now, heard := time.Unix(1_800_000_000, 0), 0
+	r := &Registry{Options: Options{
+		Hooks: Hooks{Differ: func(chain.ID) { heard++ }},
+		Log:   slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now },
+	}}
+	for _, step := range []struct {
+		after time.Duration
+		lines int
+	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
+		now = now.Add(step.after)
+		r.differ(question{})
+		if got := strings.Count(log.String(), "tell different things"); got != step.lines {
+			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
+		}
+	}
+	if heard != 4 {
+		t.Errorf("the hook heard of %d differences, want all 4", heard)
 	}
 }

@@ -356,7 +356,7 @@ func TestPicture(t *testing.T) {
 		l := begin(t, today, only+"}}", "")
 		l.live(t, slices.DeleteFunc(town(), func(c client) bool { return c.version == "v3legacy" }))
 		w := openWindow(t, l.Config.Handler)
-		w.as(t, look{"picture", "", "light", 1120, 1120})
+		w.as(t, look{"picture", "", "light", 1120, 1070})
 		if err := chromedp.Do(w.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 			_, err := cdp.Call(ctx, tab, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})
 			return err

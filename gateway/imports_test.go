@@ -16,6 +16,7 @@ import (
 // keeps a version deletable and the core free of all of them: a package is
 // listed here when it has a reason of its own to exist.
 var layers = map[string][]string{
+	"shared/build":      {},
 	"shared/fault":      {},
 	"shared/guard":      {},
 	"shared/setting":    {},
@@ -55,7 +56,7 @@ var layers = map[string][]string{
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "cmd/internal/cli"},
 
 	"cmd/internal/child":   {},
-	"cmd/internal/cli":     {},
+	"cmd/internal/cli":     {"shared/build"},
 	"cmd/internal/load":    {},
 	"cmd/internal/swap":    {"shared/chain", "shared/railgun", "v3/client"},
 	"cmd/devnet":           {"shared/chain", "shared/railgun", "v3/client", "cmd/devnet/*", "cmd/internal/*"},

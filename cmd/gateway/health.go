@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
+	"github.com/quotegate/quotegate/shared/build"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -45,7 +46,7 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 	deployment := s.core.Load().deployment
 	rows := []admin.Row{
 		row(ready != "ready", "State", ready),
-		row(false, "Version", metrics.Build()["version"]),
+		row(false, "Version", build.Read().Version),
 		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
 		row(false, "Running", time.Since(started).Round(time.Second).String()+", since "+words.Stamp(started)),
 		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/quotegate/quotegate/gateway/metrics"
+	"github.com/quotegate/quotegate/shared/build"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
@@ -81,7 +81,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	guard.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
 
 	addr := public.Addr().String()
-	log.Info("serving", "version", metrics.Build()["version"],
+	log.Info("serving", "version", build.Read().Version,
 		"addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
 	ready(addr, adminAddr)
 	select {

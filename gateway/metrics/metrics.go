@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +26,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/build"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -54,15 +54,20 @@ type Metrics struct {
 // Requests, IntegratorHooks, StatusOptions and Watch add the others. The log is for
 // bugs, and for scrapes that fail.
 func New(log *slog.Logger) *Metrics {
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", ConstLabels: Build(),
+	facts := build.Read()
+	built := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info",
 		Help: "Always 1. The labels say from which source the program was built.",
+		ConstLabels: prometheus.Labels{
+			"version": facts.Version, "revision": facts.Revision, "modified": facts.Modified,
+			"goversion": runtime.Version(),
+		},
 	})
-	build.Set(1)
+	built.Set(1)
 	m := &Metrics{registry: prometheus.NewRegistry(), log: log}
 	m.add(collectors.NewGoCollector())
 	m.add(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.add(build)
+	m.add(built)
 	return m
 }
 
@@ -81,23 +86,6 @@ func (g guarded) Describe(to chan<- *prometheus.Desc) {
 
 func (g guarded) Collect(to chan<- prometheus.Metric) {
 	guard.Do(g.log, "collecting metrics", func() { g.Collector.Collect(to) })
-}
-
-// Build is what `go version -m` says about this program: its version, which is that
-// of a module or the commit of a checkout, its revision, and so on.
-func Build() map[string]string {
-	facts := map[string]string{
-		"version": "unknown", "revision": "unknown", "modified": "unknown", "goversion": runtime.Version(),
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		facts["version"] = cmp.Or(info.Main.Version, "unknown")
-		for _, s := range info.Settings {
-			if fact, ok := strings.CutPrefix(s.Key, "vcs."); ok && facts[fact] != "" {
-				facts[fact] = s.Value
-			}
-		}
-	}
-	return facts
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -14,10 +14,11 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quotegate/quotegate/shared/build"
 )
 
 // Columns is how wide help may be.
@@ -107,35 +108,20 @@ func Parse(flags *flag.FlagSet, args []string, about string, stdout io.Writer) e
 // Version tells what a program was built from, by which Go and for what machine. Its
 // last line but one tells two builds apart where Go was told to leave the commit out.
 func Version(program string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	return describe(program, info, fingerprint(os.Executable))
+	return describe(program, build.Read(), fingerprint(os.Executable))
 }
 
 const unknown = "unknown"
 
-func describe(program string, info *debug.BuildInfo, hash string) string {
-	known := func(text string) string {
-		if text == "" {
-			return unknown
-		}
-		return text
-	}
-	commit, changes := "", ""
-	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			commit = setting.Value
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			changes = ", with changes"
-		}
+func describe(program string, facts build.Facts, hash string) string {
+	changes := ""
+	if facts.Modified == "true" {
+		changes = ", with changes"
 	}
 	return strings.Join([]string{
-		program + " " + known(info.Main.Version),
-		"module " + known(info.Main.Path),
-		"commit " + known(commit) + changes,
+		program + " " + facts.Version,
+		"module " + facts.Module,
+		"commit " + facts.Revision + changes,
 		"build " + hash,
 		fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH),
 	}, "\n")

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/quotegate/quotegate/shared/build"
 )
 
 func TestWantsHelp(t *testing.T) {
@@ -105,11 +107,11 @@ func TestVersion(t *testing.T) {
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
 	}
 	want := "gateway v1.2.3\nmodule example.org/m\ncommit abc, with changes\nbuild 12ab\n" + machine
-	if got := describe("gateway", info, "12ab"); got != want {
+	if got := describe("gateway", build.Of(info), "12ab"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	want = "gateway unknown\nmodule unknown\ncommit unknown\nbuild unknown\n" + machine
-	if got := describe("gateway", &debug.BuildInfo{}, unknown); got != want {
+	if got := describe("gateway", build.Of(&debug.BuildInfo{}), unknown); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

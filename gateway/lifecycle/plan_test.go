@@ -293,12 +293,14 @@ func TestBoundsOfTimesAndLinks(t *testing.T) {
 	}
 }
 
-// A window without a beginning is that one fault: it is compared with nothing.
-func TestWindowsWithoutABeginning(t *testing.T) {
+// A window without a beginning or an end is that one fault: it is compared with nothing.
+func TestWindowsWithoutABeginningOrAnEnd(t *testing.T) {
 	window := func(day string) string { return `{"to": "2026-02-` + day + `T00:00:00Z", "share": 0.5}` }
-	text := planOf(`"sunset": "2027-03-01T00:00:00Z", "brownouts": [` + window("01") + `, ` + window("02") + `]`)
+	text := planOf(`"sunset": "2027-03-01T00:00:00Z", "brownouts": [` + window("01") + `, ` + window("02") + `,
+		{"from": "2026-02-03T00:00:00Z", "share": 0.5}]`)
 	_, err := lifecycle.Parse([]byte(text), served)
-	const want = "versions.v1.brownouts[0].from: missing\nversions.v1.brownouts[1].from: missing"
+	const want = "versions.v1.brownouts[0].from: missing\n" +
+		"versions.v1.brownouts[1].from: missing\nversions.v1.brownouts[2].to: missing"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -91,7 +91,8 @@ func (r *Reader) count(
 	totals := readTotals(q, version, from)
 	registry := r.registry.begin(r.Registered, !gate.CountsStrangers())
 	defer registry.end()
-	var counting, vouched, erring []named
+	counting := make([]named, 0, len(users))
+	var vouched, erring []named
 	for _, u := range users {
 		trusted := r.vouched(registry, u.standing, ids[u.id], &e)
 		switch {
@@ -136,6 +137,9 @@ func (r *Reader) count(
 // readUsers reads the names that used a version since a time, and the IDs of those that
 // are integrators, by client.
 func (r *Reader) readUsers(q *store.Session, version string, from int64) (all []named, ids map[int64]string) {
+	var many int
+	q.Get("select count(*) from usage_clients where version = $1 and last_call >= $2", []any{version, from}, &many)
+	all = make([]named, 0, many) // a list that grew would take several times as much for a moment
 	ids = map[int64]string{}
 	texts := map[string]string{}
 	var u named
@@ -300,9 +304,15 @@ func daysOfUse(t *store.Session, version string, users []named, what string, fro
 // roamers finds the software that roams: it has several names, and was never at two
 // networks in the same hour, nor at more than two on a day, on which it moved.
 func roamers(t *store.Session, version string, users []named, from, to int64) map[string]bool {
-	names := map[string][]named{}
+	sizes := map[string]int{}
 	for _, u := range users {
 		if u.software != "" {
+			sizes[u.software]++
+		}
+	}
+	names := map[string][]named{}
+	for _, u := range users {
+		if n := sizes[u.software]; n > 1 && n <= maxRoaming {
 			names[u.software] = append(names[u.software], u)
 		}
 	}
@@ -310,7 +320,7 @@ func roamers(t *store.Session, version string, users []named, from, to int64) ma
 	software := map[int64]string{}
 	once := map[string]bool{}
 	for name, of := range names {
-		if len(of) < 2 || crowded(of) || len(look)+len(of) > maxRoaming {
+		if crowded(of) || len(look)+len(of) > maxRoaming {
 			continue
 		}
 		once[name] = true
@@ -371,7 +381,8 @@ func readAgents(db *store.Session, version string) (all []named) {
 
 // lastCalls are the last calls of clients, in order. Names of software that roams are
 // one client.
-func lastCalls(users []named, once map[string]bool) (all []int64) {
+func lastCalls(users []named, once map[string]bool) []int64 {
+	all := make([]int64, 0, len(users))
 	roaming := map[string]int64{}
 	for _, u := range users {
 		if u.software != "" && once[u.software] {
@@ -380,7 +391,9 @@ func lastCalls(users []named, once map[string]bool) (all []int64) {
 			all = append(all, u.lastCall)
 		}
 	}
-	return slices.Sorted(slices.Values(slices.AppendSeq(all, maps.Values(roaming))))
+	all = slices.AppendSeq(all, maps.Values(roaming))
+	slices.Sort(all)
+	return all
 }
 
 // earliest is when a gate does not hold any more because of these clients and calls,

@@ -206,9 +206,10 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestEveryAlertHasARunbook, under its own name.
+// TestEveryAlertHasARunbook, under its own name, and its place in the manual's table of what to watch.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	alerts, runbook, tests := read(t, "alerts.yaml"), read(t, "runbook.md"), read(t, "alerts_test.yaml")
+	manual := read(t, "README.md")
 	names := regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1)
 	for _, m := range names {
 		if !strings.Contains(runbook, "\n## "+m[1]+"\n") {
@@ -216,6 +217,9 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		}
 		if !strings.Contains(alerts, "runbook: docs/operate/runbook.md#"+strings.ToLower(m[1])+"\n") {
 			t.Errorf("%s does not point to the runbook", m[1])
+		}
+		if !regexp.MustCompile(`(?m)^\|.*\b` + m[1] + `\b.*\|$`).MatchString(manual) {
+			t.Errorf("no table of the manual has %s", m[1])
 		}
 		if !strings.Contains(tests, "alertname: "+m[1]+"\n") {
 			t.Errorf("%s is never tested to fire", m[1])

@@ -79,6 +79,22 @@ func TestStepsOfAConfirmedGate(t *testing.T) {
 }
 
 // A heat map has one stroke for each run of days, and a chart one point for each day.
+// A plan may reach further than a Duration does, which ends after 292 years.
+func TestMonthsOfAThousandYears(t *testing.T) {
+	date := func(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
+	for _, last := range []int{2021, 2031, 2312, 2999} {
+		marks := months(date(2020).Add(-day), date(last))
+		if len(marks) < 5 || len(marks) > 13 {
+			t.Errorf("until %d: got %d marks, want about a dozen", last, len(marks))
+		}
+		for i, m := range marks {
+			if m.X < 0 || m.X > 100 || i > 0 && m.X <= marks[i-1].X {
+				t.Errorf("until %d: got mark %d at %v, want it within the picture, after the last", last, i, m.X)
+			}
+		}
+	}
+}
+
 func TestPictures(t *testing.T) {
 	f := facts(t)
 	today := report.Day(now.Truncate(day).Unix())

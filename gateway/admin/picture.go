@@ -55,7 +55,7 @@ func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
 // months marks the first day of up to twelve months or years.
 func months(from, to time.Time) (marks []mark) {
 	every := 1
-	for to.Sub(from) > time.Duration(every)*12*31*day {
+	for days := (to.Unix() - from.Unix()) / 86400; days > int64(every)*12*31; { // a Duration ends after 292 years
 		every *= 2
 	}
 	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -68,7 +68,7 @@ func months(from, to time.Time) (marks []mark) {
 }
 
 func between(from, to, t time.Time) percent {
-	return percent(100 * t.Sub(from).Hours() / to.Sub(from).Hours())
+	return percent(100 * float64(t.Unix()-from.Unix()) / float64(to.Unix()-from.Unix()))
 }
 
 // timeline places the steps of a version on a line.

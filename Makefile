@@ -79,7 +79,7 @@ race: export CGO_ENABLED := 1
 race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false
 race: ## run the tests with the race detector, the long ones where goroutines meet
 	go test -vet=off $(tested) $(raced)
-	go test -vet=off -short $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
+	go test -short -vet=off $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
 
 long: ## run the long tests that are not raced, and the soak that asserts the memory
 	go test -vet=off $(tested) $(long)

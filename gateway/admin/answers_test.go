@@ -32,7 +32,7 @@ func TestAnswers(t *testing.T) {
 	for _, want := range []string{
 		"On 3 Mar 2027, 00:00 UTC (in 20 days), if nobody else calls. That is after the sunset. What is missing from the counts may delay it: instance b has not been heard of since noon.",
 		"Within 7 days: 4 known clients, 2 registered integrators and 34 strangers. Strangers made 60 calls on their busiest day, 2.3 % of the calls to all versions. The 40 names are probably 12 clients. " +
-			"1 name does not count, because you marked it as moved. 2 names do not count, because of errors only. The gate counts those that are known or registered, and bounds the strangers.",
+			"1 name does not count, because you marked it as moved. 2 names do not count, because of errors only. The gate counts those that are known or registered, also if they have moved since, and bounds the strangers.",
 		"60 calls of strangers, of at most 50, on their busiest day",
 		"1 instance writes its counts, and 3 should; silent: instance b.",
 		"25 % of the answers to these clients went to calls with a key.",

@@ -157,16 +157,18 @@ func (f *Facts) end(version string) time.Time {
 	}
 }
 
-// Figures are the two that matter most about an old version: how many clients still
-// call it, and how many of them its next window refuses.
+// Figures are the two that matter most about an old version: how many of its clients have
+// not moved, and how many of these its next window refuses. The gate asks something else:
+// how many called lately, also if they have moved since.
 func (f *Facts) Figures(version string) []tallied {
 	g := f.UsageOf(version).Groups
 	if !f.Old(version) || g.Clients == 0 {
 		return nil
 	}
-	still := tallied{g.Still(), "clients still call " + version, "/clients?version=" + version + "&moved=no"}
+	path := "/clients?version=" + version + "&moved=no"
+	still := tallied{g.Still(), "clients of 90 days have not moved from " + version, path}
 	if still.N == 1 {
-		still.What = "client still calls " + version
+		still.What = "client of 90 days has not moved from " + version
 	}
 	figures := []tallied{still}
 	if next, coming := f.next[version]; coming {
@@ -295,9 +297,10 @@ func whoCounts(g *lifecycle.GateReading, path string) answer {
 		text += fmt.Sprintf(" %s not count, because of errors only.", words.Count(g.Errors, "name does", "names do"))
 	}
 	if g.CountsStrangers() {
-		text += " The gate counts all of them."
+		text += " The gate counts all of them, also those that have moved since."
 	} else {
-		text += " The gate counts those that are known or registered, and bounds the strangers."
+		text += " The gate counts those that are known or registered, also if they have moved since, " +
+			"and bounds the strangers."
 	}
 	return answer{"Whom does the gate count?", text, path, false}
 }

@@ -339,12 +339,12 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	}
 	_, body, _ = get(t, l.URL+"/clients?per=1000&version=v1&moved=no")
 	still := strconv.Itoa(strings.Count(body, `<td>v1</td>`))
-	if want := "<b>" + still + `</b> <a href="/clients?version=v1&amp;moved=no">clients still call v1</a>`; !strings.Contains(overview, want) {
+	if want := "<b>" + still + `</b> <a href="/clients?version=v1&amp;moved=no">clients of 90 days have not moved from v1</a>`; !strings.Contains(overview, want) {
 		t.Errorf("the overview lacks %s", want)
 	}
 	_, body, _ = get(t, l.URL+"/what-if")
 	if want := `<td>sunset</td><td>for good</td><td class="n">100 %</td><td class="n">` + still + "</td>"; !strings.Contains(body, want) {
-		t.Errorf("the sunset is not for the %s that still call", still)
+		t.Errorf("the sunset is not for the %s that have not moved", still)
 	}
 	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
 	read := func(q report.Query) (report.Report, error) { return l.reports.Report(t.Context(), q) }

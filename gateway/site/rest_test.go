@@ -265,9 +265,10 @@ func withoutScripts(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 	}
+	w.open(t, "")
 	disable(true)
 	defer disable(false)
-	w.open(t, "")
+	w.visit(t, "")
 	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + [...document.querySelectorAll('button, input, select, textarea, summary')].filter((one) => one.checkVisibility()).length + ' dead'"))
 	if err != nil {
 		t.Fatal(err)

@@ -155,7 +155,8 @@ const loaded = `
 	while (document.readyState !== 'complete') await new Promise((done) => setTimeout(done, 10));
 `
 
-// open loads the page anew, with nothing put in between.
+// open loads the page anew, with nothing put in between. A browser drops the locks of the page before only a while after
+// the new one is there, and until then the same swap is being sent "in another tab": open waits for that.
 func (w *world) open(t *testing.T, query string) {
 	t.Helper()
 	w.mu.Lock()
@@ -165,6 +166,7 @@ func (w *world) open(t *testing.T, query string) {
 	if err := chromedp.Do(w.page.Context(), chromedp.Navigate(w.url+"/"+query)); err != nil {
 		t.Fatal(err)
 	}
+	run[bool](t, w, "return until(async () => (await navigator.locks.query()).held.length === 0);")
 }
 
 // reload loads the page again, with what the test has put in between.

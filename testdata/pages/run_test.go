@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"fmt"
 	"net"
@@ -151,7 +152,7 @@ for i in $(seq 2); do
 done
 for i in $(seq 3); do curl http://localhost:8080/nowhere -o /dev/null; done`
 
-// playOperate plays the manual beside a gateway that has been called.
+// playOperate plays the manual beside a gateway that has been called. What it shows of one that was killed comes last.
 func playOperate(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
 	for name, text := range map[string]string{"plan.json": operatePlan, "clients.json": operateClients} {
@@ -161,17 +162,31 @@ func playOperate(t *testing.T, blocks []pages.Block) {
 	}
 	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json", "CLIENTS_FILE=clients.json", "USAGE_DB=usage.db",
 		"RPC_URLS_369=http://127.0.0.1:1", "RATE_LIMIT=1000")
-	shell.Serve(t, "gateway 2>&1 | tee gateway.log", `"msg":"serving"`)
+	gateway := shell.Serve(t, "gateway 2>&1 | tee gateway.log", `"msg":"serving"`)
 	if out, err := shell.Run(t.Context(), operateCalls); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	settle(t, shell, `curl -s '127.0.0.1:9090/admin/usage?version=v1' | jq -c '.clients[0].findings[0].calls'`, "12\n")
-	shell.Play(t, blocks)
+	gap := slices.IndexFunc(blocks, func(b pages.Block) bool {
+		return strings.Contains(b.Text, "missing: an instance ended")
+	})
+	if gap < 0 {
+		t.Fatal("the manual shows no gap")
+	}
+	shell.Play(t, slices.Concat(blocks[:gap], blocks[gap+1:]))
+
+	gateway.End(syscall.SIGKILL)
+	shell.Serve(t, "gateway", `"msg":"serving"`)
+	ended := `curl -s 127.0.0.1:9090/admin/usage | jq '[.notes[] | select(contains("an instance ended"))] | length'`
+	settle(t, shell, ended, "1\n")
+	shell.Play(t, blocks[gap:gap+1])
 }
 
 const retireClients = `{"clients": [
 	{"name": "Acme Wallet", "contact": "dev@acme.example", "match": ["agent:acmewallet"]},
-	{"name": "Shop", "contact": "https://shop.example/contact", "match": ["agent:shopbot"]}]}`
+	{"name": "Shop", "contact": "https://shop.example/contact", "match": ["agent:shopbot"], "keys": ["sha256:%x"]}]}`
+
+const retireKey = "qg_3nT0VdTdJdYwq0n1mX1k3JgYv2X9kq3mU2o0c5m8q1A"
 
 // retireCalls are the calls that the page on retirement shows the counts of.
 const retireCalls = `set -e
@@ -197,8 +212,12 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 			shell.Play(t, []pages.Block{b})
 		}
 	}
-	if err := os.WriteFile(filepath.Join(shell.Dir, "clients.json"), []byte(retireClients), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"clients.json": fmt.Sprintf(retireClients, sha256.Sum256([]byte(retireKey))), "key.txt": retireKey,
+	} {
+		if err := os.WriteFile(filepath.Join(shell.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json",
 		"CLIENTS_FILE=clients.json", "USAGE_DB=usage.db", "RATE_LIMIT=1000")

@@ -129,6 +129,12 @@ func TestFingerprint(t *testing.T) {
 	if one != again || one == other || len(one) != 16 || one != "7692c3ad3540bb80" { // sha256sum
 		t.Errorf("got %s, %s and %s", one, again, other)
 	}
+	// What Go says of a build with -buildvcs=false: only the hash is of this build.
+	bare := build.Of(&debug.BuildInfo{Main: debug.Module{Path: "example.org/m", Version: "(devel)"}})
+	said, differs := describe("gateway", bare, one), describe("gateway", bare, other)
+	if !strings.Contains(said, "\ncommit unknown\nbuild "+one+"\n") || said == differs {
+		t.Errorf("got %s and %s", said, differs)
+	}
 	if got := fingerprint(func() (string, error) { return "", os.ErrNotExist }); got != unknown {
 		t.Errorf("got %s of no program", got)
 	}

@@ -57,7 +57,7 @@ func TestStatus(t *testing.T) {
 }
 
 func wantPoolToPool(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain, `"registries"`, `"seconds": [{"srcChain": 4663, "seconds": 90}], "registries"`)
+	g := w.newRig(t, everyChain, `[{"seconds": 13}]`, `[{"srcChain": 4663, "seconds": 90}]`)
 	unknown := common.Hash{1}
 	if s := g.want(robinhood, unknown, NotFound, false); s.Source != nil || s.Swaps != nil {
 		t.Errorf("got %+v of an unknown transaction", s)

@@ -189,6 +189,8 @@ func questions(b *testing.B, r *recorded.Rig) []question {
 		{"overview-again", read(report.Query{Old: "yes", Per: 30})},
 		{"clients", read(report.Query{Version: "v1"})},
 		{"last-page", read(report.Query{Sort: "last", Page: 1_000_000})},
+		{"search", read(report.Query{Old: "yes", Search: "wallet-77"})},
+		{"search-none", read(report.Query{Old: "yes", Search: "nobody of this name"})},
 		{"one-client", read(report.Query{Client: "origin https://wallet-7.example"})},
 		{"window", read(chosen)},
 		{"csv", func() {

@@ -59,6 +59,7 @@ func linkedRecipient(t *testing.T, w *world) {
 		before := got["before"].(map[string]any)
 		if before["asks"] != tt.asks {
 			t.Errorf("%s: the page asks for a confirmation: %v", name, before["asks"])
+			continue
 		}
 		if !tt.asks {
 			if before["off"] != false || before["blessed"] != true {
@@ -519,12 +520,17 @@ func manyWallets(t *testing.T, w *world) {
 		await settle();
 		all.found = row();
 		all.choice = [...$('wallet').options].map((option) => option.textContent).join('|');
+		// One that comes after them all is not missing either.
+		tell({ name: 'Late', rdns: 'org.late' });
+		await settle();
+		all.late = row();
 		return all;`, usdc)
 	if got["flooded"] != "20" {
 		t.Errorf("%s wallets are listed, want 20", got["flooded"])
 	}
 	wantWords(t, "the wallets", got["found"], "Connect Real (org.real)")
 	wantWords(t, "the choice", got["choice"], "Real (org.real)")
+	wantWords(t, "the last", got["late"], "Connect Late (org.late)", "Connect Real (org.real)")
 
 	w.open(t, "")
 	got = run[map[string]string](t, w, tools+`

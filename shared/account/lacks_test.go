@@ -77,15 +77,7 @@ func (s *swaps) behind(t *testing.T, providers ...http.Handler) *two {
 		w.meters[i] = &node.Meter{Node: p}
 		urls = append(urls, rpc.SecretURL(node.NewFront(t, w.meters[i]).SecretURL()))
 	}
-	client, err := rpc.New(rpc.Config{1: urls}, rpc.Options{
-		Now:    func() time.Time { return w.now },
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: {Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	w.Reader = account.New(client, nil)
+	w.Reader = newReader(t, func() time.Time { return w.now }, urls...)
 	return w
 }
 

@@ -56,16 +56,22 @@ func newSwaps(t *testing.T) *swaps {
 		}
 	})
 	s.front = node.NewFront(t, s.evm)
-	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(s.front.SecretURL())}}, rpc.Options{
-		Now:    func() time.Time { return s.now },
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: {Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}},
+	s.Reader = newReader(t, func() time.Time { return s.now }, rpc.SecretURL(s.front.SecretURL()))
+	return s
+}
+
+// newReader asks endpoints of chain 1, and is patient.
+func newReader(t *testing.T, now func() time.Time, urls ...rpc.SecretURL) *account.Reader {
+	t.Helper()
+	patient := rpc.Limits{Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}
+	client, err := rpc.New(rpc.Config{1: urls}, rpc.Options{
+		Now: now, Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: patient},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	s.Reader = account.New(client, nil)
-	return s
+	return account.New(client, nil)
 }
 
 func (s *swaps) send(token chain.Token, method string, args ...any) {

@@ -229,9 +229,14 @@ func withRoom[T any](all []T) []T {
 // find returns the entry of a budget, and makes one for a new client. It returns
 // false if the shard is full of budgets used more than once within the minute.
 func (s *shard) find(key clientKey, now int64) (i uint32, ok bool) {
-	// One of each list is enough, as a request adds at most one budget.
+	// A request adds at most one budget, so one of each list would be enough. With some
+	// more, a crowd that has left is soon forgotten.
 	for _, list := range [...]uint32{seenOnce, seenAgain} {
-		if oldest := s.entries[list].next; oldest != list && now-s.entries[oldest].last >= windowTicks {
+		for range 8 {
+			oldest := s.entries[list].next
+			if oldest == list || now-s.entries[oldest].last < windowTicks {
+				break
+			}
 			s.drop(oldest)
 		}
 	}

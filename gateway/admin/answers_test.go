@@ -62,6 +62,24 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func TestWhoWasTold(t *testing.T) {
+	for _, c := range []struct {
+		told, untold int
+		want         string
+	}{
+		{0, 1, "The one known client that has not moved was not told"},
+		{1, 0, "The one known client that has not moved was told"},
+		{0, 3, "None of the 3 known clients that have not moved was told"},
+		{1, 2, "1 of 3 known clients that have not moved was told"},
+		{2, 1, "2 of 3 known clients that have not moved were told"},
+		{3, 0, "3 of 3 known clients that have not moved were told"},
+	} {
+		if got := whoWasTold(c.told, c.untold); got != c.want {
+			t.Errorf("%d told and %d not: got %q, want %q", c.told, c.untold, got, c.want)
+		}
+	}
+}
+
 // What the operator wrote down, and what the counts suggest, is on the client's page
 // and in the table.
 func TestMovedInWords(t *testing.T) {

@@ -220,10 +220,11 @@ type answer struct {
 
 // Answers say whether a version may be retired, in every stage of its retirement.
 func (f *Facts) Answers(v lifecycle.Status) (all []answer) {
-	s, g, path := f.Schedule(v.Version), f.UsageOf(v.Version).Groups, "/clients?version="+v.Version
-	if s == nil || v.Stage == lifecycle.Retired {
+	if f.Schedule(v.Version) == nil || v.Stage == lifecycle.Retired {
 		return nil
 	}
+	g := f.UsageOf(v.Version).Groups
+	path := "/clients?version=" + v.Version
 	if v.Gate != nil && v.Gate.Released.IsZero() {
 		all = append(all, f.earliest(v), whoCounts(v.Gate, path), f.instances(v.Gate))
 	}
@@ -232,12 +233,26 @@ func (f *Facts) Answers(v lifecycle.Status) (all []answer) {
 			"All others are from whom they claim to be from."
 		all = append(all, answer{"How much is proven?", text, path + "&known=yes", false})
 	}
-	if known := g.Told + g.Untold; known > 0 {
-		text := fmt.Sprintf("%d of %s not moved %s told, by CLIENTS_FILE.", g.Told,
-			words.Count(known, "known client that has", "known clients that have"), agree(g.Told, "was", "were"))
+	if g.Told+g.Untold > 0 {
+		text := whoWasTold(g.Told, g.Untold) + ", by CLIENTS_FILE."
 		all = append(all, answer{"Who has been told?", text, path + "&moved=no&told=no&known=yes", g.Untold > 0})
 	}
 	return all
+}
+
+// whoWasTold says how many of the known clients that have not moved were told to. There
+// is at least one such client.
+func whoWasTold(told, untold int) string {
+	known := told + untold
+	switch {
+	case known == 1 && told == 1:
+		return "The one known client that has not moved was told"
+	case known == 1:
+		return "The one known client that has not moved was not told"
+	case told == 0:
+		return fmt.Sprintf("None of the %d known clients that have not moved was told", known)
+	}
+	return fmt.Sprintf("%d of %d known clients that have not moved %s told", told, known, agree(told, "was", "were"))
 }
 
 // agree is the word that goes with a number.

@@ -105,6 +105,26 @@ func Parse(flags *flag.FlagSet, args []string, about string, stdout io.Writer) e
 	return nil
 }
 
+// Run is what main does once Parse has returned: it runs the program until that ends, or
+// until a signal ends its context. It returns the exit code: 0 if all went well or help
+// was printed, 1 if run failed, 2 if the arguments are wrong. What went wrong is on stderr.
+func Run(program string, parsed error, run func(context.Context) error, stderr io.Writer) int {
+	switch {
+	case errors.Is(parsed, flag.ErrHelp):
+		return 0
+	case parsed != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", program, parsed)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		return 1
+	}
+	return 0
+}
+
 // Version tells what a program was built from, by which Go and for what machine. Its
 // last line but one tells two builds apart where Go was told to leave the commit out.
 func Version(program string) string {

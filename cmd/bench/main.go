@@ -22,11 +22,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
@@ -49,24 +47,12 @@ Fastify and viem, and prints Markdown. For a quick look: -rounds 3 -fastify=fals
 
 func main() {
 	o, bare, err := parseOptions(os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if bare != "" {
-		err = serveBare(bare, os.Stdin)
-	} else {
-		err = run(ctx, o)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(cli.Run("bench", err, func(ctx context.Context) error {
+		if bare != "" {
+			return serveBare(bare, os.Stdin)
+		}
+		return run(ctx, o)
+	}, os.Stderr))
 }
 
 // parseOptions reads the flags. If bare is not empty, this process is to be the bare

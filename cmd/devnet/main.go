@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
@@ -20,20 +18,8 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	o, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "devnet: %v\n", err)
-		os.Exit(2)
-	}
-	if err := run(ctx, o, os.Stdout); err != nil {
-		fmt.Fprintf(os.Stderr, "devnet: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(cli.Run("devnet", err, func(ctx context.Context) error { return run(ctx, o, os.Stdout) }, os.Stderr))
 }
 
 // options are what can be chosen.

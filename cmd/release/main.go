@@ -11,38 +11,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	out := flags.String("o", "dist", "the `folder` to make, which must not exist yet")
 	platforms := flags.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "what to build for")
 	err := cli.Parse(flags, os.Args[1:], "Makes the files of a release from what is committed.", os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(2)
-	}
 	r := release{root: ".", out: *out, platforms: strings.Split(*platforms, ",")}
-	if err := r.make(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
-	}
+	os.Exit(cli.Run("release", err, r.make, os.Stderr))
 }
 
 // release is what is known about a release while it is made.

@@ -8,12 +8,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
@@ -26,20 +23,7 @@ func main() {
 		"how long things go wrong; starting and ending take some seconds more")
 	race := flags.Bool("race", false, "build the gateway with the race detector")
 	err := cli.Parse(flags, os.Args[1:], "Keeps a gateway busy while everything it depends on fails.", os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "soak: %v\n", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *duration, *race); err != nil {
-		fmt.Fprintf(os.Stderr, "soak: %v\n", err)
-		os.Exit(1)
-	}
-	fmt.Println("not one wrong answer, and nothing left behind")
+	os.Exit(cli.Run("soak", err, func(ctx context.Context) error { return run(ctx, *duration, *race) }, os.Stderr))
 }
 
 func run(ctx context.Context, duration time.Duration, race bool) error {
@@ -56,7 +40,11 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 	if err != nil {
 		return err
 	}
-	return soak(ctx, root, binary, duration, race, os.Stdout)
+	if err := soak(ctx, root, binary, duration, race, os.Stdout); err != nil {
+		return err
+	}
+	fmt.Println("not one wrong answer, and nothing left behind")
+	return nil
 }
 
 func buildGateway(ctx context.Context, dir string, race bool) (string, error) {

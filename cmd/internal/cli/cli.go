@@ -1,5 +1,5 @@
 // Package cli is what the command lines of this module have in common: how help is
-// asked for and printed, and what a program tells about its build.
+// asked for and printed, how a program runs and ends, and what it tells about its build.
 //
 // What it promises:
 //   - Help counts wherever it is asked for, also where a flag waits for its value.
@@ -7,15 +7,19 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/shared/build"

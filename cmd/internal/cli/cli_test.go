@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -92,6 +94,46 @@ func TestParse(t *testing.T) {
 		if said != tt.err || out.String() != tt.out || errors.Is(err, flag.ErrHelp) != (tt.out != "") {
 			t.Errorf("%q: got %v and %q", tt.args, err, out.String())
 		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	wrong := errors.New("it is wrong")
+	for name, tt := range map[string]struct {
+		parsed, failure error
+		code            int
+		said            string
+		runs            bool
+	}{
+		"all went well": {nil, nil, 0, "", true},
+		"it failed":     {nil, wrong, 1, "soak: it is wrong\n", true},
+		"help":          {flag.ErrHelp, nil, 0, "", false},
+		"wrong flag":    {wrong, nil, 2, "soak: it is wrong\n", false},
+	} {
+		ran := false
+		var stderr strings.Builder
+		code := Run("soak", tt.parsed, func(ctx context.Context) error {
+			ran = true
+			return errors.Join(ctx.Err(), tt.failure)
+		}, &stderr)
+		if code != tt.code || stderr.String() != tt.said || ran != tt.runs {
+			t.Errorf("%s: got %d, %q, run %t", name, code, stderr.String(), ran)
+		}
+	}
+}
+
+// A signal ends the context of the program, and not the process.
+func TestRunUntilASignal(t *testing.T) {
+	var stderr strings.Builder
+	code := Run("soak", nil, func(ctx context.Context) error {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}, &stderr)
+	if code != 0 || stderr.String() != "" {
+		t.Errorf("got %d, %q", code, stderr.String())
 	}
 }
 

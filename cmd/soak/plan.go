@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,9 +11,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// retiring is the version that the plan takes away and gives back.
-const retiring = "v1"
 
 // plan is the file that says how the versions fare.
 type plan struct {
@@ -37,13 +35,13 @@ func (p *plan) write(text string) error {
 	return os.Rename(next, p.path)
 }
 
-// brownout refuses everybody the version for an hour from now on.
-func brownout(now time.Time) string {
+// brownout refuses everybody a version for an hour from now on.
+func brownout(version string, now time.Time) string {
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
 	return fmt.Sprintf(`{"versions": {%q: {"deprecated": %q, "sunset": %q,
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "immediate": true,
 		"brownouts": [{"from": %q, "to": %q, "share": 1}]}}}`,
-		retiring, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
+		version, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
 }
 
 // rewrite takes the version away and gives it back, with mistakes between, and
@@ -55,7 +53,7 @@ func (w *world) rewritePlan(ctx context.Context) error {
 		change func() error
 		status int // of the version from then on
 	}{
-		{func() error { return p.write(brownout(time.Now())) }, http.StatusGone},
+		{func() error { return p.write(brownout(w.served.retiring, time.Now())) }, http.StatusGone},
 		// Neither half a plan nor none takes the place of one in force.
 		{func() error { return os.WriteFile(p.path, []byte(`{"versions": {"v`), 0o600) }, http.StatusGone},
 		{func() error { return os.Remove(p.path) }, http.StatusGone},
@@ -79,15 +77,17 @@ func (w *world) rewritePlan(ctx context.Context) error {
 // awaitStatus waits until the retiring version answers with a status, and keeps
 // doing so.
 func (w *world) awaitStatus(ctx context.Context, status int) error {
-	const (
-		target = "/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369" +
-			"&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-		enough = 10 // answers in a row
-	)
+	const enough = 10 // answers in a row
+	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
+	if err != nil {
+		return err
+	}
+	target := w.judge.RandomSwap(rand.New(rand.NewPCG(3, 3)), pair).Target(w.served.retiring)
 	got, inRow := 0, 0
-	err := eventually(ctx, func() (bool, error) {
+	err = eventually(ctx, func() (bool, error) {
 		answer, err := w.askOnce(target)
-		if got = answer.Status; got == status {
+		got = answer.Status
+		if got == status {
 			inRow++
 		} else {
 			inRow = 0
@@ -95,7 +95,7 @@ func (w *world) awaitStatus(ctx context.Context, status int) error {
 		return inRow == enough, err
 	})
 	if err != nil {
-		return fmt.Errorf("%s answers %d, want %d: %w", retiring, got, status, err)
+		return fmt.Errorf("%s answers %d, want %d: %w", w.served.retiring, got, status, err)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func TestFeesAndDestinationAddUpToTheGross(t *testing.T) {
 		if s.Integrator == "" && integrator.Sign() != 0 {
 			t.Errorf("nobody takes a fee of %s", integrator)
 		}
-		for _, version := range a.versions {
+		for _, version := range a.served.judged {
 			if version != "v3legacy" {
 				continue
 			}

@@ -152,15 +152,15 @@ func (w *world) judgeAccount(details []byte, from, kind string) error {
 
 // quoteQuestion asks any version for any pair it knows.
 func (w *world) quoteQuestion(rng *rand.Rand) question {
-	version := w.versions[rng.IntN(len(w.versions))]
+	version := w.served.judged[rng.IntN(len(w.served.judged))]
 	pair := w.pairs[rng.IntN(len(w.pairs))]
 	for !referee.Knows(version, pair) {
 		pair = w.pairs[rng.IntN(len(w.pairs))]
 	}
 	swap := w.judge.RandomSwap(rng, pair)
-	mayBeRefused := version == retiring && w.plan.refusing.Load()
+	mayBeRefused := version == w.served.retiring && w.plan.refusing.Load()
 	return question{version, "GET", swap.Target(version), func(a load.Answer) error {
-		if a.Status == http.StatusGone && version == retiring && (mayBeRefused || w.plan.refusing.Load()) {
+		if a.Status == http.StatusGone && version == w.served.retiring && (mayBeRefused || w.plan.refusing.Load()) {
 			return isFault(a, http.StatusGone, "VERSION_BROWNOUT")
 		}
 		return w.isQuote(a, version, swap, 0)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,7 +42,13 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	if w.postgres == nil {
 		tell("NOT TESTED: PostgreSQL; install the package postgresql")
 	}
-	if !w.planned {
+	for _, version := range w.served.unjudged {
+		tell("NOT TESTED: %s, which testdata/referee does not know", version)
+	}
+	switch {
+	case w.served.retiring == "":
+		tell("NOT TESTED: the plan; no older version is served that it could retire")
+	case !w.planned:
 		tell("NOT TESTED: this gateway follows no plan: GET /versions is not 200")
 	}
 	err = w.live(ctx, duration, raced, tell)
@@ -120,10 +125,11 @@ func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(str
 		return err
 	}
 	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(5, 5)), pair)
-	for _, version := range []string{"v3", retiring} {
-		if !slices.Contains(w.versions, version) {
-			continue
-		}
+	versions := []string{"v3"}
+	if w.served.retiring != "" {
+		versions = append(versions, w.served.retiring)
+	}
+	for _, version := range versions {
 		body, err := w.judge.Body(version, swap, referee.Terms{}, referee.Note())
 		if err != nil {
 			return err
@@ -329,7 +335,7 @@ func (w *world) verdict() error {
 	if truths := len(w.issuer.stated); truths == 0 || w.issuer.asked.Load() < 2 {
 		add("the fee service was asked %d times and told the truth about %d domains", w.issuer.asked.Load(), truths)
 	}
-	if w.planned && w.tally.count(retiring, http.StatusGone) == 0 {
+	if w.planned && w.tally.count(w.served.retiring, http.StatusGone) == 0 {
 		add("the plan was not felt")
 	}
 	return errors.Join(wrong...)

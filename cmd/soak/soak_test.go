@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -88,5 +90,23 @@ func TestSoak(t *testing.T) {
 	root, binary := setUp(t)
 	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), t.Output()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A version that is added or deleted needs no change here.
+func TestSortVersions(t *testing.T) {
+	for _, c := range []struct {
+		names string
+		want  versions
+	}{
+		{"v1 v3 v3legacy", versions{judged: []string{"v1", "v3", "v3legacy"}, retiring: "v1"}},
+		{"v3 v3legacy", versions{judged: []string{"v3", "v3legacy"}, retiring: "v3legacy"}},
+		{"v3", versions{judged: []string{"v3"}}},
+		{"v1 v3 v4", versions{judged: []string{"v1", "v3"}, unjudged: []string{"v4"}, retiring: "v1"}},
+		{"v3 v4", versions{judged: []string{"v3"}, unjudged: []string{"v4"}}},
+	} {
+		if got := sortVersions(strings.Fields(c.names)); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", c.names, got, c.want)
+		}
 	}
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,7 +37,7 @@ type world struct {
 	log      *child.Log
 	tally    tally
 
-	versions   []string // those served
+	served     versions
 	listing    *client.Listing
 	signed     atomic.Int64 // quotes of v3 that the client could have checked
 	newClients atomic.Int64
@@ -152,21 +155,46 @@ func (w *world) close() {
 
 // discover finds out which versions are served, and whether a plan is followed.
 func (w *world) discover() error {
-	for _, version := range referee.Versions {
-		answer, err := w.askOnce("/" + version + "/openapi.yaml")
-		if err != nil {
-			return err
-		}
-		if answer.Status == http.StatusOK {
-			w.versions = append(w.versions, version)
-		}
+	answer, err := w.askOnce("/")
+	if err != nil {
+		return err
 	}
-	if !slices.Contains(w.versions, "v3") {
-		return errors.New("the gateway does not serve v3")
+	var index struct {
+		Contracts map[string]string // by version
 	}
-	answer, err := w.askOnce("/versions")
-	w.planned = answer.Status == http.StatusOK && slices.Contains(w.versions, retiring)
+	if err := json.Unmarshal(answer.Body, &index); err != nil {
+		return fmt.Errorf("the index of the gateway: %w", err)
+	}
+	w.served = sortVersions(slices.Sorted(maps.Keys(index.Contracts)))
+	if !slices.Contains(w.served.judged, "v3") {
+		return fmt.Errorf("the gateway does not serve v3: %s", answer.Body)
+	}
+	answer, err = w.askOnce("/versions")
+	w.planned = answer.Status == http.StatusOK && w.served.retiring != ""
 	return err
+}
+
+// versions are those that a gateway serves.
+type versions struct {
+	judged   []string // that the referee knows
+	unjudged []string // that it does not know, and nobody asks
+	retiring string   // the one that the plan takes away and gives back; empty if there is none
+}
+
+// sortVersions takes the names of the versions in their order, the oldest first. That
+// one retires, unless it is v3, which the soak asks most.
+func sortVersions(names []string) (v versions) {
+	for _, name := range names {
+		if !slices.Contains(referee.Versions, name) {
+			v.unjudged = append(v.unjudged, name)
+			continue
+		}
+		v.judged = append(v.judged, name)
+		if v.retiring == "" && name != "v3" {
+			v.retiring = name
+		}
+	}
+	return v
 }
 
 // askOnce asks as a client that has not asked before, on a connection of its

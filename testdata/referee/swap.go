@@ -50,7 +50,7 @@ func (r *Referee) ReadSwap(version string, q url.Values) (*Swap, error) {
 	return nil, fmt.Errorf("no supported pair fits %s", q.Encode())
 }
 
-// Versions are all there ever were, the current one first.
+// Versions are those whose answers can be worked out here.
 var Versions = []string{"v3", "v3legacy", "v1"}
 
 // Knows tells whether a version has the chains of a pair.

@@ -160,25 +160,13 @@ func (a *Asked) forget(late []*Endpoint) {
 // given to one of them. If there is none left, the failure is Unconfigured.
 func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use Use) error {
 	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
-		reason, details := Resting, make([]string, 0, len(endpoints))
-		var late []*Endpoint
-		try := func(e *Endpoint, patience time.Duration) *Failure {
-			f := c.try(ctx, e, lane, patience, use)
-			if f == errLate {
-				late = append(late, e)
-			}
-			if f != nil {
-				reason, details = f.Reason, append(details, fmt.Sprintf("endpoint %d: %s", e.Place, f.Text))
-			}
-			return f
-		}
+		q := tries{client: c, lane: lane, use: use, reason: Resting}
 		for i, e := range endpoints {
 			if !asked.Add(e) {
 				continue
 			}
 			if rest := e.take(lane); rest > 0 {
-				rest = rest.Round(time.Millisecond)
-				details = append(details, fmt.Sprintf("endpoint %d: rests for %v", e.Place, rest))
+				q.note(e, fmt.Sprintf("rests for %v", rest.Round(time.Millisecond)))
 				continue
 			}
 			patience := c.limits[lane].Try
@@ -186,30 +174,76 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 			if slices.ContainsFunc(endpoints[i+1:], isReady) {
 				patience = e.patience(lane, patience)
 			}
-			if try(e, patience) == nil {
-				asked.forget(late)
+			if q.try(ctx, e, patience) {
+				asked.forget(q.late)
 				return nil
 			}
 			if ctx.Err() != nil {
 				break
 			}
 		}
-		for _, e := range late { // nobody else has an answer
-			if ctx.Err() == nil && try(e, c.limits[lane].Try) == nil {
-				return nil
-			}
+		if q.tryLateAgain(ctx) {
+			return nil
 		}
-		if len(details) == 0 {
-			return errNoOther
-		}
-		wait := longRetry
-		if reason != Reverted && reason != Misconfigured {
-			for _, e := range endpoints {
-				wait = min(wait, e.resting(lane))
-			}
-		}
-		return &Failure{reason, strings.Join(details, "; "), wait}
+		return q.failure(endpoints)
 	})
+}
+
+// tries are those of one question, and what they came to.
+type tries struct {
+	client  *Client
+	lane    Lane
+	use     Use
+	reason  Reason      // of the last one that failed
+	details []string    // why each endpoint gave no answer
+	late    []*Endpoint // that were not waited for
+}
+
+// note says why an endpoint gave no answer.
+func (q *tries) note(e *Endpoint, why string) {
+	q.details = append(q.details, fmt.Sprintf("endpoint %d: %s", e.Place, why))
+}
+
+// try asks an endpoint, and tells whether it answered.
+func (q *tries) try(ctx context.Context, e *Endpoint, patience time.Duration) bool {
+	f := q.client.try(ctx, e, q.lane, patience, q.use)
+	if f == nil {
+		return true
+	}
+	if f == errLate {
+		q.late = append(q.late, e)
+	}
+	q.reason = f.Reason
+	q.note(e, f.Text)
+	return false
+}
+
+// tryLateAgain asks the endpoints that were not waited for, with all the time that
+// there is: nobody else has an answer.
+func (q *tries) tryLateAgain(ctx context.Context) bool {
+	for _, e := range q.late {
+		if ctx.Err() != nil {
+			return false
+		}
+		if q.try(ctx, e, q.client.limits[q.lane].Try) {
+			return true
+		}
+	}
+	return false
+}
+
+// failure is that of a question which no endpoint has answered.
+func (q *tries) failure(endpoints []*Endpoint) *Failure {
+	if len(q.details) == 0 {
+		return errNoOther
+	}
+	wait := longRetry
+	if q.reason != Reverted && q.reason != Misconfigured {
+		for _, e := range endpoints {
+			wait = min(wait, e.resting(q.lane))
+		}
+	}
+	return &Failure{q.reason, strings.Join(q.details, "; "), wait}
 }
 
 // Check waits for a turn in the lane of checks and gives use one endpoint of the
@@ -402,7 +436,8 @@ func (c Config) with(data []byte) (Config, error) {
 		Endpoints map[string][]SecretURL `json:"endpoints"`
 	}
 	problems := []error{jsonfile.Decode(data, &file).Err()}
-	all, own := maps.Clone(c), make(Config)
+	all := maps.Clone(c)
+	own := make(Config) // those of the file
 	for _, key := range slices.Sorted(maps.Keys(file.Endpoints)) {
 		id, err := chain.ParseID(key)
 		switch {
@@ -412,7 +447,8 @@ func (c Config) with(data []byte) (Config, error) {
 			problems = append(problems,
 				fmt.Errorf("endpoints[%q]: %s has endpoints of this chain too; use one of both", key, variable(id)))
 		default:
-			own[id], all[id] = file.Endpoints[key], file.Endpoints[key]
+			own[id] = file.Endpoints[key]
+			all[id] = file.Endpoints[key]
 		}
 	}
 	problems = append(problems, own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) }))

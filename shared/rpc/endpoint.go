@@ -118,21 +118,26 @@ func (s *laneState) resting(now time.Time) time.Duration {
 // failed makes the lane skip the endpoint for a while; if we are over the quota,
 // also the lanes that give way. It logs only what is news.
 func (e *Endpoint) failed(lane Lane, f *Failure) {
-	level, text, news := slog.LevelWarn, "RPC endpoint fails and is skipped for a while", false
+	var news bool
+	if f.Reason == Limited {
+		news = e.overQuota(lane, f.RetryAfter)
+	} else {
+		news = e.skip(lane, f.Reason)
+	}
+	if !news {
+		return
+	}
+	level := slog.LevelWarn
+	text := "RPC endpoint fails and is skipped for a while"
 	switch f.Reason {
 	case Limited:
 		text = "RPC endpoint says we are over its quota; " +
 			"unknown integrators, wallets and status look-ups give way to known partners"
-		news = e.overQuota(lane, f.RetryAfter)
 	case WrongChain:
-		level, text = slog.LevelError, "RPC endpoint serves another chain and is not used"
-		fallthrough
-	default:
-		news = e.skip(lane, f.Reason)
+		level = slog.LevelError
+		text = "RPC endpoint serves another chain and is not used"
 	}
-	if news {
-		e.log.Log(context.Background(), level, text, "lane", lane.String(), "reason", f.Reason, "detail", f.Text)
-	}
+	e.log.Log(context.Background(), level, text, "lane", lane.String(), "reason", f.Reason, "detail", f.Text)
 }
 
 // skip rests the endpoint in one lane. It is true if the reason has changed.
@@ -146,7 +151,10 @@ func (e *Endpoint) skip(lane Lane, reason Reason) (changed bool) {
 	s.grow()
 	changed = s.failing != reason
 	e.outcomes++
-	s.restUntil, s.chainChecked, s.failing, s.heard = now.Add(s.rest), false, reason, e.outcomes
+	s.heard = e.outcomes
+	s.restUntil = now.Add(s.rest)
+	s.chainChecked = false
+	s.failing = reason
 	return changed
 }
 
@@ -163,7 +171,8 @@ func (e *Endpoint) overQuota(lane Lane, providerWants time.Duration) (news bool)
 			e.lanes[i].heard = e.outcomes
 		}
 	}
-	if news = now.Sub(e.limitedLogged) >= limitedLogEvery; news {
+	news = now.Sub(e.limitedLogged) >= limitedLogEvery
+	if news {
 		e.limitedLogged = now
 	}
 	return news
@@ -179,7 +188,8 @@ func (s *laneState) limited(now time.Time, lane Lane, providerWants time.Duratio
 		if !now.Before(s.restUntil) { // not told already by a call under way at the same time
 			s.grow()
 		}
-		rest, s.limitedAt = s.rest, now
+		rest = s.rest
+		s.limitedAt = now
 	}
 	if until := now.Add(max(rest, providerWants)); until.After(s.restUntil) {
 		s.restUntil = until
@@ -197,7 +207,9 @@ func (e *Endpoint) worked(lane Lane) {
 	}
 	// Over a quota, an endpoint may change many times a minute. The log does not tell.
 	recovered := s.failing != "" && s.failing != Limited
-	s.failing, s.rest, s.restUntil = "", 0, time.Time{}
+	s.failing = ""
+	s.rest = 0
+	s.restUntil = time.Time{}
 	e.outcomes++
 	s.heard = e.outcomes
 	e.mu.Unlock()
@@ -259,11 +271,11 @@ func (e *Endpoint) health(lanes []Lane) (state State, resting bool) {
 	case last.failing == "":
 		return Working, false
 	}
-	state, resting = Failing, e.now().Before(last.restUntil)
+	resting = e.now().Before(last.restUntil)
 	if last.failing == Limited {
-		state = OverQuota
+		return OverQuota, resting
 	}
-	return state, resting
+	return Failing, resting
 }
 
 // Lane is what a question is asked for. What happens in one lane does not hold

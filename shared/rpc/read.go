@@ -112,18 +112,23 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 		return err
 	}
 	for i, element := range elements {
-		switch {
-		case element.Error == rpc.ErrMissingBatchResponse:
-			reads[i].Err = errMissing
-		case e.learn(element.Method, element.Error):
-			reads[i].Err = ErrNoMethod
-		case element.Error != nil:
-			reads[i].Err = e.classifyAnswer(element.Error, reads[i])
-		default:
-			reads[i].Err = nil
-		}
+		reads[i].Err = e.failureIn(element, reads[i])
 	}
 	return failureOf(reads, errUnanswered)
+}
+
+// failureIn is why a read has no answer in a batch; nil if it has one.
+func (e *Endpoint) failureIn(element rpc.BatchElem, r Read) *Failure {
+	if element.Error == rpc.ErrMissingBatchResponse {
+		return errMissing
+	}
+	if e.learn(element.Method, element.Error) {
+		return ErrNoMethod
+	}
+	if element.Error != nil {
+		return e.classifyAnswer(element.Error, r)
+	}
+	return nil
 }
 
 // oneByOne sends each of these reads as a call of its own.

@@ -98,28 +98,8 @@ type searching struct {
 // search looks for the event of each name. What is missing was not found within the
 // bounds of this look-up, or cannot be asked for.
 func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*found {
-	s := l.trail.searches[f.key]
-	if s == nil {
-		s = &search{hits: make(map[common.Hash]*found)}
-		l.trail.searches[f.key] = s
-	}
-	if !slices.Equal(s.names, f.names) { // what was found is not searched for again
-		maps.DeleteFunc(s.hits, func(name common.Hash, _ *found) bool { return !slices.Contains(f.names, name) })
-		*s = search{names: f.names, hits: s.hits}
-	}
-	f.search = s
-	for name, hit := range s.hits {
-		if !hit.deep { // its block may have been replaced since
-			delete(s.hits, name)
-			block := uint64(hit.log.BlockNumber)
-			again := block - min(block, l.tracker.deployment.Confirmations(f.key.network))
-			if !s.located || again < s.next {
-				s.located = true
-				s.first = min(again, s.first)
-				s.next = again
-			}
-		}
-	}
+	l.resume(f)
+	s := f.search
 	var err error
 	for len(s.hits) < len(s.names) && s.next <= uint64(f.head.Number) && err == nil {
 		if l.steps == 0 {
@@ -132,6 +112,41 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 			err = l.advance(ctx, f)
 		}
 	}
+	l.conclude(f, err)
+	return s.hits
+}
+
+// resume goes on with the search of an earlier look-up, or begins one.
+func (l *lookup) resume(f *searching) {
+	s := l.trail.searches[f.key]
+	if s == nil {
+		s = &search{hits: make(map[common.Hash]*found)}
+		l.trail.searches[f.key] = s
+	}
+	if !slices.Equal(s.names, f.names) { // what was found is not searched for again
+		maps.DeleteFunc(s.hits, func(name common.Hash, _ *found) bool { return !slices.Contains(f.names, name) })
+		*s = search{names: f.names, hits: s.hits}
+	}
+	f.search = s
+	for name, hit := range s.hits {
+		if hit.deep {
+			continue
+		}
+		delete(s.hits, name) // its block may have been replaced since
+		block := uint64(hit.log.BlockNumber)
+		again := block - min(block, l.tracker.deployment.Confirmations(f.key.network))
+		if !s.located || again < s.next {
+			s.located = true
+			s.first = min(again, s.first)
+			s.next = again
+		}
+	}
+}
+
+// conclude says what was searched, if an event is missing, and where the next look-up
+// goes on. err is why the search has ended early.
+func (l *lookup) conclude(f *searching, err error) {
+	s := f.search
 	switch {
 	case len(s.hits) == len(s.names):
 	case s.located && s.next > uint64(f.head.Number) && !s.repeated:
@@ -154,7 +169,6 @@ func (l *lookup) search(ctx context.Context, f *searching) map[common.Hash]*foun
 	default:
 		f.told = f.progress()
 	}
-	return s.hits
 }
 
 // nextAvoided is the endpoint that is not asked in the next round: each in turn.
@@ -265,8 +279,9 @@ func (s *search) pace(network chain.ID) time.Duration {
 // advance asks for the logs of one more range.
 func (l *lookup) advance(ctx context.Context, f *searching) error {
 	l.steps--
-	s, last := f.search, uint64(0)
-	tooWide, passing := false, false
+	s := f.search
+	var last uint64
+	var tooWide, passing bool
 	err := l.tracker.chains.Ask(ctx, f.key.network, rpc.Searches, func(ctx context.Context, e *rpc.Endpoint) error {
 		if l.tracker.chains.Endpoints(f.key.network) > 1 && (e.Place == s.avoid || l.tracker.known(e).old) {
 			return &rpc.Failure{Reason: rpc.Declined, Text: "it has shown no such event before, or stands still"}
@@ -278,7 +293,8 @@ func (l *lookup) advance(ctx context.Context, f *searching) error {
 		blocks := last - s.next + 1
 		if err != nil {
 			passing = passing || passes(err)
-			tooWide = l.tracker.narrow(e, blocks, err, time.Since(begun)) || tooWide
+			fewer := l.tracker.narrow(e, blocks, err, time.Since(begun))
+			tooWide = tooWide || fewer
 			return err
 		}
 		l.tracker.answered(e, blocks)
@@ -289,7 +305,8 @@ func (l *lookup) advance(ctx context.Context, f *searching) error {
 		return nil
 	}
 	if err == nil {
-		s.tail, s.next = s.next, last+1
+		s.tail = s.next
+		s.next = last + 1
 	} else {
 		l.passing = l.passing || passing
 	}

@@ -57,7 +57,8 @@ func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 	if message == nil {
 		return false
 	}
-	o.nonce, o.id = message.Nonce, calldata.BurnID(message.SourceDomain, message.Nonce)
+	o.nonce = message.Nonce
+	o.id = calldata.BurnID(message.SourceDomain, message.Nonce)
 	return true
 }
 
@@ -71,18 +72,7 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 	if trouble != nil {
 		return trouble
 	}
-	find := searching{
-		key:  searchKey{network: network, topic: calldata.SettledTopic},
-		head: said.head, since: l.source.Time, place: 1,
-	}
-	for i, o := range orders {
-		if said.yes[i] {
-			find.names = append(find.names, o.id)
-			find.contracts = append(find.contracts, o.payout.Pools...)
-		}
-	}
-	slices.SortFunc(find.contracts, common.Address.Cmp)
-	find.contracts = slices.Compact(find.contracts)
+	find := l.searchFor(network, orders, said)
 	hits := l.search(ctx, &find)
 	payouts := make([]*calldata.Settled, len(orders)) // nil where there is none that fits
 	var deep []*found
@@ -92,19 +82,8 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 			continue
 		}
 		hit := hits[o.id]
-		if hit == nil {
-			o.swap.Reason = fmt.Sprintf("The pool on chain %s says that it has settled this swap. %s",
-				network, find.told)
-			continue
-		}
-		settled, err := calldata.DecodeSettled(hit.log.Topics, hit.log.Data)
-		if err != nil || !l.fits(o, settled, hit.log.Address) {
-			o.swap.Reason = anotherPayout
-			find.search.reject(o.id)
-			continue
-		}
-		payouts[i] = settled
-		if l.deep(network, find.head, hit) {
+		payouts[i] = l.readPayout(o, &find, hit)
+		if payouts[i] != nil && l.deep(network, find.head, hit) {
 			deep = append(deep, hit)
 		}
 	}
@@ -124,6 +103,41 @@ func (l *lookup) settleOn(ctx context.Context, network chain.ID, orders []*order
 		}
 	}
 	return nil
+}
+
+// searchFor is a search for the events of the orders that the pools say they have
+// settled.
+func (l *lookup) searchFor(network chain.ID, orders []*order, said *answers) searching {
+	find := searching{
+		key:  searchKey{network: network, topic: calldata.SettledTopic},
+		head: said.head, since: l.source.Time, place: 1,
+	}
+	for i, o := range orders {
+		if said.yes[i] {
+			find.names = append(find.names, o.id)
+			find.contracts = append(find.contracts, o.payout.Pools...)
+		}
+	}
+	slices.SortFunc(find.contracts, common.Address.Cmp)
+	find.contracts = slices.Compact(find.contracts)
+	return find
+}
+
+// readPayout reads the event of a settlement, which is nil if it was not found. Where
+// there is none that fits, the swap gets the reason.
+func (l *lookup) readPayout(o *order, find *searching, hit *found) *calldata.Settled {
+	if hit == nil {
+		o.swap.Reason = fmt.Sprintf("The pool on chain %s says that it has settled this swap. %s",
+			find.key.network, find.told)
+		return nil
+	}
+	settled, err := calldata.DecodeSettled(hit.log.Topics, hit.log.Data)
+	if err != nil || !l.fits(o, settled, hit.log.Address) {
+		o.swap.Reason = anotherPayout
+		find.search.reject(o.id)
+		return nil
+	}
+	return settled
 }
 
 // fits compares the event of a settlement with the swap.
@@ -256,20 +270,8 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 			return garbled("it has no latest block")
 		}
 		l.tracker.remember(e, a.head)
-		for i, q := range questions {
-			for n, contract := range q.contracts {
-				reads = reads[1:]
-				output := *reads[0].Result.(*hexutil.Bytes)
-				answer := common.BytesToHash(output)
-				switch failure := reads[0].Err; {
-				case failure != nil && n == 0:
-					return failure
-				case n == 0 && (len(output) != len(answer) || answer != yes && answer != no):
-					text := "the contract at " + contract.Hex() + " does not say what is settled"
-					return &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
-				}
-				a.yes[i] = a.yes[i] || reads[0].Err == nil && len(output) == len(answer) && answer == yes
-			}
+		if failure := a.read(questions, reads[1:]); failure != nil {
+			return failure
 		}
 		if !a.head.TooOld(network, l.tracker.Now()) {
 			l.passing = passing
@@ -285,6 +287,32 @@ func (l *lookup) confirm(ctx context.Context, network chain.ID, questions []ques
 		return nil, unavailable(l.key.Network, network, err, false)
 	}
 	return said, nil
+}
+
+// read takes the answers out of the reads, which are in the order of the questions and
+// their contracts. It fails if the first contract of a question does not answer it.
+func (a *answers) read(questions []question, reads []rpc.Read) *rpc.Failure {
+	at := 0
+	for i, q := range questions {
+		for n, contract := range q.contracts {
+			read := reads[at]
+			at++
+			output := *read.Result.(*hexutil.Bytes)
+			answer := common.BytesToHash(output)
+			isWord := len(output) == len(answer)
+			switch {
+			case n == 0 && read.Err != nil:
+				return read.Err
+			case n == 0 && (!isWord || answer != yes && answer != no):
+				text := "the contract at " + contract.Hex() + " does not say what is settled"
+				return &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
+			}
+			if read.Err == nil && isWord && answer == yes {
+				a.yes[i] = true
+			}
+		}
+	}
+	return nil
 }
 
 // longestIssued is how many bytes of messages are remembered of a transaction.

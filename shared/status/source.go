@@ -65,7 +65,8 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 			l.trail.source = nil
 		}
 	}
-	if l.source = l.trail.source; l.source == nil {
+	l.source = l.trail.source
+	if l.source == nil {
 		if trouble := l.readSource(ctx); trouble != nil {
 			return nil, trouble
 		}
@@ -76,11 +77,13 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	s := &Status{State: NotFound}
 	switch {
 	case l.source == nil && l.transaction == nil && l.seen:
-		s.State, s.Reason = Pending, seenBefore
+		s.State = Pending
+		s.Reason = seenBefore
 		l.passing = l.uneven
 	case l.source == nil && l.transaction == nil:
 	case l.source == nil:
-		s.State, s.Swaps = Pending, l.asked(l.transaction, Pending)
+		s.State = Pending
+		s.Swaps = l.asked(l.transaction, Pending)
 	default:
 		if trouble := l.judge(ctx, s); trouble != nil {
 			return nil, trouble
@@ -108,7 +111,9 @@ func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 	s.Final = deep && believed
 	switch {
 	case src.failed:
-		s.State, s.Final, s.Swaps = Failed, s.Final && src.replayed, src.asked
+		s.State = Failed
+		s.Final = s.Final && src.replayed
+		s.Swaps = src.asked
 		s.Reason = cmp.Or(src.doubt, src.revert)
 		if src.doubt != "" && src.revert != "" {
 			s.Reason = src.doubt + ". It reverted with: " + src.revert
@@ -118,12 +123,21 @@ func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 		s.State = NotASwap
 		return nil
 	}
-	s.State, s.Omitted = Pending, src.omitted
+	return l.judgeSwaps(ctx, s, deep, believed)
+}
+
+// judgeSwaps sets the state of a transaction that has swapped something. deep is
+// whether it has its confirmations, and believed whether endpoints agree on it.
+func (l *lookup) judgeSwaps(ctx context.Context, s *Status, deep, believed bool) *fault.Error {
+	src := l.source
+	s.State = Pending
+	s.Omitted = src.omitted
 	orders := slices.Clone(src.orders) // those of the trail stay as they are
 	again := l.trail.source != nil     // it was read by an earlier look-up
 	if deep {
 		if believed && !again {
-			l.trail.source, l.trail.checked = src, l.tracker.Now()
+			l.trail.source = src
+			l.trail.checked = l.tracker.Now()
 		}
 		if trouble := l.settle(ctx, orders); trouble != nil {
 			return trouble
@@ -143,7 +157,8 @@ func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
 		s.Swaps = append(s.Swaps, swap)
 	}
 	if src.omitted > 0 { // nobody looks at these
-		s.Final, s.Reason = false, tooManySwaps
+		s.Final = false
+		s.Reason = tooManySwaps
 		if s.State == Settled {
 			s.State = Settling
 		}
@@ -234,12 +249,33 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 		l.transaction = tx
 		return errUnknown
 	}
-	if err := checkReceipt(receipt, hash); err != nil {
+	src, err := l.sourceOf(ctx, e, receipt, tx)
+	if err != nil {
 		return err
+	}
+	switch {
+	case src.stale:
+		l.behind = true
+		l.source = cmp.Or(l.source, src) // others may have more
+		return errBehind
+	case src.doubt != "":
+		l.source = cmp.Or(l.source, src)
+		return errDoubtful
+	}
+	l.source = src
+	return nil
+}
+
+// sourceOf is what an endpoint says of a transaction that is in a block. tx may be nil.
+func (l *lookup) sourceOf(
+	ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt, tx *rpc.Transaction,
+) (*source, error) {
+	if err := checkReceipt(receipt, common.Hash(l.key.Name)); err != nil {
+		return nil, err
 	}
 	latest, at, err := l.readHeads(ctx, e, receipt)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	block := uint64(receipt.BlockNumber)
 	src := &source{
@@ -261,17 +297,7 @@ func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
 		src.asked = l.asked(tx, NotASwap)
 		src.doubt = contradiction(src, receipt)
 	}
-	switch {
-	case src.stale:
-		l.behind = true
-		l.source = cmp.Or(l.source, src) // others may have more
-		return errBehind
-	case src.doubt != "":
-		l.source = cmp.Or(l.source, src)
-		return errDoubtful
-	}
-	l.source = src
-	return nil
+	return src, nil
 }
 
 // replay finds out why a transaction failed, on the state before its block. If it does
@@ -282,7 +308,8 @@ func (l *lookup) replay(ctx context.Context, e *rpc.Endpoint, tx *rpc.Transactio
 		return
 	}
 	output, succeeded, err := e.Replay(ctx, tx, src.Block-1)
-	src.revert, src.replayed = calldata.RevertReason(output), err == nil
+	src.revert = calldata.RevertReason(output)
+	src.replayed = err == nil
 	if succeeded {
 		src.doubt = failedInVain
 	}
@@ -403,7 +430,11 @@ func (t *Tracker) learn(e *rpc.Endpoint, change func(*knownNode)) knownNode {
 }
 
 func (t *Tracker) remember(e *rpc.Endpoint, latest *rpc.Block) {
-	t.learn(e, func(n *knownNode) { n.latest, n.old, n.asked = latest, latest.TooOld(e.Network, t.Now()), t.Now() })
+	t.learn(e, func(n *knownNode) {
+		n.latest = latest
+		n.old = latest.TooOld(e.Network, t.Now())
+		n.asked = t.Now()
+	})
 }
 
 // order is a swap of the transaction, with what its settlement is found by.
@@ -495,8 +526,10 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	case err != nil || common.BytesToHash(usdc.Address.Address[:]) != burnt.BurnToken:
 		o.swap.Reason = oddToken
 	default:
-		burnt.HookData, burnt.SourceDomain = bytes.Clone(burnt.HookData), network.CCTP.Domain
-		o.burnt, o.swap.Burn = burnt, &Burn{Domain: network.CCTP.Domain}
+		burnt.HookData = bytes.Clone(burnt.HookData)
+		burnt.SourceDomain = network.CCTP.Domain
+		o.burnt = burnt
+		o.swap.Burn = &Burn{Domain: network.CCTP.Domain}
 	}
 	return o, true
 }

@@ -210,8 +210,8 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	e, ok := t.answers.Get(k)
 	if !ok {
 		var err error
-		fetch := func() memo.Answer[entry] { return t.fetch(rpc.OnBehalf(ctx), k) }
-		if e, err = t.answers.Ask(ctx, k, fetch); err != nil {
+		e, err = t.answers.Ask(ctx, k, func() memo.Answer[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
+		if err != nil {
 			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
 			e.trouble = unavailable(k.Network, k.Network, late, false)
 		}
@@ -251,7 +251,8 @@ func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
 		e.until = now.Add(tooLongAge)
 	case e.trouble != nil:
 	case e.status.Final:
-		e.trail, e.until = nil, now.AddDate(100, 0, 0)
+		e.trail = nil
+		e.until = now.AddDate(100, 0, 0)
 	default:
 		e.until = now.Add(e.status.Next)
 	}
@@ -300,7 +301,8 @@ func (l *lookup) schedule(s *Status) {
 	if s.Final {
 		return
 	}
-	since, block := l.trail.first, l.key.Network.BlockTime()
+	since := l.trail.first
+	block := l.key.Network.BlockTime()
 	if s.Source != nil {
 		since = s.Source.Time
 	}
@@ -320,7 +322,8 @@ func (l *lookup) schedule(s *Status) {
 	} else if l.trail.troubled.IsZero() {
 		l.trail.troubled = l.tracker.Now()
 	}
-	waited, longest := l.tracker.Now().Sub(since), longestNext
+	waited := l.tracker.Now().Sub(since)
+	longest := longestNext
 	if waited > 2*time.Hour {
 		longest = staleNext
 	}

@@ -118,10 +118,15 @@ func (l *lookup) witnessSource(ctx context.Context, need uint64) {
 		return errDiffers
 	}
 	err := l.tracker.chains.AskAnother(ctx, network, rpc.Tracking, &l.tried, ask)
+	overruled := false
+	if err == nil && majority != (common.Hash{}) {
+		overruled = l.overrule(ctx, majority)
+	}
 	switch {
 	case err == nil && majority == (common.Hash{}):
-		src.agreed, src.contradicted = true, false
-	case err == nil && l.overrule(ctx, majority):
+		src.agreed = true
+		src.contradicted = false
+	case overruled:
 	case !deepSource && !src.contradicted && l.unknown == 0 && l.transaction == nil:
 		// it is told as what it is, not final
 	default:

@@ -220,7 +220,9 @@ func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 		e.Miss(rpc.Simulate) // it answers, and its answer is of no use
 		return rpc.ErrNoMethod
 	}
-	s.BlockNumber, s.HasLogs, s.Calls = uint64(blocks[0].Number)-1, true, results
+	s.BlockNumber = uint64(blocks[0].Number) - 1
+	s.HasLogs = true
+	s.Calls = results
 	return nil
 }
 
@@ -261,11 +263,17 @@ func (s *Simulation) complete(ctx context.Context, e *rpc.Endpoint, holding *Hol
 		if err := e.ReadAll(ctx, reads...); err != nil {
 			return err
 		}
-		results, ok := decode(blocks, len(messages))
-		switch {
-		case !limited || ok && s.confirm(results):
+		if !limited {
 			return s.add(&c)
-		case !ok || try == mostTries:
+		}
+		results, ok := decode(blocks, len(messages))
+		if !ok {
+			return errNoLimit
+		}
+		if s.confirm(results) {
+			return s.add(&c)
+		}
+		if try == mostTries {
 			return errNoLimit
 		}
 		reads = nil
@@ -321,7 +329,8 @@ func decode(blocks []rpc.Simulated, calls int) ([]Result, bool) {
 		used, most := uint64(c.GasUsed), uint64(c.MaxUsedGas)
 		results[i] = Result{GasUsed: used, GasLimit: gasFor(used, most), Logs: c.Logs}
 		if *c.Status != 1 {
-			results[i].Error, results[i].Logs = explainRevert(c.Revert()), nil
+			results[i].Error = explainRevert(c.Revert())
+			results[i].Logs = nil
 		}
 	}
 	return results, true
@@ -350,10 +359,11 @@ func withMargin(gas uint64) uint64 { return gas + gas/4 }
 
 // add adds what the simulation does not tell.
 func (s *Simulation) add(c *conditions) error {
-	price, baseFee := uint256.Int(c.price), uint256.Int{}
 	if c.latest == nil {
 		return errNoBlock
 	}
+	price := uint256.Int(c.price)
+	var baseFee uint256.Int
 	if c.latest.BaseFee != nil {
 		baseFee = uint256.Int(*c.latest.BaseFee)
 	}
@@ -363,7 +373,8 @@ func (s *Simulation) add(c *conditions) error {
 	if !s.HasLogs {
 		s.BlockNumber = uint64(c.latest.Number)
 	}
-	s.GasPrice, s.Native = priceOf(&price, &baseFee), uint256.Int(c.native)
+	s.GasPrice = priceOf(&price, &baseFee)
+	s.Native = uint256.Int(c.native)
 	return nil
 }
 

@@ -187,7 +187,9 @@ func mapArrival(b *wire.Body, a *quote.Arrival) {
 }
 
 func mapChecks(b *wire.Body, q *quote.Quote) {
-	switch d, c := q.Details, q.Details.Checks; {
+	d := q.Details
+	c := d.Checks
+	switch {
 	case d.Request.From == nil:
 	case c == nil:
 		b.Literal("checks", "null")

@@ -251,8 +251,10 @@ func (m *Message) readBody(body []byte) error {
 		return errVersion
 	}
 	at := func(field int) []byte { return body[4+field*word : 4+(field+1)*word] }
-	m.BurnToken, m.MintRecipient, m.Depositor = common.Hash(at(0)), common.Hash(at(1)), common.Hash(at(3))
+	m.BurnToken = common.Hash(at(0))
+	m.MintRecipient = common.Hash(at(1))
 	m.Amount.SetBytes(at(2))
+	m.Depositor = common.Hash(at(3))
 	m.MaxFee.SetBytes(at(4))
 	m.FeeExecuted.SetBytes(at(5))
 	m.HookData = body[fixed:]

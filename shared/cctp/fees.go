@@ -106,7 +106,8 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 			tried: make(chan struct{}), logged: Live,
 		}
 		s.known.Store(&result{})
-		f.sources, f.byChain[n.ID] = append(f.sources, s), s
+		f.sources = append(f.sources, s)
+		f.byChain[n.ID] = s
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if base != nil {

@@ -168,7 +168,8 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	payer := sourceKey{dst, paid.Symbol}
 	p := Payout{Network: d.FeeChain(dst), Token: token}
 	if p.Network != dst.Network() {
-		p.Onward, payer.id = true, p.Network
+		p.Onward = true
+		payer.id = p.Network
 		if t := tokenOf(payer.id, payer.symbol); t != nil {
 			p.Token = t.Address.Address
 		}
@@ -300,7 +301,8 @@ func (b *builder) pools(rows []poolRow) {
 		at := fmt.Sprintf("pools[%d] (%s on %d)", i, row.Token, row.ChainID)
 		src := sourceKey{row.ChainID, row.Token}
 		router := b.address(at+".router", row.Router)
-		switch _, repeated := b.targets[src]; {
+		_, repeated := b.targets[src]
+		switch {
 		case !slices.ContainsFunc(allPairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
 			b.problem("%s: no supported pair needs a pool for this token on this chain", at)
 		case repeated:

@@ -145,10 +145,7 @@ func (w *Watch[T]) Poll(onDemand bool) {
 		return
 	}
 	if err == nil {
-		var value T
-		if value, err = w.Parse(data); err == nil {
-			err = w.Use(value)
-		}
+		err = w.use(data)
 	}
 	if err == nil {
 		w.inUse = found
@@ -164,6 +161,14 @@ func (w *Watch[T]) Poll(onDemand bool) {
 	faults := strings.Split(err.Error(), "\n")
 	w.Log.Error(what+"; the last good one stays in use", "file", w.Path, "faults", faults)
 	w.refused.Store(&Refusal{w.Now().UTC(), faults})
+}
+
+func (w *Watch[T]) use(data []byte) error {
+	value, err := w.Parse(data)
+	if err != nil {
+		return err
+	}
+	return w.Use(value)
 }
 
 // Refused is why the file is not what is in use. It is nil if it is.
@@ -200,13 +205,14 @@ type Problems struct {
 func (p *Problems) Add(place, format string, args ...any) { p.add("", place, format, args...) }
 
 func (p *Problems) add(line any, at, format string, args ...any) {
-	switch {
-	case p.places[at]:
+	if p.places[at] {
 		return
-	case len(p.all) == maxProblems:
+	}
+	if len(p.all) == maxProblems {
 		p.more = true
 		return
-	case p.places == nil:
+	}
+	if p.places == nil {
 		p.places = map[string]bool{}
 	}
 	if at != "" {
@@ -278,7 +284,8 @@ func (w *walker) value(path string, v reflect.Value) error {
 		}
 		v = v.Elem()
 	}
-	switch kind := map[byte]string{'{': "object", '[': "array"}[first]; {
+	kind := map[byte]string{'{': "object", '[': "array"}[first]
+	switch {
 	case first == 'n' && path == "":
 		w.problem(path, "got null, want %s", wanted(v)) // it would be taken for a file that lists nothing
 	case kind == "":

@@ -4,7 +4,6 @@
 package quote
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -134,14 +133,16 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = e.price(ctx, req, q); err == nil {
-		err = e.encode(req, q)
-	}
-	if err == nil && req.Details {
-		err = e.explain(ctx, req, q)
-	}
-	if err != nil {
+	if err := e.price(ctx, req, q); err != nil {
 		return nil, err
+	}
+	if err := e.encode(req, q); err != nil {
+		return nil, err
+	}
+	if req.Details {
+		if err := e.explain(ctx, req, q); err != nil {
+			return nil, err
+		}
 	}
 	return q, nil
 }
@@ -153,7 +154,10 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(req.Recipient.payableOn(pair.Dst), req.Recipient.canOwn(e.Deployment)); err != nil {
+	if err := req.Recipient.payableOn(pair.Dst); err != nil {
+		return nil, err
+	}
+	if err := req.Recipient.canOwn(e.Deployment); err != nil {
 		return nil, err
 	}
 	return &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}, nil

@@ -497,12 +497,15 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	if log.Topics[0] == calldata.SwappedTopic {
 		o.pool = log.Address
 		o.swap.Swap, o.nonce, err = calldata.DecodeSwapped(log.Topics, log.Data)
-		switch {
-		case err != nil:
-			o.swap.Unread, o.swap.Reason = true, oddEvent
-		case !keepable(&o.swap.Swap):
+		if err != nil {
+			o.swap.Unread = true
+			o.swap.Reason = oddEvent
+			return o, true
+		}
+		if !payable(&o.swap.Swap) {
 			o.swap.Reason = oddRecipient
 		}
+		cutLoose(&o.swap.Swap)
 		return o, true
 	}
 	network, _ := chain.FindNetwork(l.key.Network)
@@ -514,10 +517,12 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	}
 	swap, err := calldata.SwapOfHook(&burnt.Amount, burnt.HookData)
 	if err != nil {
-		o.swap.Unread, o.swap.Reason = true, oddHook
+		o.swap.Unread = true
+		o.swap.Reason = oddHook
 		return o, true
 	}
-	fits := keepable(swap)
+	fits := payable(swap)
+	cutLoose(swap)
 	o.swap.Swap = *swap
 	usdc, err := chain.FindToken(l.key.Network, chain.USDC)
 	switch {
@@ -534,20 +539,24 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	return o, true
 }
 
-// keepable tells whether a swap has a recipient that pools and receiver accept.
-// It also cuts the recipient loose from the answer that it was read from, which may
-// be long.
-func keepable(s *calldata.Swap) bool {
-	const longest = 160
-	length := len(s.Recipient)
-	s.Recipient = bytes.Clone(s.Recipient[:min(length, longest)])
+// noteLength is that of a private recipient, the longest there is.
+const noteLength = 160
+
+// payable tells whether a swap has a recipient that pools and receiver accept.
+func payable(s *calldata.Swap) bool {
 	switch s.RecipientType {
 	case calldata.RecipientEVM:
-		return length == common.AddressLength
+		return len(s.Recipient) == common.AddressLength
 	case calldata.RecipientPrivate:
-		return length == longest
+		return len(s.Recipient) == noteLength
 	}
 	return false
+}
+
+// cutLoose copies the recipient out of the answer that it was read from, which may be
+// long. What is longer than any recipient is cut.
+func cutLoose(s *calldata.Swap) {
+	s.Recipient = bytes.Clone(s.Recipient[:min(len(s.Recipient), noteLength)])
 }
 
 // asked is the swap that a transaction asks for, read from its input because it
@@ -562,9 +571,10 @@ func (l *lookup) asked(t *rpc.Transaction, state State) []Swap {
 		return nil
 	}
 	swap, err := calldata.DecodeOrder(t.Input, d.Settlement.Receiver.Address)
-	if err != nil || !keepable(swap) {
+	if err != nil || !payable(swap) {
 		return nil
 	}
+	cutLoose(swap)
 	seconds := d.UsualSeconds(router, chain.ID(swap.DstChainID), swap.DstToken)
 	return []Swap{{State: state, Swap: *swap, Seconds: seconds}}
 }

@@ -111,7 +111,7 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
 		}
 	}
-	if err == nil && !store.Printable(q.Search, maxSearch) {
+	if err == nil && !store.Storable(q.Search, maxSearch) {
 		err = fmt.Errorf("search %.40q is not at most %d bytes of printable text", q.Search, maxSearch)
 	}
 	q.Software = strings.ToLower(q.Software)

@@ -64,8 +64,9 @@ func KindOf(name string) int64 {
 // IsAgent reports whether a name is made from software and a network.
 func IsAgent(name string) bool { return strings.HasPrefix(name, string(caller.Agent)+" ") }
 
-// Printable keeps out text that a database may refuse, or that is too long.
-func Printable(s string, most int) bool {
+// Storable reports whether every database takes a text, and it has at most so many
+// bytes. It says nothing of how the text looks to people: pages clean it.
+func Storable(s string, most int) bool {
 	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 

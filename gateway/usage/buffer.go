@@ -239,7 +239,7 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 	}
 	e.exempt = ev.Exempt
 	agent, was := ev.Caller.Agent, s.text[e.softwareAt.from:e.softwareAt.from+uint32(e.softwareAt.size)]
-	if agent != "" && agent != string(was) && store.Printable(agent, maxClientText) {
+	if agent != "" && agent != string(was) && store.Storable(agent, maxClientText) {
 		e.softwareAt, e.newSoftware = s.keep(e.softwareAt, agent), true
 	}
 	if o == served && ev.Finding.Outcome != "" && e.position != store.UnknownPosition {
@@ -253,7 +253,7 @@ func (s *shard) countFinding(e *entry, f event.Finding) {
 	number := slices.Index(s.findings, f)
 	if number < 0 {
 		number = len(s.findings)
-		if number > math.MaxUint8 || !store.Printable(f.Param, maxParamText) {
+		if number > math.MaxUint8 || !store.Storable(f.Param, maxParamText) {
 			return
 		}
 		s.findings = append(s.findings, f)
@@ -318,7 +318,7 @@ func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.
 		return
 	}
 	one := entry{key: k, network: secret.network(e.Caller.Addr)}
-	if room && store.Printable(e.Client, maxClientText) {
+	if room && store.Storable(e.Client, maxClientText) {
 		one.position = e.Caller.Identity().Position(e.Version)
 		if b.add(one, e.Client, known, at, o, e) {
 			if old && (o == served || o == brownout) && one.network != 0 && !store.IsAgent(e.Client) {

@@ -234,10 +234,10 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 	if !ok {
 		return netip.Addr{}
 	}
-	trusted := func(network netip.Prefix) bool { return network.Contains(hop) }
 	headers := r.Header["X-Forwarded-For"]
 	for i := len(headers) - 1; i >= 0; i-- {
-		for rest := headers[i]; rest != "" && slices.ContainsFunc(p, trusted); {
+		rest := headers[i]
+		for rest != "" && p.trust(hop) {
 			cut := strings.LastIndexByte(rest, ',')
 			text := strings.TrimSpace(rest[cut+1:])
 			rest = rest[:max(cut, 0)]
@@ -252,6 +252,10 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 		}
 	}
 	return hop
+}
+
+func (p Proxies) trust(hop netip.Addr) bool {
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(hop) })
 }
 
 // parseHop reads an address with or without a port. Peers have a port, and some

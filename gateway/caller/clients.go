@@ -270,8 +270,12 @@ func newClientSet() *clientSet {
 // addPattern lets a pattern find a client.
 func (s *clientSet) addPattern(p Pattern, e *entry) {
 	s.patterns[p] = e
+	if !p.IsNetwork() {
+		return
+	}
 	bits := p.network.Bits()
-	if i, found := slices.BinarySearchFunc(s.bits, bits, func(a, b int) int { return b - a }); !found && p.IsNetwork() {
+	longestFirst := func(a, b int) int { return b - a }
+	if i, found := slices.BinarySearchFunc(s.bits, bits, longestFirst); !found {
 		s.bits = slices.Insert(s.bits, i, bits)
 	}
 }
@@ -348,7 +352,8 @@ func (p clientParser) client(at string, raw clientFile) {
 		p.check(at+".moved.why", checkText(m.Why, maxContact), nil)
 	}
 	if n := raw.PerMinute; n != nil {
-		if e.PerMinute = *n; *n < 1 || *n > MaxPerMinute {
+		e.PerMinute = *n
+		if *n < 1 || *n > MaxPerMinute {
 			p.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
 		}
 	}
@@ -396,10 +401,11 @@ func CheckName(name string) error {
 	return nil
 }
 
-// checkText says what is wrong with a text that people read.
+// checkText says what is wrong with a text that an operator wrote and people read. It
+// is stricter than what a database takes.
 func checkText(text string, most int) error {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, unprintable) {
+	invisible := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, invisible) {
 		return fmt.Errorf("must be one line of at most %d printable characters", most)
 	}
 	return nil
@@ -478,13 +484,15 @@ func ParsePattern(text string) (Pattern, error) {
 	p := Pattern{kind: Kind(kind)}
 	switch {
 	case marked && p.kind == Origin:
-		if p.text = canonicalOrigin(rest); p.text == "" {
+		p.text = canonicalOrigin(rest)
+		if p.text == "" {
 			return Pattern{}, fmt.Errorf(
 				"%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
 		}
 		return p, nil
 	case marked && p.kind == Agent:
-		if p.text = strings.ToLower(rest); p.text == "" || product(p.text) != p.text {
+		p.text = strings.ToLower(rest)
+		if p.text == "" || product(p.text) != p.text {
 			return Pattern{}, fmt.Errorf(
 				"%s is not a kind of software: write the beginning of its User-Agent up to the version, like "+
 					"agent:okhttp, at most %d characters", quoted(text), maxProduct)
@@ -505,6 +513,11 @@ func ParsePattern(text string) (Pattern, error) {
 		}
 		return Pattern{kind: Integrator, integrator: id}, nil
 	}
+	return parseNetwork(text)
+}
+
+// parseNetwork reads a pattern that has no mark.
+func parseNetwork(text string) (Pattern, error) {
 	network, err := netip.ParsePrefix(text)
 	addr, notAddr := netip.ParseAddr(text)
 	switch {

@@ -332,7 +332,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	c(func(name, help string, value float64, labels ...string) {
 		var names, values []string
 		for i := 0; i < len(labels); i += 2 {
-			names, values = append(names, labels[i]), append(values, labels[i+1])
+			names = append(names, labels[i])
+			values = append(values, labels[i+1])
 		}
 		kind := prometheus.GaugeValue
 		if strings.HasSuffix(name, "_total") {

@@ -41,19 +41,23 @@ func Parse(text string) (t Target, err error) {
 		return t, errURL
 	}
 	var ok bool
-	switch query := u.Query(); {
+	query := u.Query()
+	switch {
 	case query.Has("master_name"):
-		if t.sentinels, err = redis.ParseFailoverURL(text); err == nil {
+		t.sentinels, err = redis.ParseFailoverURL(text)
+		if err == nil {
 			ok = t.sentinels.MasterName != "" && t.sentinels.DB >= 0 && validAddresses(t.sentinels.SentinelAddrs...)
 			t.Passwords = []string{t.sentinels.Password, t.sentinels.SentinelPassword}
 		}
 	case query.Has("addr"):
-		if t.cluster, err = redis.ParseClusterURL(text); err == nil {
+		t.cluster, err = redis.ParseClusterURL(text)
+		if err == nil {
 			ok = strings.Trim(u.Path, "/") == "" && validAddresses(t.cluster.Addrs...)
 			t.Passwords = []string{t.cluster.Password}
 		}
 	default:
-		if t.server, err = redis.ParseURL(text); err == nil {
+		t.server, err = redis.ParseURL(text)
+		if err == nil {
 			ok = t.server.DB >= 0 && (t.server.Network == "unix" || validAddresses(t.server.Addr))
 			t.Passwords = []string{t.server.Password}
 		}
@@ -81,10 +85,16 @@ func validAddresses(all ...string) bool {
 func (t Target) Connect(dialTimeout time.Duration, log *slog.Logger) redis.UniversalClient {
 	const buffer = 16 << 10 // a batch of requests or replies
 	tune := func(o *redis.Options) *redis.Client {
-		o.ContextTimeoutEnabled, o.DialTimeout = true, dialTimeout
-		o.MaxRetries, o.DialerRetries, o.PipelinePoolSize = -1, 1, -1
-		o.ReadBufferSize, o.WriteBufferSize = buffer, buffer
-		o.Protocol, o.DisableIdentity, o.MaintNotificationsConfig = 2, true, noNotices
+		o.ContextTimeoutEnabled = true
+		o.DialTimeout = dialTimeout
+		o.MaxRetries = -1
+		o.DialerRetries = 1
+		o.PipelinePoolSize = -1
+		o.ReadBufferSize = buffer
+		o.WriteBufferSize = buffer
+		o.Protocol = 2
+		o.DisableIdentity = true
+		o.MaintNotificationsConfig = noNotices
 		dial := o.Dialer
 		if dial == nil {
 			dial = redis.NewDialer(o)
@@ -104,8 +114,12 @@ func (t Target) Connect(dialTimeout time.Duration, log *slog.Logger) redis.Unive
 		if o.TLSConfig != nil {
 			o.TLSConfig.ServerName = "" // of the first host; it is derived from each address instead
 		}
-		o.ContextTimeoutEnabled, o.MaxRedirects, o.NewClient = true, -1, tune
-		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false // a replica cannot count
+		o.ContextTimeoutEnabled = true
+		o.MaxRedirects = -1
+		o.NewClient = tune
+		o.ReadOnly = false // a replica cannot count
+		o.RouteByLatency = false
+		o.RouteRandomly = false
 		return redis.NewClusterClient(&o)
 	}
 	return tune(t.server)

@@ -46,7 +46,8 @@ func (c *replyConn) Read(p []byte) (int, error) {
 		return 0, c.err
 	}
 	n, err := c.Conn.Read(p)
-	if c.err = c.follow(p[:n]); c.err != nil {
+	c.err = c.follow(p[:n])
+	if c.err != nil {
 		return 0, c.err
 	}
 	return n, err
@@ -79,7 +80,8 @@ func (c *replyConn) follow(p []byte) error {
 		if err := c.announce(bytes.TrimRight(c.line, "\r\n")); err != nil {
 			return err
 		}
-		c.line, c.size = c.line[:0], 0
+		c.line = c.line[:0]
+		c.size = 0
 	}
 	return nil
 }

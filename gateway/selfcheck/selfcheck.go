@@ -225,7 +225,8 @@ func verdict(network chain.ID, contract int, answers []answer) (Outcome, string)
 		if a.err == nil {
 			answered++
 			if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
-				problem, says = p, append(says, strconv.Itoa(i+1))
+				problem = p
+				says = append(says, strconv.Itoa(i+1))
 			}
 		}
 	}
@@ -310,7 +311,8 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 			return nil, err
 		}
 		var output hexutil.Bytes
-		switch problems[i] = checkCode(code); {
+		problems[i] = checkCode(code)
+		switch {
 		case problems[i] != "":
 		case c.what == Router:
 			reads = append(reads, rpc.ReadContract(c.address.Address, calldata.Token(), &output))

@@ -60,7 +60,8 @@ func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func render(l listing) (body []byte, policy string) {
-	style, script := tight.Replace(web.Squeeze(read("page.css"))), join(scripts)
+	style := tight.Replace(web.Squeeze(read("page.css")))
+	script := join(scripts)
 	first := web.SqueezeScript(read("first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {

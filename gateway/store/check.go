@@ -103,7 +103,8 @@ func checkPostgres(ctx context.Context, cfg Config) error {
 	q.Get(`select coalesce(has_schema_privilege(current_schema(), 'create'), false),
 		coalesce(has_table_privilege(to_regclass('usage_days')::oid, 'insert, update, delete'), true),
 		extract(epoch from clock_timestamp())`, nil, &mayCreate, &mayWrite, &at)
-	switch ahead := time.Since(time.UnixMilli(int64(at * 1000))); {
+	ahead := time.Since(time.UnixMilli(int64(at * 1000)))
+	switch {
 	case q.Err != nil:
 		return explain(q.Err)
 	case !mayCreate:
@@ -134,7 +135,8 @@ func checkExisting(path string) error {
 	folder := filepath.Dir(path)
 	err := checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = os.Stat(folder); err == nil {
+		_, err = os.Stat(folder)
+		if err == nil {
 			err = ErrNoFile
 		}
 	}

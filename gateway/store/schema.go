@@ -68,7 +68,8 @@ func (t *Session) columns() map[string]bool {
 			where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
 			and c.relname like 'usage\_%' and a.attnum > 0 and not a.attisdropped`
 	}
-	all, one := map[string]bool{}, ""
+	all := map[string]bool{}
+	var one string
 	t.Each(query, nil, []any{&one}, func() { all[one] = true })
 	return all
 }

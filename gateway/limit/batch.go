@@ -77,7 +77,8 @@ func startBatcher(run func([]*ask), log *slog.Logger) *batcher {
 // ask waits for the answer to a question, or fails with errLate.
 func (b *batcher) ask(q question, timeout time.Duration) (decision, error) {
 	a := b.asks.Get().(*ask)
-	a.question, a.deadline = q, time.Now().Add(timeout)
+	a.question = q
+	a.deadline = time.Now().Add(timeout)
 	a.timer.Reset(timeout)
 	select {
 	case b.queue <- a:
@@ -225,17 +226,19 @@ func (c *call) read(window time.Duration) {
 		err = redisError{fmt.Errorf("the script answered %d numbers for %d keys", len(numbers), len(c.asks))}
 	}
 	for i, a := range c.asks {
-		if a.err = err; err != nil {
+		a.err = err
+		if err != nil {
 			continue
 		}
-		allowed, used, wait, stamp := numbers[4*i], numbers[4*i+1], numbers[4*i+2], numbers[4*i+3]
+		said := numbers[4*i : 4*i+4] // whether it is allowed, used, wait and stamp
+		used, wait := said[1], said[2]
 		a.decision = decision{
-			allowed: allowed == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond, stamp: stamp,
+			allowed: said[0] == 1, used: int(used), wait: time.Duration(wait) * time.Microsecond, stamp: said[3],
 		}
 		possible := a.decision.allowed == (used < int64(a.question.limit)) &&
 			used >= 0 && used <= MaxPerMinute && wait >= 1 && wait <= window.Microseconds()
 		if !possible {
-			a.err = redisError{fmt.Errorf("the script answered %d, which cannot be true", numbers[4*i:4*i+4])}
+			a.err = redisError{fmt.Errorf("the script answered %d, which cannot be true", said)}
 		}
 	}
 }

@@ -159,13 +159,19 @@ func (l *Limiter) record(d decision) {
 		l.refused.Add(1)
 	case d.uncounted:
 		l.uncounted.Add(1)
-		// At most once a minute.
-		if last := l.lastFullWarning.Load(); d.at-last >= windowTicks && l.lastFullWarning.CompareAndSwap(last, d.at) {
-			l.log.Warn("rate limit: too many clients to count, newcomers pass uncounted", "ceiling", l.memory.ceiling())
-		}
+		l.warnOfCeiling(d.at)
 	default:
 		l.allowed.Add(1)
 	}
+}
+
+// warnOfCeiling says at most once a minute that memory holds no more clients.
+func (l *Limiter) warnOfCeiling(now int64) {
+	last := l.lastFullWarning.Load()
+	if now-last < windowTicks || !l.lastFullWarning.CompareAndSwap(last, now) {
+		return // it was said, or another request says it just now
+	}
+	l.log.Warn("rate limit: too many clients to count, newcomers pass uncounted", "ceiling", l.memory.ceiling())
 }
 
 func (l *Limiter) askRedis(q question, own decision) decision {
@@ -216,7 +222,9 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	s := Stats{Backend: Off, Allowed: l.allowed.Load(), Refused: l.refused.Load(), Uncounted: l.uncounted.Load()}
 	if l.memory != nil {
-		s.Backend, s.Clients, s.Ceiling = Memory, l.memory.budgets(), l.memory.ceiling()
+		s.Backend = Memory
+		s.Clients = l.memory.budgets()
+		s.Ceiling = l.memory.ceiling()
 	}
 	if l.redis != nil {
 		s.Backend = Fallback

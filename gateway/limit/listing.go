@@ -51,7 +51,8 @@ func (l *Limiter) AdmitListing(w http.ResponseWriter, from Client) *fault.Error 
 	if !l.counts(from) {
 		return nil
 	}
-	key, limit := from.key.String(), l.limitOf(from)*listingFactor
+	key := from.key.String()
+	limit := l.limitOf(from) * listingFactor
 	request := l.listings.request
 	if limit != l.listings.limit {
 		request = request.WithContext(httprate.WithRequestLimit(context.Background(), limit))

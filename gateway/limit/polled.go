@@ -166,7 +166,8 @@ func (l *Limiter) redeem(p *Poll) (promised, known bool) {
 		return false, false
 	}
 	if l.redis != nil {
-		if promised, known = l.redis.redeem(p.question, p.subject); promised {
+		promised, known = l.redis.redeem(p.question, p.subject)
+		if promised {
 			return promised, known
 		}
 	}
@@ -176,8 +177,11 @@ func (l *Limiter) redeem(p *Poll) (promised, known bool) {
 // promise gives the client a ticket. It is in Redis, so that it counts at every
 // instance, or in memory.
 func (l *Limiter) promise(p *Poll, known bool, next time.Duration) {
-	if l.redis != nil && l.redis.promise(p.question, p.subject, known, next) {
-		return
+	if l.redis != nil {
+		kept := l.redis.promise(p.question, p.subject, known, next)
+		if kept {
+			return
+		}
 	}
 	l.polls.promise(p.key(), known, l.clock()+int64(next/tick))
 }
@@ -325,12 +329,17 @@ func (p *polls) lookAt(client clientKey) <-chan struct{} {
 func (p *polls) enter(client clientKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.line(client).underWay++
+}
+
+// line is that of a client, a new one if it has none.
+func (p *polls) line(client clientKey) *line {
 	l := p.lines[client]
 	if l == nil {
 		l = &line{ended: make(chan struct{})}
 		p.lines[client] = l
 	}
-	l.underWay++
+	return l
 }
 
 func (p *polls) leave(client clientKey) {
@@ -353,7 +362,10 @@ func (p *polls) drop(client clientKey, l *line) {
 // wait waits until a question of the client ends. It is false if none was under way, if
 // as many wait already as the budget is large, or if it takes too long.
 func (p *polls) wait(ctx context.Context, patience *time.Timer, q question, ended <-chan struct{}) bool {
-	if ended == nil || !p.join(q) {
+	if ended == nil {
+		return false
+	}
+	if joined := p.join(q); !joined {
 		return false
 	}
 	defer func() {
@@ -377,11 +389,7 @@ func (p *polls) wait(ctx context.Context, patience *time.Timer, q question, ende
 func (p *polls) join(q question) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lines[q.client]
-	if l == nil { // the last one has ended since, and its place is free
-		l = &line{ended: make(chan struct{})}
-		p.lines[q.client] = l
-	}
+	l := p.line(q.client) // a new one if the last question has ended since, and its place is free
 	if l.waiting >= q.limit {
 		return false
 	}

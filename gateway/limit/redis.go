@@ -226,7 +226,8 @@ func (r *redisCounter) watch(ctx context.Context) {
 			r.cluster.ReloadState(ctx) // a replica may have taken over
 		}
 	default:
-		if r.answered++; r.answered == r.timeouts.probes {
+		r.answered++
+		if r.answered == r.timeouts.probes {
 			r.answered = 0
 			r.downSince.Store(nil)
 			r.log.Info("rate limit: Redis is back, counting there again",

@@ -95,12 +95,12 @@ func (r *Reader) count(
 	var vouched, erring []named
 	for _, u := range users {
 		trusted := r.vouched(registry, u.standing, ids[u.id], &e)
-		switch {
-		case u.errors:
+		if u.errors {
 			e.Errors++
 			erring = append(erring, u)
 			continue
-		case trusted:
+		}
+		if trusted {
 			vouched = append(vouched, u)
 		}
 		if u.marked {
@@ -119,7 +119,8 @@ func (r *Reader) count(
 		e.StrangerShare = min(1, others.sum()/float64(all))
 	}
 	if gate.CountsStrangers() {
-		theirs, others = totals, hourly{}
+		theirs = totals
+		others = hourly{}
 	}
 	once := roamers(q, version, users, from, at.Unix())
 	e.Probably = len(lastCalls(users, once))
@@ -127,7 +128,8 @@ func (r *Reader) count(
 		once = nil
 	}
 	last := lastCalls(counting, once)
-	e.Clients, e.Calls = len(last), theirs.busiest(from, gate.Days)
+	e.Clients = len(last)
+	e.Calls = theirs.busiest(from, gate.Days)
 	if gate.Exceeds(e) {
 		e.Earliest = earliest(&gate, from, last, theirs, others)
 	}
@@ -333,7 +335,8 @@ func roamers(t *store.Session, version string, users []named, from, to int64) ma
 		software string
 		day      int64
 	}
-	busy, networks := map[place]uint32{}, map[place]int{}
+	busy := map[place]uint32{} // hours in which it called
+	networks := map[place]int{}
 	for d := range daysOfUse(t, version, look, "served + brownout", from, to) {
 		at := place{software[d.client], d.day}
 		networks[at]++

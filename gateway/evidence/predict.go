@@ -260,9 +260,11 @@ func (p *prediction) look(i int) *view {
 	}
 	from, to := b.From.Unix(), b.To.Unix()
 	if v.hit.Past {
-		v.what, v.hit.Weeks = "brownout", 1
+		v.what = "brownout"
+		v.hit.Weeks = 1
 		if p.covered(from, to) {
-			v.spans, v.times = []between{{from, to}}, 1
+			v.spans = []between{{from, to}}
+			v.times = 1
 		}
 		return v
 	}
@@ -434,6 +436,16 @@ func (p *prediction) fill(hit Hit, calls []float64, times float64, refused func(
 		average := uint64(sum/times + 0.999)
 		hit.Calls = &average
 	}
+	p.rank(found, calls)
+	found = found[:min(maxNames, len(found))]
+	if len(found) > 0 {
+		hit.Names = p.names(found, quiet)
+	}
+	return hit
+}
+
+// rank orders members as Hit.Names has them.
+func (p *prediction) rank(found []int, calls []float64) {
 	slices.SortFunc(found, func(a, b int) int {
 		x, y := &p.members[a], &p.members[b]
 		return cmp.Or(
@@ -441,25 +453,25 @@ func (p *prediction) fill(hit Hit, calls []float64, times float64, refused func(
 			cmp.Compare(oneIf(y.kind == store.KnownKind), oneIf(x.kind == store.KnownKind)),
 			cmp.Compare(calls[b], calls[a]), cmp.Compare(x.id, y.id))
 	})
-	found = found[:min(maxNames, len(found))]
-	if len(found) == 0 {
-		return hit
-	}
+}
+
+// names reads the names of members, of which there is at least one.
+func (p *prediction) names(found []int, quiet func(member int) bool) []HitClient {
 	place := make(map[int64]int, len(found))
 	ids := make([]int64, len(found))
 	for i, at := range found {
 		ids[i] = p.members[at].id
 		place[ids[i]] = i
 	}
-	hit.Names = make([]HitClient, len(found))
+	names := make([]HitClient, len(found))
 	var id int64
 	var name string
 	p.Each("select id, name from usage_names where id in ("+store.List(ids)+")", nil, []any{&id, &name}, func() {
 		at := found[place[id]]
 		m := &p.members[at]
-		hit.Names[place[id]] = HitClient{name, m.moved, m.failing, m.errors, quiet(at)}
+		names[place[id]] = HitClient{name, m.moved, m.failing, m.errors, quiet(at)}
 	})
-	return hit
+	return names
 }
 
 //go:embed simulation.txt

@@ -104,7 +104,8 @@ func (r *Reader) readCounts(q *store.Session, at time.Time, s *Stats) {
 // a file that is for one process.
 func (r *Reader) compare(s *Stats) {
 	var follows []string
-	plans, others := map[string]bool{}, 0
+	plans := map[string]bool{}
+	others := 0
 	for _, i := range s.Instances {
 		if !i.starting {
 			plans[i.Plan] = true

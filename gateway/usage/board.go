@@ -43,8 +43,9 @@ func (r *Recorder) leaveWord(ctx context.Context) {
 	defer cancel()
 	failing := r.failing.Load()
 	if failing == nil && r.written.Load() {
-		if r.posted && r.board.Remove(ctx, r.Writer.Instance) == nil {
-			r.posted = false
+		if r.posted {
+			err := r.board.Remove(ctx, r.Writer.Instance)
+			r.posted = err != nil
 		}
 		return
 	}

@@ -218,7 +218,8 @@ func (s *shard) add(one entry, name string) *entry {
 // keep puts a text into the place of an earlier one, or after all others.
 func (s *shard) keep(at span, text string) span {
 	if len(text) > int(at.room) {
-		at.from, at.room = uint32(len(s.text)), uint16(len(text))
+		at.from = uint32(len(s.text))
+		at.room = uint16(len(text))
 		s.text = append(s.text, text...)
 	}
 	at.size = uint16(copy(s.text[at.from:], text))
@@ -228,7 +229,8 @@ func (s *shard) keep(at span, text string) span {
 // count adds a call.
 func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 	second := uint32(at)
-	e.first, e.last = min(cmp.Or(e.first, second), second), max(e.last, second)
+	e.first = min(cmp.Or(e.first, second), second)
+	e.last = max(e.last, second)
 	e.lastOf[o] = max(e.lastOf[o], second)
 	e.calls[o]++
 	if o == served || o == brownout { // evidence
@@ -238,9 +240,11 @@ func (s *shard) count(e *entry, at int64, o outcome, ev *event.Event) {
 		e.proven++
 	}
 	e.exempt = ev.Exempt
-	agent, was := ev.Caller.Agent, s.text[e.softwareAt.from:e.softwareAt.from+uint32(e.softwareAt.size)]
+	agent := ev.Caller.Agent
+	was := s.text[e.softwareAt.from : e.softwareAt.from+uint32(e.softwareAt.size)]
 	if agent != "" && agent != string(was) && store.Storable(agent, maxClientText) {
-		e.softwareAt, e.newSoftware = s.keep(e.softwareAt, agent), true
+		e.softwareAt = s.keep(e.softwareAt, agent)
+		e.newSoftware = true
 	}
 	if o == served && ev.Finding.Outcome != "" && e.position != store.UnknownPosition {
 		s.countFinding(e, ev.Finding)
@@ -303,16 +307,21 @@ func (b *buffer) shard(hash uint64) *shard { return &b.shards[hash%shards] }
 // its network's. Of the current version it names clients that are known or that an
 // old version has seen.
 func (b *buffer) observe(version uint8, old bool, at int64, o outcome, e *event.Event, secret *hashKey) {
-	hash, known := b.hash(e.Client), e.Caller.Known != nil
-	k, sum := key{hash, uint32(at / day), version}, total{at - at%hour, version, o}
+	hash := b.hash(e.Client)
+	known := e.Caller.Known != nil
+	k := key{hash, uint32(at / day), version}
+	sum := total{at - at%hour, version, o}
 	s := b.shard(hash)
 	s.Lock()
 	calls := s.totals[sum]
 	calls.all++
 	s.totals[sum] = calls
 	_, seen := s.seen[hash]
-	done := !old && !known && !seen || s.countIn(k, at, o, e)
-	room := done || s.room(s.classify(hash, known, at, o), b.most)
+	done := true // of a stranger to the current version, nothing else is counted
+	if old || known || seen {
+		done = s.countIn(k, at, o, e)
+	}
+	room := !done && s.room(s.classify(hash, known, at, o), b.most)
 	s.Unlock()
 	if done {
 		return
@@ -437,7 +446,8 @@ func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 		return false
 	}
 	if n.day != uint32(day) {
-		n.day, n.added = uint32(day), 0
+		n.day = uint32(day)
+		n.added = 0
 	}
 	made := do(&n)
 	if made {
@@ -451,7 +461,8 @@ func (s *networks) change(hash, day int64, do func(*network) bool) bool {
 func (s *networks) enter(hash, day int64, new bool) bool {
 	return s.change(hash, day, func(n *network) bool {
 		enough := n.entries >= entriesPerNetwork || new && n.added >= newPerNetwork
-		n.entries, n.added = n.entries+1, n.added+uint16(oneIf(new))
+		n.entries++
+		n.added += uint16(oneIf(new))
 		return !enough
 	})
 }
@@ -496,8 +507,10 @@ func (b *buffer) take(now int64, next int, into *batch) int {
 
 // takeEntries moves the entries that stay to the front, and their texts.
 func (s *shard) takeEntries(now int64, crowded bool, into *batch, n *networks) {
-	was, text := s.entries, string(s.text)
-	s.entries, s.text = was[:0], s.text[:0]
+	was := s.entries
+	text := string(s.text)
+	s.entries = was[:0]
+	s.text = s.text[:0]
 	of := func(at span) string { return text[at.from : at.from+uint32(at.size)] }
 	for _, e := range was {
 		if e.first == 0 && (crowded || int64(e.last) < now-now%hour) {

@@ -143,13 +143,13 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	r.hashKey.Store(&k)
 	r.stats.Store(&evidence.Stats{Since: r.Writer.Started})
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	var err error
 	first := make(chan error, 1)
 	after := o.After
 	if after == nil {
 		after = time.After
 	}
 	guard.Go(r.Log, "writing the counts", func() { r.run(r.running, after, first) })
+	var err error
 	select {
 	case err = <-first:
 	case <-time.After(startTimeout):
@@ -307,7 +307,8 @@ func (r *Recorder) run(ctx context.Context, after func(time.Duration) <-chan tim
 	for ctx.Err() == nil {
 		pause := writeInterval
 		guard.Do(r.Log, "writing the counts", func() {
-			began, unprepared := time.Now(), !r.prepared.Load()
+			began := time.Now()
+			unprepared := !r.prepared.Load()
 			err := r.writeInTime(ctx)
 			r.leaveWord(ctx)
 			select {

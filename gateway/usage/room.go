@@ -39,11 +39,12 @@ func (r *Recorder) rollTo(tx *store.Session, today int64) {
 		return
 	}
 	for _, span := range spans {
-		sign, from, to := "-", rolled-span, today-span
-		if from > to {
-			sign, from, to = "+", to, from
+		from, to := rolled-span, today-span
+		if from <= to {
+			addUp(tx, span, "-", from+1, to)
+		} else { // a clock was ahead
+			addUp(tx, span, "+", to+1, from)
 		}
-		addUp(tx, span, sign, from+1, to)
 	}
 	countClients(tx, rolled, today-1)
 	if today < rolled {
@@ -122,7 +123,8 @@ func mayGiveUp(tx *store.Session, now, bytes int64) bool {
 			return false
 		}
 	}
-	return tx.Size() >= bytes && tx.Err == nil
+	size := tx.Size()
+	return tx.Err == nil && size >= bytes
 }
 
 // giveUp deletes counts. First go clients that only got errors and rehearsals; then

@@ -115,7 +115,9 @@ func (r *Recorder) noteOutage(err error) {
 // attempt, if the database is about as large as it may be. Otherwise the disk is full,
 // of other things: counts wait, and none are given up.
 func (r *Recorder) relieve(ctx context.Context, err error) error {
-	if q := r.DB.Ask(ctx); !q.NearLimit() || q.Err != nil {
+	q := r.DB.Ask(ctx)
+	nearLimit := q.NearLimit()
+	if q.Err != nil || !nearLimit {
 		return fmt.Errorf("%w: %w", store.ErrDiskFull, err)
 	}
 	return errors.Join(err, r.makeRoom(ctx, r.DB.Nearly()))
@@ -264,7 +266,8 @@ func (r *Recorder) prepare(ctx context.Context) error {
 		return err
 	}
 	k := keyFrom(secret)
-	if was := r.hashKey.Swap(&k); *was != k && r.failing.Load() != nil {
+	was := r.hashKey.Swap(&k)
+	if *was != k && r.failing.Load() != nil {
 		r.Log.Warn("usage: calls before the database first answered have names of their own, " +
 			"where a name is made from an address")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,9 +13,14 @@ import (
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
-// maxQueued bounds the log lines that wait to be written, in bytes: some
-// thousand requests.
-const maxQueued = 1 << 20
+const (
+	// maxQueued bounds the log lines that wait to be written, in bytes: some
+	// thousand requests.
+	maxQueued = 1 << 20
+	// maxKept is the longest queue whose memory is used again. A longer one is of a
+	// time in which nobody read the log.
+	maxKept = 128 << 10
+)
 
 // logQueue writes log lines in their order, from a goroutine of its own, so that
 // a reader who is slow or gone holds up no request. When the queue is full, lines
@@ -48,6 +54,9 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		q.lost++
 		q.dropped++
 	} else {
+		if len(q.waiting)+len(line) > cap(q.waiting) {
+			q.waiting = slices.Grow(q.waiting, max(len(line), len(q.waiting))) // twice as much: append would copy more often
+		}
 		q.waiting = append(q.waiting, line...)
 	}
 	q.mu.Unlock()
@@ -85,8 +94,12 @@ func (q *logQueue) run() {
 		lost, closed := q.lost, q.closed
 		batch, q.waiting, q.lost = q.waiting, batch[:0], 0
 		q.mu.Unlock()
-		switch err := q.write(batch, lost); {
-		case closed && (err != nil || len(batch) == 0):
+		empty, err := len(batch) == 0, q.write(batch, lost)
+		if cap(batch) > maxKept {
+			batch = nil
+		}
+		switch {
+		case closed && (err != nil || empty):
 			return
 		case err != nil:
 			time.Sleep(retryLog)

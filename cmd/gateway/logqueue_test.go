@@ -113,6 +113,33 @@ func TestLogDropsWhatNobodyReads(t *testing.T) {
 	}
 }
 
+// TestLogGivesMemoryBack: what a time needed in which nobody read the log is not kept.
+func TestLogGivesMemoryBack(t *testing.T) {
+	r := &reader{gate: make(chan struct{})}
+	q := newLogQueue(r, testNotice)
+	defer q.Close(context.Background())
+	line := []byte(strings.Repeat("x", 1023) + "\n")
+	_, _ = q.Write(line)
+	eventually(t, "the reader has begun, and stalls", func() bool { return r.held.Load() == 1 })
+	for range 2 * maxQueued / len(line) {
+		_, _ = q.Write(line)
+	}
+	close(r.gate)
+	for range 3 { // both buffers are used in turn
+		_, _ = q.Write(line)
+		var kept int
+		eventually(t, "the lines are taken", func() bool {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			kept = cap(q.waiting)
+			return len(q.waiting) == 0
+		})
+		if kept > maxKept {
+			t.Fatalf("%d bytes are kept, want at most %d", kept, maxKept)
+		}
+	}
+}
+
 func TestLogSurvivesFailingWrites(t *testing.T) {
 	r := &reader{err: errors.New("broken pipe")}
 	q := newLogQueue(r, testNotice)

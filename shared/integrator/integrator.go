@@ -65,8 +65,8 @@ type Partner struct {
 
 // Config says how long registrations are cached.
 type Config struct {
-	// CacheSize is how many active integrators are cached, and how many others
-	// in addition.
+	// CacheSize is how many active integrators are cached, and four times how many
+	// others.
 	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096" min:"1" max:"1048576"`
 	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s" above:"0s" max:"1h"`
 }

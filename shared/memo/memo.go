@@ -49,14 +49,14 @@ type Cache[V any] struct {
 	known, others *lru.Cache[Key, Answer[V]]
 }
 
-// New remembers so many answers about what is known, and as many others. what and
-// log are for a panic while asking.
+// New remembers so many answers about what is known, and a quarter as many others,
+// most of which nobody asks for again. what and log are for a panic while asking.
 func New[V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[V] {
 	known, err := lru.New[Key, Answer[V]](size)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	others, _ := lru.New[Key, Answer[V]](size)
+	others, _ := lru.New[Key, Answer[V]](max(size/4, 1))
 	return &Cache[V]{what: what, log: log, now: now, known: known, others: others}
 }
 

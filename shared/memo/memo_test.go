@@ -50,7 +50,7 @@ func TestOneQuestionForAll(t *testing.T) {
 
 func TestKnownNamesStay(t *testing.T) {
 	now := time.Now()
-	c := New[int](4, func() time.Time { return now }, "a test", nil)
+	c := New[int](16, func() time.Time { return now }, "a test", nil)
 	say := func(n int, a Answer[int]) {
 		if v, err := c.Ask(context.Background(), name(n), func() Answer[int] { return a }); v != a.Value || err != nil {
 			t.Errorf("got %d, %v", v, err)

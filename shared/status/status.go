@@ -107,7 +107,7 @@ type Settlement struct {
 
 const (
 	lookupTime = 9 * time.Second // less than a request may take
-	cacheSize  = 4096            // transactions that a node has seen, and as many others; one has a few kilobytes
+	cacheSize  = 4096            // transactions that a node has seen, of a few kilobytes each; of others a quarter
 	tooLongAge = time.Minute     // how long an answer beyond our bounds is not asked for again
 )
 

@@ -46,7 +46,7 @@ func traceOf(r *http.Request) *trace { return r.Context().(*trace) }
 
 // identify sets which version a request is for and who sent it.
 func (g *Gateway) identify(t *trace, r *http.Request, m *web.Module, route web.Route) {
-	t.query = wire.ParseQuery(r.URL.RawQuery)
+	t.query.Parse(r.URL.RawQuery)
 	integrator, _ := t.query.Integrator() // an invalid one counts as none here; the version refuses it
 	t.event.Version, t.event.Route, t.event.Quotes, t.event.Free = m.Name, route.Path, route.Quotes, route.Free
 	t.event.Rehearsal = lifecycle.Rehearsing(r)

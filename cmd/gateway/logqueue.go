@@ -54,8 +54,8 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		q.lost++
 		q.dropped++
 	} else {
-		if len(q.waiting)+len(line) > cap(q.waiting) {
-			q.waiting = slices.Grow(q.waiting, max(len(line), len(q.waiting))) // twice as much: append would copy more often
+		if len(q.waiting)+len(line) > cap(q.waiting) { // twice the room, since append would copy more often
+			q.waiting = slices.Grow(q.waiting, max(len(line), len(q.waiting)))
 		}
 		q.waiting = append(q.waiting, line...)
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -202,5 +201,5 @@ func (b *Body) name(name, value string) {
 // Hex adds bytes as 0x and lower-case digits.
 func (b *Body) Hex(name string, data []byte) {
 	b.name(name, `"0x`)
-	b.json = append(hex.AppendEncode(b.json, data), '"')
+	b.json = append(appendHex(b.json, data), '"')
 }

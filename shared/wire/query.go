@@ -16,12 +16,12 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// Query is the parameters of one request. It is not safe for concurrent use.
+// Query is the parameters of one request. It is not safe for concurrent use, and must
+// not be copied.
 type Query struct {
-	inline   [8]param // enough for every documented request, without an allocation
-	used     int      // how many of inline are set
-	overflow []param  // the parameters after the first eight
-	err      error    // why the query string cannot be read
+	params []param  // in the order of the request
+	room   [8]param // enough for every documented request, without an allocation
+	err    error    // why the query string cannot be read
 
 	// What is dear to parse is parsed once.
 	integrator lazy[integrator.ID]
@@ -50,15 +50,18 @@ func QueryOf(r *http.Request) *Query {
 	if parsed, ok := r.Context().(interface{ Query() *Query }); ok {
 		return parsed.Query()
 	}
-	q := ParseQuery(r.URL.RawQuery)
-	return &q
+	q := new(Query)
+	q.Parse(r.URL.RawQuery)
+	return q
 }
 
-// ParseQuery reads a query string as net/url does, except that it does not drop
-// a part that cannot be read: reading any parameter then fails.
-func ParseQuery(raw string) (q Query) {
+// Parse reads a query string as net/url does, except that it does not drop a part
+// that cannot be read: reading any parameter then fails.
+func (q *Query) Parse(raw string) {
+	q.params = q.room[:0]
 	if strings.IndexByte(raw, ';') >= 0 {
-		return Query{err: unreadable(errors.New("a semicolon"))}
+		q.err = unreadable(errors.New("a semicolon"))
+		return
 	}
 	plain := strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0
 	for raw != "" {
@@ -73,17 +76,12 @@ func ParseQuery(raw string) (q Query) {
 			name, nameErr = url.QueryUnescape(name)
 			value, valueErr = url.QueryUnescape(value)
 			if err := cmp.Or(nameErr, valueErr); err != nil {
-				return Query{err: unreadable(err)}
+				q.params, q.err = nil, unreadable(err)
+				return
 			}
 		}
-		if q.used < len(q.inline) {
-			q.inline[q.used] = param{name, value}
-			q.used++
-		} else {
-			q.overflow = append(q.overflow, param{name, value})
-		}
+		q.params = append(q.params, param{name, value})
 	}
-	return q
 }
 
 func unreadable(cause error) error {
@@ -98,12 +96,10 @@ func (q *Query) find(name string) (text string, err error) {
 		return "", q.err
 	}
 	count := 0
-	for _, params := range [...][]param{q.inline[:q.used], q.overflow} {
-		for i := range params {
-			if params[i].name == name {
-				count++
-				text = params[i].value
-			}
+	for i := range q.params {
+		if q.params[i].name == name {
+			count++
+			text = q.params[i].value
 		}
 	}
 	if count > 1 {
@@ -273,21 +269,19 @@ const maxSlips = 3
 // ignored, and silently costs a partner its fee. So does an empty integratorId.
 func WarnOfSlips(h http.Header, q *Query, known []string) {
 	slips := 0
-	for _, params := range [...][]param{q.inline[:q.used], q.overflow} {
-		for i := range params {
-			name := params[i].name
-			if name == integratorParam && params[i].value == "" && slices.Contains(known, name) {
-				h.Add(RequestWarning,
-					"the parameter integratorId is empty and counts as not given: no integrator is paid")
-			}
-			if slips == maxSlips || slices.Contains(known, name) || !isWord(name) {
-				continue
-			}
-			if meant := nearest(name, known); meant != "" {
-				h.Add(RequestWarning,
-					fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
-				slips++
-			}
+	for _, given := range q.params {
+		expected := slices.Contains(known, given.name)
+		if expected && given.name == integratorParam && given.value == "" {
+			h.Add(RequestWarning,
+				"the parameter integratorId is empty and counts as not given: no integrator is paid")
+		}
+		if expected || slips == maxSlips || !isWord(given.name) {
+			continue
+		}
+		if meant := nearest(given.name, known); meant != "" {
+			h.Add(RequestWarning,
+				fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", given.name, meant))
+			slips++
 		}
 	}
 }

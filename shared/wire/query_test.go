@@ -49,9 +49,9 @@ func TestQuery(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := ParseQuery(tt.query)
+			q := parseQuery(tt.query)
 			var a, b int
-			err := cmp.Or(q.Require("a"), Read(&q, "a", number, &a), Read(&q, "b", number, &b))
+			err := cmp.Or(q.Require("a"), Read(q, "a", number, &a), Read(q, "b", number, &b))
 			if a != tt.a || b != tt.b {
 				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
 			}
@@ -73,7 +73,7 @@ func TestHas(t *testing.T) {
 		"a=1": true, "b=1&a=1": true,
 		"a=": false, "a": false, "b=1": false, "": false, "a=1&a=2": false, "a=%zz": false,
 	} {
-		if q := ParseQuery(query); q.Has("a") != want {
+		if q := parseQuery(query); q.Has("a") != want {
 			t.Errorf("%q has a: got %t, want %t", query, !want, want)
 		}
 	}
@@ -83,19 +83,19 @@ func TestHas(t *testing.T) {
 // quotes before the recipient is known accepts it.
 func TestZeroRecipient(t *testing.T) {
 	const zero = "0x0000000000000000000000000000000000000000"
-	q := ParseQuery(swap + "&recipient=" + zero)
-	_, err := DecodeSwap(&q, chain.ParseID)
+	q := parseQuery(swap + "&recipient=" + zero)
+	_, err := DecodeSwap(q, chain.ParseID)
 	if e := fault.From(err); e.Reason != fault.Zero || Param(e) != "recipient" {
 		t.Errorf("got %v, want the recipient refused", err)
 	}
 	for _, query := range []string{swap + "&recipient=" + zero, swap} {
-		q = ParseQuery(query)
-		if req, err := DecodeSwapToAnyone(&q, chain.ParseID); err != nil || !req.Recipient.Zero() {
+		q = parseQuery(query)
+		if req, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil || !req.Recipient.Zero() {
 			t.Errorf("%s: got %+v and %v, want a quote for nobody yet", query, req.Recipient, err)
 		}
 	}
-	q = ParseQuery(swap + "&recipient=" + wallet)
-	if req, err := DecodeSwap(&q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {
+	q = parseQuery(swap + "&recipient=" + wallet)
+	if req, err := DecodeSwap(q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {
 		t.Errorf("got %+v and %v, want %s", req.Recipient, err, wallet)
 	}
 }
@@ -107,7 +107,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		q := ParseQuery(query)
+		q := parseQuery(query)
 		got, fault := q.find("a")
 		want, err := url.ParseQuery(query)
 		switch given := want["a"]; {
@@ -128,19 +128,19 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := ParseQuery(swap + "&integratorId=" + wallet)
+	q := parseQuery(swap + "&integratorId=" + wallet)
 	for range 2 {
 		if got, err := q.Integrator(); got != want || err != nil {
 			t.Errorf("got %v and %v, want %v", got, err, want)
 		}
-		q.inline = [8]param{} // what is remembered needs no parameters
+		q.params = nil // what is remembered needs no parameters
 	}
 	for query, code := range map[string]fault.Code{
 		swap + "&integratorId=0x1":                                       fault.InvalidIntegrator,
 		swap + "&integratorId=" + wallet + "&integratorId=" + wallet:     fault.InvalidParameter,
 		swap + "&integratorId=" + strings.Replace(wallet, "aA", "AA", 1): fault.InvalidIntegrator,
 	} {
-		q := ParseQuery(query)
+		q := parseQuery(query)
 		id, first := q.Integrator()
 		if e := fault.From(first); e.Code != code || Param(e) != "integratorId" || id != (integrator.ID{}) {
 			t.Errorf("%s: got %v and %v, want %s", query, id, first, code)
@@ -148,11 +148,11 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 		if _, second := q.Integrator(); second != first {
 			t.Errorf("%s: got %v, then %v", query, first, second)
 		}
-		if _, err := DecodeSwapToAnyone(&q, chain.ParseID); err != nil {
+		if _, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil {
 			t.Errorf("%s: the swap is refused: %v", query, err)
 		}
 	}
-	q = ParseQuery(swap)
+	q = parseQuery(swap)
 	if id, err := q.Integrator(); id != (integrator.ID{}) || err != nil {
 		t.Errorf("got %v and %v for none", id, err)
 	}
@@ -161,19 +161,19 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 // parsed is the context of a gateway that has parsed the query.
 type parsed struct {
 	context.Context
-	query Query
+	query *Query
 }
 
-func (p *parsed) Query() *Query { return &p.query }
+func (p *parsed) Query() *Query { return p.query }
 
 func TestQueryOf(t *testing.T) {
 	r := httptest.NewRequest("GET", "/?a=1", nil)
 	if got, err := QueryOf(r).find("a"); got != "1" || err != nil {
 		t.Errorf("got %q and %v from the request", got, err)
 	}
-	front := &parsed{r.Context(), ParseQuery("a=2")}
+	front := &parsed{r.Context(), parseQuery("a=2")}
 	r = r.WithContext(front)
-	if QueryOf(r) != &front.query {
+	if QueryOf(r) != front.query {
 		t.Error("the query that the context offers is not used")
 	}
 	if allocated := testing.AllocsPerRun(100, func() { QueryOf(r) }); allocated != 0 {
@@ -185,9 +185,11 @@ func TestQueryOf(t *testing.T) {
 // the largest part of what it costs.
 func TestOrdinaryRequestsAllocateNothing(t *testing.T) {
 	raw := swap + "&recipient=" + wallet + "&recipientType=0&integratorId=" + wallet
+	q := new(Query)
 	allocated := testing.AllocsPerRun(100, func() {
-		q := ParseQuery(raw)
-		_, swapErr := DecodeSwap(&q, chain.ParseID)
+		*q = Query{}
+		q.Parse(raw)
+		_, swapErr := DecodeSwap(q, chain.ParseID)
 		_, integratorErr := q.Integrator()
 		if err := cmp.Or(swapErr, integratorErr); err != nil {
 			t.Fatal(err)
@@ -214,8 +216,8 @@ func TestRolesHaveTheNamesThatDecodersRead(t *testing.T) {
 		if role == fault.SourceToken || role == fault.DestinationToken {
 			query.Del(Name(role)) // any text may be a token
 		}
-		q := ParseQuery(query.Encode())
-		_, swapErr := DecodeSwap(&q, chain.ParseID)
+		q := parseQuery(query.Encode())
+		_, swapErr := DecodeSwap(q, chain.ParseID)
 		_, integratorErr := q.Integrator()
 		e := fault.From(cmp.Or(swapErr, integratorErr))
 		if e.Param == "" || e.Param != Name(role) || Param(fault.From(fault.About(role, fault.New(fault.InvalidAmount, "no")))) != e.Param {
@@ -235,10 +237,16 @@ func TestMissingParametersAreNamedTogether(t *testing.T) {
 		"srcToken=USDC&dstToken=USDC&amount=&srcChain=1&dstChain=369": "The parameters amount and recipient are missing",
 		swap: "The parameter recipient is missing",
 	} {
-		q := ParseQuery(query)
-		_, err := DecodeSwap(&q, chain.ParseID)
+		q := parseQuery(query)
+		_, err := DecodeSwap(q, chain.ParseID)
 		if e := fault.From(err); e.Code != fault.MissingParameter || e.Message != want {
 			t.Errorf("%q: got %s, want %s", query, e.Message, want)
 		}
 	}
+}
+
+func parseQuery(raw string) *Query {
+	q := new(Query)
+	q.Parse(raw)
+	return q
 }

@@ -29,9 +29,9 @@ func TestWarnOfSlips(t *testing.T) {
 		strings.Repeat("amountt=1&", 100): {"amountt amount", "amountt amount", "amountt amount"},
 		"integratorId" + strings.Repeat("x", 5000) + "=1": nil,
 	} {
-		q := ParseQuery(query)
+		q := parseQuery(query)
 		h := http.Header{}
-		WarnOfSlips(h, &q, known)
+		WarnOfSlips(h, q, known)
 		var sentences []string
 		for _, w := range want {
 			name, meant, _ := strings.Cut(w, " ")
@@ -50,8 +50,8 @@ func TestSlipsAreWords(t *testing.T) {
 		"": false, "y": true,
 		"theRecipientOfAToken": false, "theRecipientOfAToket": true, "theRecipientOfATokenn": false,
 	} {
-		q, h := ParseQuery(name+"=1"), http.Header{}
-		WarnOfSlips(h, &q, []string{"x", "theRecipientOfAToken"})
+		q, h := parseQuery(name+"=1"), http.Header{}
+		WarnOfSlips(h, q, []string{"x", "theRecipientOfAToken"})
 		if got := h.Values(RequestWarning); len(got) != 0 != warned {
 			t.Errorf("%q: got %q, want a warning: %t", name, got, warned)
 		}
@@ -62,13 +62,13 @@ func TestSlipsAreWords(t *testing.T) {
 func TestEmptyIntegrator(t *testing.T) {
 	for query, want := range map[string]int{"integratorId=": 1, "integratorId": 1, "integratorId=0x1": 0, "amount=": 0, "": 0} {
 		for _, knows := range []bool{true, false} {
-			q, h, known := ParseQuery(query), http.Header{}, Params
+			q, h, known := parseQuery(query), http.Header{}, Params
 			if knows {
 				known = append(slices.Clone(Params), "integratorId")
 			} else {
 				want = 0 // a version without integrators pays none anyway
 			}
-			WarnOfSlips(h, &q, known)
+			WarnOfSlips(h, q, known)
 			if got := h.Values(RequestWarning); len(got) != want || len(h.Values(QuoteWarning)) != 0 {
 				t.Errorf("%q: got %q, want %d warnings", query, got, want)
 			}
@@ -92,9 +92,9 @@ func FuzzWarnOfSlips(f *testing.F) {
 	f.Add("integratorID")
 	f.Add("amoun\nt")
 	f.Fuzz(func(t *testing.T, name string) {
-		q := ParseQuery(url.QueryEscape(name) + "=1")
+		q := parseQuery(url.QueryEscape(name) + "=1")
 		h := http.Header{}
-		WarnOfSlips(h, &q, Params)
+		WarnOfSlips(h, q, Params)
 		for _, w := range h.Values(RequestWarning) {
 			if len(w) > 200 || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r > '~' }) {
 				t.Errorf("%q: got %q", name, w)

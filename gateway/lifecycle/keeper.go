@@ -153,7 +153,8 @@ func (k *Keeper) abrupt(before *planInForce, after *Plan) error {
 	now := k.options.Now()
 	var faults jsonfile.Problems
 	for i, v := range versionsOf(after, k.gates.read(after, nil, now)) {
-		s, was := v.schedule, before.versions[i].stage(now)
+		s := v.schedule
+		was := before.versions[i].stage(now)
 		will := s.Stage(now, v.gate == nil || !v.gate.Holds)
 		at := "versions." + v.name
 		if v.gate != nil && v.gate.Confirmed && !s.ended(now) {
@@ -232,7 +233,8 @@ func (k *Keeper) logUnknown(p *Plan) {
 // and what an operator should do.
 func (k *Keeper) logStage(v *version, now time.Time) {
 	stage := v.stage(now)
-	switch was, logged := k.stages[v.name]; {
+	was, logged := k.stages[v.name]
+	switch {
 	case !logged && (stage == Retired || stage == BrowningOut):
 		k.options.Log.Warn("version stage: clients are refused from the start", "version", v.name, "stage", stage)
 	case !logged && stage != Active:
@@ -241,29 +243,37 @@ func (k *Keeper) logStage(v *version, now time.Time) {
 		k.options.Log.Warn("version stage changes", "version", v.name, "from", was, "to", stage)
 	}
 	k.stages[v.name] = stage
-	if stage == Held && k.due(v.name+" is held", holdsEvery, now) {
-		k.options.Log.Error("the sunset of a version does not take effect: its gate holds", "version", v.name,
-			"sunset", v.schedule.Sunset, "why", cmp.Or(v.gate.Why, "its counts are being read"))
+	if stage == Held {
+		k.sayEvery(holdsEvery, v.name+" is held", now, func() {
+			k.options.Log.Error("the sunset of a version does not take effect: its gate holds", "version", v.name,
+				"sunset", v.schedule.Sunset, "why", cmp.Or(v.gate.Why, "its counts are being read"))
+		})
 	}
-	if v.gate != nil && v.gate.Unknown && k.due(v.name+" is unknown", holdsEvery, now) {
-		k.options.Log.Error("the gate of a version cannot be read", "version", v.name, "why", v.gate.Why)
+	if v.gate != nil && v.gate.Unknown {
+		k.sayEvery(holdsEvery, v.name+" is unknown", now, func() {
+			k.options.Log.Error("the gate of a version cannot be read", "version", v.name, "why", v.gate.Why)
+		})
 	}
-	if risk := v.risk(); risk != "" && k.due(v.name+" risks", remindEvery, now) {
-		k.options.Log.Warn("lifecycle plan: "+risk, "version", v.name)
+	if risk := v.risk(); risk != "" {
+		k.sayEvery(remindEvery, v.name+" risks", now, func() {
+			k.options.Log.Warn("lifecycle plan: "+risk, "version", v.name)
+		})
 	}
 	about := v.name + " " + strconv.FormatBool(stage == Retired)
-	if warning := v.warning(now); warning != "" && k.due(about, remindEvery, now) {
-		k.options.Log.Warn("lifecycle plan: "+warning, "version", v.name)
+	if warning := v.warning(now); warning != "" {
+		k.sayEvery(remindEvery, about, now, func() {
+			k.options.Log.Warn("lifecycle plan: "+warning, "version", v.name)
+		})
 	}
 }
 
-// due reports whether it is time to say something again.
-func (k *Keeper) due(what string, every time.Duration, now time.Time) bool {
-	if last := k.said[what]; now.Sub(last) < every && !now.Before(last) {
-		return false
+// sayEvery says something, unless it was said within the time between two reminders.
+func (k *Keeper) sayEvery(pause time.Duration, about string, now time.Time, say func()) {
+	if last := k.said[about]; now.Sub(last) < pause && !now.Before(last) {
+		return
 	}
-	k.said[what] = now
-	return true
+	k.said[about] = now
+	say()
 }
 
 // Counts is what a gate looks at. Instances that share it agree.
@@ -382,7 +392,8 @@ type reading struct {
 func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReading {
 	ctx, cancel := context.WithTimeout(context.Background(), g.limit)
 	defer cancel()
-	found, wanted := map[string]*GateReading{}, map[gateKey]*reading{}
+	found := map[string]*GateReading{}
+	wanted := map[gateKey]*reading{}
 	for name, s := range p.Versions {
 		if s.Gate == nil {
 			continue
@@ -393,23 +404,7 @@ func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReadin
 			found[name] = g.remember(key, GateReading{Gate: key.gate}, now)
 			continue
 		}
-		r := g.readings[key]
-		if r == nil {
-			unread := GateReading{Gate: key.gate, Holds: true, Unknown: true, Why: "the counts have not been read yet"}
-			r = &reading{last: unread}
-			g.readings[key] = r
-		}
-		if r.running == nil {
-			running := make(chan GateReading, 1)
-			void := g.void[key.decision]
-			last := r.last
-			guard.Go(g.log, "reading a gate", func() {
-				defer close(running)
-				running <- readGate(key, g.counts, usage, void, last, now)
-			})
-			r.running = running
-		}
-		wanted[key] = r
+		wanted[key] = g.begin(key, usage, now)
 	}
 	for key, r := range wanted {
 		select {
@@ -423,6 +418,27 @@ func (g *gates) read(p *Plan, usage Usage, now time.Time) map[string]*GateReadin
 		found[key.version] = g.remember(key, r.last, now)
 	}
 	return found
+}
+
+// begin starts to read a gate, unless a reading is under way.
+func (g *gates) begin(key gateKey, usage Usage, now time.Time) *reading {
+	r := g.readings[key]
+	if r == nil {
+		unread := GateReading{Gate: key.gate, Holds: true, Unknown: true, Why: "the counts have not been read yet"}
+		r = &reading{last: unread}
+		g.readings[key] = r
+	}
+	if r.running == nil {
+		running := make(chan GateReading, 1)
+		void := g.void[key.decision]
+		last := r.last
+		guard.Go(g.log, "reading a gate", func() {
+			defer close(running)
+			running <- readGate(key, g.counts, usage, void, last, now)
+		})
+		r.running = running
+	}
+	return r
 }
 
 // forget drops the readings of gates that are in no plan any more.
@@ -473,7 +489,10 @@ func readGate(
 	key gateKey, counts Counts, usage Usage, void time.Time, last GateReading, now time.Time,
 ) (r GateReading) {
 	r.Gate = key.gate
-	hold := func(why string, args ...any) { r.Holds, r.Why = true, fmt.Sprintf(why, args...) }
+	hold := func(why string, args ...any) {
+		r.Holds = true
+		r.Why = fmt.Sprintf(why, args...)
+	}
 	released, err := counts.Released(key.version, key.sunset)
 	if err != nil {
 		hold("it cannot be read whether the gate has let the sunset pass: %v", err)

@@ -61,7 +61,8 @@ type MyWindow struct {
 // Mine describes the old versions to a client, with what it did on each: those that are
 // in the plan, and all but the first.
 func (k *Keeper) Mine(c caller.Caller, own []Own) Mine {
-	now, inForce := k.options.Now(), k.inForce.Load()
+	now := k.options.Now()
+	inForce := k.inForce.Load()
 	mine := Mine{Client: c.Known.Name, Plan: inForce.hash, Versions: []MyVersion{}}
 	for i, v := range inForce.versions {
 		if i == 0 && v.schedule == nil {

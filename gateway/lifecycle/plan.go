@@ -236,39 +236,45 @@ func (p parser) check(at, name string, s *Schedule) {
 			p.Add(at+".gate", "there is no sunset for it to hold; give one")
 		}
 	}
-	s.Brownouts, s.Exempt = append([]Brownout{}, s.Brownouts...), append([]caller.Pattern{}, s.Exempt...)
+	s.Brownouts = append([]Brownout{}, s.Brownouts...) // never null in JSON
+	s.Exempt = append([]caller.Pattern{}, s.Exempt...)
 	for i := range s.Brownouts {
 		p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, &s.Brownouts[i])
 	}
 	p.overlaps(at, s.Brownouts)
 	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
 	for i, pattern := range s.Exempt {
-		switch at := fmt.Sprintf("%s.exempt[%d]", at, i); {
+		here := fmt.Sprintf("%s.exempt[%d]", at, i)
+		switch {
 		case pattern == caller.Pattern{}:
-			p.Add(at, "missing")
+			p.Add(here, "missing")
 		case slices.Contains(s.Exempt[:i], pattern):
-			p.Add(at, "repeats an earlier entry, %s", pattern)
+			p.Add(here, "repeats an earlier entry, %s", pattern)
 		}
 	}
-	if g := s.Gate; g != nil {
-		g.Days = cmp.Or(g.Days, defaultGateDays)
-		if g.MaxClients < 0 {
-			p.Add(at+".gate.maxClients", "%d is not a whole number of 0 or more", g.MaxClients)
-		}
-		if g.MaxCallsPerDay < 0 {
-			p.Add(at+".gate.maxCallsPerDay", "%d is not a whole number of 0 or more", g.MaxCallsPerDay)
-		}
-		if g.Days < 1 || g.Days > maxGateDays {
-			p.Add(at+".gate.days", "%d is not a number of days from 1 to %d", g.Days, maxGateDays)
-		}
-		if g.Instances < 0 || g.Instances > maxInstances {
-			p.Add(at+".gate.instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
-		}
-		if g.Roaming != "" && g.Roaming != RoamingEach && g.Roaming != RoamingOnce {
-			p.Add(at+".gate.roaming", "%.40q is neither %s nor %s", g.Roaming, RoamingEach, RoamingOnce)
-		}
-		p.strangers(at+".gate.strangers", g.Strangers)
+	if s.Gate != nil {
+		p.gate(at+".gate", s.Gate)
 	}
+}
+
+func (p parser) gate(at string, g *Gate) {
+	g.Days = cmp.Or(g.Days, defaultGateDays)
+	if g.MaxClients < 0 {
+		p.Add(at+".maxClients", "%d is not a whole number of 0 or more", g.MaxClients)
+	}
+	if g.MaxCallsPerDay < 0 {
+		p.Add(at+".maxCallsPerDay", "%d is not a whole number of 0 or more", g.MaxCallsPerDay)
+	}
+	if g.Days < 1 || g.Days > maxGateDays {
+		p.Add(at+".days", "%d is not a number of days from 1 to %d", g.Days, maxGateDays)
+	}
+	if g.Instances < 0 || g.Instances > maxInstances {
+		p.Add(at+".instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
+	}
+	if g.Roaming != "" && g.Roaming != RoamingEach && g.Roaming != RoamingOnce {
+		p.Add(at+".roaming", "%.40q is neither %s nor %s", g.Roaming, RoamingEach, RoamingOnce)
+	}
+	p.strangers(at+".strangers", g.Strangers)
 }
 
 // strangers checks the bounds of a gate, of which both are needed: one of 0 would let
@@ -345,7 +351,8 @@ func (p parser) successors(plan *Plan) {
 		return plan.Versions[p.versionOf(s.Successor)]
 	}
 	for _, name := range plan.planned() {
-		s, at := plan.Versions[name], "versions."+name+".successor"
+		s := plan.Versions[name]
+		at := "versions." + name + ".successor"
 		after := next(s)
 		last := after
 		for range plan.Versions {
@@ -395,7 +402,8 @@ func (p parser) checkLinks(at, name string, s *Schedule) {
 		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate", s.Docs)
 	}
 	at += ".successor"
-	switch text := s.Successor; {
+	text := s.Successor
+	switch {
 	case text == "":
 		p.Add(at, "missing")
 	case len(text) > maxLink || path.Clean(text) != text || !plainPath.MatchString(text):

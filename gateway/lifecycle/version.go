@@ -37,16 +37,19 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 	if i < 0 {
 		return nil
 	}
-	v, now := versions[i], k.options.Now()
+	v := versions[i]
+	now := k.options.Now()
 	v.announce(h, now)
+	stage := v.stage(now)
 	var refusal *fault.Error
-	switch stage := v.stage(now); {
+	switch {
 	case Rehearsing(r):
 		refusal = v.rehearse(h, r, now)
 	case stage == Retired:
 		refusal = v.retired(now)
 	case stage == BrowningOut:
-		if b, _ := v.schedule.NextBrownout(now); v.schedule.Hits(b, Calling(name, c)) {
+		b, _ := v.schedule.NextBrownout(now)
+		if v.schedule.Hits(b, Calling(name, c)) {
 			refusal = v.brownout(now, b.To)
 		}
 	}
@@ -156,7 +159,8 @@ func (v *version) brownout(now, until time.Time) *fault.Error {
 // onSunset says when the version goes. The date of a version that is held has
 // passed and says nothing; it is rehearsed without.
 func (v *version) onSunset(now time.Time, before, held string) string {
-	switch s := v.schedule; {
+	s := v.schedule
+	switch {
 	case s == nil || s.Sunset.IsZero():
 		return ""
 	case v.stage(now) == Held:
@@ -394,7 +398,8 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		warn("no sunset is set: clients are told to move, but not by when")
 		return warnings
 	}
-	switch left := s.Sunset.Sub(at); {
+	left := s.Sunset.Sub(at)
+	switch {
 	case left <= 0 && s.Gated():
 		warn("the sunset has passed: the version is retired as soon as its gate lets it")
 	case left <= 0:
@@ -424,16 +429,21 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		warn("%s", risk)
 	}
 	if s.Gate != nil {
-		from := s.Sunset.Add(-time.Duration(s.Gate.Days) * day)
-		var covered time.Duration
-		for _, b := range s.Brownouts {
-			covered += max(0, min(b.To.Sub(b.From), b.To.Sub(from)))
-		}
-		if covered*2 > s.Sunset.Sub(from) {
+		looksAt := time.Duration(s.Gate.Days) * day // before the sunset
+		covered := s.brownoutsSince(s.Sunset.Add(-looksAt))
+		if covered*2 > looksAt {
 			warn("brownouts take up %s of the %s that the gate looks at: "+
 				"a client that gives up during them looks like one that has moved",
-				words.Span(covered), words.Span(s.Sunset.Sub(from)))
+				words.Span(covered), words.Span(looksAt))
 		}
 	}
 	return warnings
+}
+
+// brownoutsSince is how long all brownouts since a time are together.
+func (s *Schedule) brownoutsSince(from time.Time) (all time.Duration) {
+	for _, b := range s.Brownouts {
+		all += max(0, min(b.To.Sub(b.From), b.To.Sub(from)))
+	}
+	return all
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,48 +19,22 @@ import (
 // day. They come in the order in which they were first seen, version by version, and
 // few at a time are in memory. An error before the first line leaves out untouched.
 func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
-	const chunk = 1000
 	at, err := r.UpToDate(ctx)
 	if err != nil {
 		return err
 	}
-	w := csv.NewWriter(out)
-	header := []string{
-		"version", "client", "known", "contact", "notes", "software", "firstSeen", "lastSeen",
-		"calls7", "calls30", "calls90", "proven", "claimed", "position", "exempt", "last410", "lastRehearsal",
-		"moved", "movedAs", "markedMoved", "notified", "finding", "reasons", "found",
-	}
 	today := Day(at.Unix() / day * day)
-	for d := range Day(store.ReportDays) {
-		header = append(header, (today - (store.ReportDays-1-d)*day).String())
-	}
-	if err := w.Write(header); err != nil {
+	w := csv.NewWriter(out)
+	if err := w.Write(csvHeader(today)); err != nil {
 		return err
 	}
-	db, column := r.DB.AskPages(ctx), "''"
+	db := r.DB.AskPages(ctx)
 	r.prepare(db, &q)
-	from, where, args := q.sql(r.Current)
-	if q.hits != nil {
-		column = "n.name"
-	}
-	var name string
-	var position float64
-	var exempt bool
 	written := 0
 	for _, version := range r.Versions {
-		for last := int64(0); ; {
-			var keys []clientKey
-			read := 0
-			next := fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s "+
-				"and c.version = $%d and c.client > $%d order by c.client limit %d",
-				column, from, where, len(args)+1, len(args)+2, chunk)
-			db.Each(next, append(slices.Clone(args), version, last),
-				[]any{&last, &name, &position, &exempt}, func() {
-					read++
-					if q.hits == nil || q.hits(lifecycle.Recorded(name, position, exempt)) {
-						keys = append(keys, clientKey{version, last})
-					}
-				})
+		after := int64(0)
+		for {
+			keys, last, more := r.nextKeys(db, q, version, after)
 			clients := r.load(db, keys, at)
 			if db.Err != nil {
 				return fmt.Errorf("after %s: %w", words.Count(written, "client", "clients"), db.Err)
@@ -72,13 +45,57 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 					return err
 				}
 			}
-			if read < chunk {
+			if !more {
 				break
 			}
+			after = last
 		}
 	}
 	w.Flush()
 	return w.Error()
+}
+
+func csvHeader(today Day) []string {
+	header := []string{
+		"version", "client", "known", "contact", "notes", "software", "firstSeen", "lastSeen",
+		"calls7", "calls30", "calls90", "proven", "claimed", "position", "exempt", "last410", "lastRehearsal",
+		"moved", "movedAs", "markedMoved", "notified", "finding", "reasons", "found",
+	}
+	for d := range Day(store.ReportDays) {
+		header = append(header, (today - (store.ReportDays-1-d)*day).String())
+	}
+	return header
+}
+
+// csvChunk is how many clients are looked at at a time.
+const csvChunk = 1000
+
+// nextKeys looks at some clients of a version after another one, in the order of their
+// numbers. It returns those that match a query, the last one that was looked at, and
+// whether there may be more.
+func (r *Reader) nextKeys(
+	db *store.Session, q Query, version string, after int64,
+) (keys []clientKey, last int64, more bool) {
+	from, where, args := q.sql(r.Current)
+	column := "''"
+	if q.hits != nil {
+		column = "n.name"
+	}
+	statement := fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s "+
+		"and c.version = $%d and c.client > $%d order by c.client limit %d",
+		column, from, where, len(args)+1, len(args)+2, csvChunk)
+	last = after
+	var name string
+	var position float64
+	var exempt bool
+	read := 0
+	db.Each(statement, append(args, version, after), []any{&last, &name, &position, &exempt}, func() {
+		read++
+		if q.hits == nil || q.hits(lifecycle.Recorded(name, position, exempt)) {
+			keys = append(keys, clientKey{version, last})
+		}
+	})
+	return keys, last, read == csvChunk
 }
 
 func (c *Client) fields(today Day) []string {

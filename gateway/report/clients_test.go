@@ -214,4 +214,28 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+// The table looks at some clients at a time, and leaves out none of them.
+func TestCSVOfManyClients(t *testing.T) {
+	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	const clients = 2003
+	for i := range clients {
+		r.Call(fmt.Sprintf("origin https://%d.example", i), 1)
+	}
+	var out strings.Builder
+	if err := r.Pages.WriteCSV(t.Context(), report.Query{}, &out); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, row := range rows[1:] {
+		names[row[1]] = true
+	}
+	if len(rows) != 1+clients || len(names) != clients {
+		t.Errorf("got %d rows and %d names of %d clients", len(rows)-1, len(names), clients)
+	}
+}
+
 func dayOf(at time.Time) report.Day { return report.Day(at.Unix() / store.Day * store.Day) }

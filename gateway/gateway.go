@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,17 +46,6 @@ type Parts struct {
 	Log       *slog.Logger
 }
 
-// Former is a version that is no longer in the code. Whatever is asked of it is
-// answered 410, for ever.
-type Former struct {
-	Name     string
-	Prefixes []string // of the paths that were its own
-	// Revision is what its clients named to reach it at the path of its successor, in
-	// the header API-Revision or by a host of LEGACY_HOSTS. It is empty without one.
-	Revision  string
-	Successor string // the path to call instead
-}
-
 // Counts knows what a known client did on each version, at a cost that does not grow
 // with the number of clients.
 type Counts interface {
@@ -80,6 +71,51 @@ func New(cfg Config, parts Parts) *Gateway {
 	}
 	g.Handler = g.observe(g.protect(g.router()))
 	return g
+}
+
+// legacy is the revision for the hosts in LEGACY_HOSTS.
+const legacy = "legacy"
+
+// revisionHeader names a revision: API-Revision, in canonical form.
+const revisionHeader = "Api-Revision"
+
+// revision is the revision that a request names, by header or by its host.
+func (g *Gateway) revision(r *http.Request) string {
+	if named := r.Header.Get(revisionHeader); named != "" {
+		return strings.ToLower(named)
+	}
+	if len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {
+		return legacy
+	}
+	return ""
+}
+
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// module is the version that a request is for, and whether the path belongs to
+// it. For other paths it is the current version.
+func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
+	revision := g.revision(r)
+	named := func(route web.Route) bool { return route.Revision == revision && route.Path == r.URL.Path }
+	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
+	if revision != "" {
+		for i := range g.Modules {
+			if slices.ContainsFunc(g.Modules[i].Routes, named) {
+				return &g.Modules[i], true
+			}
+		}
+	}
+	for i := range g.Modules {
+		if slices.ContainsFunc(g.Modules[i].Prefixes, begins) {
+			return &g.Modules[i], true
+		}
+	}
+	return g.current, false
 }
 
 type Config struct {

@@ -26,6 +26,17 @@ var versions = []func(answer.Service) web.Module{
 // told, and never answered in the shape of another version.
 var Formers = []Former{}
 
+// Former is a version that is no longer in the code. Whatever is asked of it is
+// answered 410, for ever.
+type Former struct {
+	Name     string
+	Prefixes []string // of the paths that were its own
+	// Revision is what its clients named to reach it at the path of its successor, in
+	// the header API-Revision or by a host of LEGACY_HOSTS. It is empty without one.
+	Revision  string
+	Successor string // the path to call instead
+}
+
 // Modules are the versions, over one service. The current one also has the public page,
 // at the root.
 func Modules(service answer.Service) []web.Module {

@@ -31,20 +31,6 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = web.JSON(w, status, body) // an error body has only text fields, so encoding cannot fail
 }
 
-// refuse answers a request that no route handled. Under a version's prefix, the
-// response has the version's lifecycle headers, and is a 410 once the version is
-// retired.
-func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
-	if m, owned := g.module(r); owned {
-		t := traceOf(r)
-		g.identify(t, r, m, web.Route{})
-		if gone := g.gone(w.Header(), r, t); gone != nil {
-			e = gone
-		}
-	}
-	g.fail(w, r, e)
-}
-
 // logFault logs the cause: at error level if the fault is ours, at info level if
 // it is the client's, if the client has disconnected, or if the answer is that we
 // do not do such a thing.

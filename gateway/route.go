@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -18,16 +16,33 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// legacy is the revision for the hosts in LEGACY_HOSTS.
-const legacy = "legacy"
-
-// revisionHeader names a revision: API-Revision, in canonical form.
-const revisionHeader = "Api-Revision"
-
 // router mounts the routes of all modules. All paths are exact, and all are for GET
 // and HEAD.
 func (g *Gateway) router() http.Handler {
-	paths := map[string]map[string]http.HandlerFunc{ // by path and revision
+	router := chi.NewRouter()
+	paths := g.paths()
+	for _, f := range g.Formers {
+		gone := g.former(f)
+		for _, prefix := range f.Prefixes {
+			router.Handle(prefix+"*", gone)
+		}
+		if shared := paths[f.Successor]; shared != nil && f.Revision != "" {
+			shared[f.Revision] = gone
+		}
+	}
+	for path, revisions := range paths {
+		handler := g.byRevision(revisions)
+		router.Get(path, handler)
+		router.Head(path, handler)
+	}
+	router.NotFound(g.notFound)
+	router.MethodNotAllowed(g.methodNotAllowed)
+	return router
+}
+
+// paths are the handlers of all routes, by path and revision.
+func (g *Gateway) paths() map[string]map[string]http.HandlerFunc {
+	paths := map[string]map[string]http.HandlerFunc{
 		"/versions":      {"": g.versions},
 		"/versions/mine": {"": g.mine},
 	}
@@ -40,47 +55,38 @@ func (g *Gateway) router() http.Handler {
 			paths[route.Path][route.Revision] = g.serve(m, route)
 		}
 	}
-	router := chi.NewRouter()
-	for _, f := range g.Formers {
-		gone := g.former(f)
-		for _, prefix := range f.Prefixes {
-			router.Handle(prefix+"*", gone)
-		}
-		if shared := paths[f.Successor]; shared != nil && f.Revision != "" {
-			shared[f.Revision] = gone
-		}
-	}
-	for path, revisions := range paths {
-		handler := revisions[""]
-		if len(revisions) > 1 {
-			handler = func(w http.ResponseWriter, r *http.Request) {
-				named, known := revisions[g.revision(r)]
-				if !known {
-					named = revisions[""]
-				}
-				named(w, r)
-			}
-		}
-		router.Get(path, handler)
-		router.Head(path, handler)
-	}
-	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		m, _ := g.module(r)
-		g.refuse(w, r, fault.New(fault.NotFound,
-			"There is nothing at this path; %s describes what there is", web.ContractPath(m.Name)))
-	})
-	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", allowed)
-		if r.Method == http.MethodOptions { // and not a preflight, which has been answered before
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
-	})
-	return router
+	return paths
 }
 
-const allowed = "GET, HEAD, OPTIONS"
+// byRevision is the handler of a path: that of the revision which a request names, or
+// the one without a revision.
+func (g *Gateway) byRevision(revisions map[string]http.HandlerFunc) http.HandlerFunc {
+	if len(revisions) == 1 {
+		return revisions[""]
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		named, known := revisions[g.revision(r)]
+		if !known {
+			named = revisions[""]
+		}
+		named(w, r)
+	}
+}
+
+func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
+	m, _ := g.module(r)
+	g.refuse(w, r, fault.New(fault.NotFound,
+		"There is nothing at this path; %s describes what there is", web.ContractPath(m.Name)))
+}
+
+func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", "GET, HEAD, OPTIONS")
+	if r.Method == http.MethodOptions { // and not a preflight, which has been answered before
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
+}
 
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 	if err := web.JSON(w, http.StatusOK, g.Lifecycle.Document()); err != nil {
@@ -210,50 +216,25 @@ func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
 	return e
 }
 
+// refuse answers a request that no route handled. Under a version's prefix, the
+// response has the version's lifecycle headers, and is a 410 once the version is
+// retired.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
+	if m, owned := g.module(r); owned {
+		t := traceOf(r)
+		g.identify(t, r, m, web.Route{})
+		if gone := g.gone(w.Header(), r, t); gone != nil {
+			e = gone
+		}
+	}
+	g.fail(w, r, e)
+}
+
 // challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.
 var challenge = []string{`API-Key realm="quotegate"`}
 
 // The limiter takes every limit that a clients file may give.
 const _ = uint(limit.MaxPerMinute - caller.MaxPerMinute)
-
-// revision is the revision that a request names, by header or by its host.
-func (g *Gateway) revision(r *http.Request) string {
-	if named := r.Header.Get(revisionHeader); named != "" {
-		return strings.ToLower(named)
-	}
-	if len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {
-		return legacy
-	}
-	return ""
-}
-
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// module is the version that a request is for, and whether the path belongs to
-// it. For other paths it is the current version.
-func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
-	revision := g.revision(r)
-	named := func(route web.Route) bool { return route.Revision == revision && route.Path == r.URL.Path }
-	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
-	if revision != "" {
-		for i := range g.Modules {
-			if slices.ContainsFunc(g.Modules[i].Routes, named) {
-				return &g.Modules[i], true
-			}
-		}
-	}
-	for i := range g.Modules {
-		if slices.ContainsFunc(g.Modules[i].Prefixes, begins) {
-			return &g.Modules[i], true
-		}
-	}
-	return g.current, false
-}
 
 // allowOrigins lets web pages of any origin use GET and read our headers.
 func allowOrigins() func(http.Handler) http.Handler {

@@ -373,11 +373,13 @@ func Roaming(db *store.Session, version string, at time.Time) (fewer int) {
 // so many that it cannot be one client.
 func readAgents(db *store.Session, version string) (all []named) {
 	var u named
-	db.Each(fmt.Sprintf(`select c.client, n.software, c.last_call
+	// PostgreSQL would count anew for each client, as long as it has no statistics of the tables.
+	db.Each(fmt.Sprintf(`with few as materialized (select software from usage_names
+		where name like 'agent %%' and software <> '' group by software having count(*) between 2 and %d)
+		select c.client, n.software, c.last_call
 		from usage_clients as c join usage_names as n on n.id = c.client
-		where c.version = $1 and c.kind = 2 and c.calls90 > 0 and n.name like 'agent %%' and n.software in
-		(select software from usage_names where name like 'agent %%' and software <> ''
-		group by software having count(*) between 2 and %d)`, 2*store.ReportDays),
+		where c.version = $1 and c.kind = 2 and c.calls90 > 0 and n.name like 'agent %%'
+		and n.software in (select software from few)`, 2*store.ReportDays),
 		[]any{version}, []any{&u.id, &u.software, &u.lastCall}, func() { all = append(all, u) })
 	return all
 }

@@ -26,7 +26,7 @@
 //
 // The times of accepted requests are kept in 32 ns ticks, four bytes each: about 80
 // bytes for a client with a single request, 263 at most for one with all of 30. All
-// budgets together stay below 24 MiB, which is a ceiling of 95,680 at the default
+// budgets together stay below 24 MiB, which is a ceiling of 104,416 at the default
 // limit, and hold no pointers. At the ceiling, a new client takes the place of one
 // whose minute has passed. If there is none, it takes the place of the client seen
 // longest ago among those seen once, which thereby gets back one request. If every

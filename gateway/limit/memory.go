@@ -18,11 +18,11 @@ const (
 	blockTimes = 4
 )
 
-// budgetBytes is the most memory that one budget takes: its entry, its times in
+// budgetBytes is the most memory that one budget takes: its entry, its times but one in
 // blocks that may begin in the middle of one, of both an eighth spare, and its place
 // in the index, of which a quarter is in use when that has just grown.
 func budgetBytes(perMinute int) int {
-	blocks := (blockTimes - 1 + perMinute + blockTimes - 1) / blockTimes
+	blocks := (blockTimes - 1 + perMinute - 1 + blockTimes - 1) / blockTimes
 	return (40+blocks*4*(blockTimes+1))*9/8 + 4*4
 }
 
@@ -100,7 +100,8 @@ type entry struct {
 	key            clientKey
 	last           int64  // tick of the newest request ever counted
 	prev, next     uint32 // neighbours in a list
-	oldest, newest uint32 // the blocks of its first and last time
+	oldest, newest uint32 // the blocks of its first and last time but the latest
+	latest         uint32 // the last of its times, which most clients need no block for
 	skipped, used  uint16 // times of the oldest block that have left the minute, and those that count
 }
 
@@ -165,6 +166,9 @@ func (m *memory) giveBack(q question, at int64) {
 
 // time is where an entry keeps its request k, counted from the oldest.
 func (s *shard) time(e *entry, k int) *uint32 {
+	if k == int(e.used)-1 {
+		return &e.latest
+	}
 	k += int(e.skipped)
 	b := &s.blocks[e.oldest]
 	for ; k >= blockTimes; k -= blockTimes {
@@ -185,7 +189,18 @@ func (s *shard) wait(e *entry, k int, now int64) time.Duration {
 }
 
 func (s *shard) add(e *entry, now int64) {
-	slot := int(e.skipped+e.used) % blockTimes
+	if e.used > 0 {
+		s.append(e, e.latest)
+	}
+	e.latest = uint32(now)
+	e.used++
+	e.last = now
+}
+
+// append puts a time into the blocks of an entry, after those that are there.
+func (s *shard) append(e *entry, time uint32) {
+	inBlocks := int(e.used) - 1
+	slot := (int(e.skipped) + inBlocks) % blockTimes
 	if slot == 0 {
 		b := s.freeBlocks
 		if b != 0 {
@@ -194,27 +209,30 @@ func (s *shard) add(e *entry, now int64) {
 			b = uint32(len(s.blocks))
 			s.blocks = append(withRoom(s.blocks), block{})
 		}
-		if e.used == 0 {
+		if inBlocks == 0 {
 			e.oldest = b
 		} else {
 			s.blocks[e.newest].next = b
 		}
 		e.newest = b
 	}
-	s.blocks[e.newest].times[slot] = uint32(now)
-	e.used++
-	e.last = now
+	s.blocks[e.newest].times[slot] = time
 }
 
-// forgetOldest drops the oldest time, and its block with its last one. An entry
-// without times has no block.
+// forgetOldest drops the oldest time, and its block with its last one. An entry of one
+// time has no block.
 func (s *shard) forgetOldest(e *entry) {
-	e.skipped++
 	e.used--
-	if e.skipped == blockTimes || e.used == 0 {
+	if e.used == 0 {
+		return
+	}
+	e.skipped++
+	if e.skipped == blockTimes || e.used == 1 {
 		b := e.oldest
-		e.oldest, e.skipped = s.blocks[b].next, 0
-		s.blocks[b].next, s.freeBlocks = s.freeBlocks, b
+		e.oldest = s.blocks[b].next
+		e.skipped = 0
+		s.blocks[b].next = s.freeBlocks
+		s.freeBlocks = b
 	}
 }
 
@@ -291,19 +309,26 @@ func (s *shard) shrink() {
 	for _, list := range [...]uint32{seenOnce, seenAgain} {
 		for old := entries[list].next; old != list; old = entries[old].next {
 			e, i := entries[old], uint32(len(s.entries))
-			b, last := e.oldest, e.newest
 			e.prev, e.next = i, i
-			e.oldest = uint32(len(s.blocks))
-			for ; b != last; b = blocks[b].next {
-				s.blocks = append(s.blocks, block{blocks[b].times, uint32(len(s.blocks) + 1)})
+			if e.used > 1 {
+				s.moveBlocks(&e, blocks)
 			}
-			e.newest = uint32(len(s.blocks))
-			s.blocks = append(s.blocks, block{times: blocks[last].times})
 			s.entries = append(s.entries, e)
 			s.index[s.place(e.key)] = i
 			s.accepted(i)
 		}
 	}
+}
+
+// moveBlocks copies the blocks of an entry from others to the end of ours.
+func (s *shard) moveBlocks(e *entry, from []block) {
+	b, last := e.oldest, e.newest
+	e.oldest = uint32(len(s.blocks))
+	for ; b != last; b = from[b].next {
+		s.blocks = append(s.blocks, block{from[b].times, uint32(len(s.blocks) + 1)})
+	}
+	e.newest = uint32(len(s.blocks))
+	s.blocks = append(s.blocks, block{times: from[last].times})
 }
 
 // home is where a key belongs in the index, and place where it is or may be put.
@@ -347,8 +372,9 @@ func (s *shard) accepted(i uint32) {
 func (s *shard) drop(i uint32) {
 	e := &s.entries[i]
 	s.forget(e.key)
-	if e.used > 0 {
-		s.blocks[e.newest].next, s.freeBlocks = s.freeBlocks, e.oldest
+	if e.used > 1 {
+		s.blocks[e.newest].next = s.freeBlocks
+		s.freeBlocks = e.oldest
 	}
 	s.unlink(i)
 	e.next, s.freeEntry = s.freeEntry, i

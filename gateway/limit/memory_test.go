@@ -53,8 +53,31 @@ func TestMemoryAgreesWithTheModel(t *testing.T) {
 					m.giveBack(asked(c, perMinute), v.at)
 					want[c] = want[c][:len(want[c])-1]
 				}
+				if step%100 == 0 {
+					checkBlocks(t, m)
+				}
 			}
 		})
+	}
+}
+
+// checkBlocks: each block is free, or has times of one budget.
+func checkBlocks(t *testing.T, m *memory) {
+	t.Helper()
+	for i := range m.shards {
+		s := &m.shards[i]
+		found := 0
+		for b := s.freeBlocks; b != 0; b = s.blocks[b].next {
+			found++
+		}
+		for _, e := range s.index {
+			if inBlocks := int(s.entries[e].used) - 1; e != 0 && inBlocks > 0 {
+				found += (int(s.entries[e].skipped) + inBlocks + blockTimes - 1) / blockTimes
+			}
+		}
+		if want := len(s.blocks) - 1; found != want {
+			t.Fatalf("shard %d: %d blocks are free or in use, want all %d", i, found, want)
+		}
 	}
 }
 
@@ -120,8 +143,9 @@ func TestACrowdLeaves(t *testing.T) {
 		most = max(most, size())
 		for range 4 * crowd { // those who stay go on
 			now += 3 * windowTicks / crowd
-			ask(clientKey(rng.IntN(stay)))
+			ask(clientKey(rng.ExpFloat64()*stay/8) % stay) // some often, some once
 		}
+		checkBlocks(t, m)
 		if got := m.budgets(); got > stay {
 			t.Errorf("got %d budgets, want at most %d: the crowd has left", got, stay)
 		}
@@ -260,8 +284,8 @@ func TestMemoryStaysWithinItsBudget(t *testing.T) {
 			}
 			used := heap() - before
 			t.Logf("%d clients with %d requests: %d bytes each, %.1f MiB", m.budgets(), tt.requests, used/m.budgets(), float64(used)/(1<<20))
-			if tt.perMinute == 30 && m.ceiling() != 95_680 {
-				t.Errorf("got a ceiling of %d, want 95680 as documented", m.ceiling())
+			if tt.perMinute == 30 && m.ceiling() != 104_416 {
+				t.Errorf("got a ceiling of %d, want 104416 as documented", m.ceiling())
 			}
 			if used > memoryBudget {
 				t.Errorf("got %d bytes, want at most %d", used, memoryBudget)
@@ -297,16 +321,16 @@ func TestALimitAboveTheConfiguredOne(t *testing.T) {
 	}
 }
 
-// TestRoomForBudgets: a budget of 30 has 40 bytes and 9 blocks of 20, an eighth more, and
+// TestRoomForBudgets: a budget of 30 has 40 bytes and 8 blocks of 20, an eighth more, and
 // 16 bytes in the index; as many as fit into 24 MiB are held, the same number in each shard.
 func TestRoomForBudgets(t *testing.T) {
-	for perMinute, want := range map[int]int{1: 83, 30: 263, 34: 286} {
+	for perMinute, want := range map[int]int{1: 83, 30: 241, 34: 263} {
 		if got := budgetBytes(perMinute); got != want {
 			t.Errorf("a budget of %d takes %d bytes, want %d", perMinute, got, want)
 		}
 	}
-	if got := newMemory(30).ceiling(); got != 95_680 {
-		t.Errorf("memory holds %d budgets of 30, want 95680", got)
+	if got := newMemory(30).ceiling(); got != 104_416 {
+		t.Errorf("memory holds %d budgets of 30, want 104416", got)
 	}
 }
 

@@ -372,3 +372,52 @@ func TestAKeyMayHaveTheHighestLimit(t *testing.T) {
 		t.Errorf("got %s of %s left, want 999 of 1000", left, limit)
 	}
 }
+
+// If this instance knows that the budget is used up, Redis may have counted a round trip
+// later. So the wait is longer by the time that Redis may take.
+func TestAKnownRefusalWaitsForRedisToo(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	p := calm
+	p.request = 2 * time.Second // if Redis is late, memory answers the same
+	l := newSharedLimiter(t, startRedis(t).url(), quiet, c, p)
+	h := guarded(l)
+	for range 30 {
+		wantStatus(t, get(h, alice), 200)
+	}
+	c.advance(10 * time.Second)
+	w := get(h, alice)
+	wantStatus(t, w, 429)
+	if got := w.Header().Get("Retry-After"); got != "52" {
+		t.Errorf("got Retry-After %s, want the 50 seconds of the minute and 2 for Redis", got)
+	}
+	c.advance(-10 * time.Second)
+	w = get(h, alice)
+	wantStatus(t, w, 429)
+	if got := w.Header().Get("Retry-After"); got != "61" {
+		t.Errorf("got Retry-After %s, want 61 at most", got)
+	}
+}
+
+// Where Redis has counted as much as this instance, Redis has the last word on the wait.
+// Where it has counted less, it has lost something, and this instance has.
+func TestWhoseWaitIsTold(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm) // on a clock that stands
+	h := guarded(l)
+	wantStatus(t, get(h, alice), 200)
+	s.pass(aliceKey, 20*time.Second)
+	w := get(h, alice)
+	wantRemaining(t, w, 28)
+	if reset, err := strconv.Atoi(w.Header().Get("RateLimit-Reset")); err != nil || reset > 40 {
+		t.Errorf("got RateLimit-Reset %q, want at most the 40 seconds that Redis says", w.Header().Get("RateLimit-Reset"))
+	}
+	s.Del(t.Context(), aliceKey)
+	s.write(aliceKey, 1, 30*time.Second)
+	w = get(h, alice)
+	wantRemaining(t, w, 27)
+	if got := w.Header().Get("RateLimit-Reset"); got != "60" {
+		t.Errorf("got RateLimit-Reset %q, want the 60 seconds that this instance says", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -348,5 +349,182 @@ func TestGiveBackIsThatRequest(t *testing.T) {
 	m.giveBack(asked(2, 30), 5)
 	if d := m.take(asked(2, 30), at(6)); d.used != 1 {
 		t.Errorf("%d are counted, want the one that was not given back", d.used)
+	}
+}
+
+// inFirstShard are so many budgets of the first shard.
+func inFirstShard(m *memory, n int) (keys []clientKey) {
+	for c := clientKey(1); len(keys) < n; c++ {
+		if m.shard(asked(c, 30)) == &m.shards[0] {
+			keys = append(keys, c)
+		}
+	}
+	return keys
+}
+
+// Room is made for an eighth more and eight, and where there is some, nothing is copied.
+func TestWithRoom(t *testing.T) {
+	for n, want := range map[int]int{0: 8, 8: 17, 64: 80, 800: 908} {
+		full := make([]int, n)
+		for i := range full {
+			full[i] = i
+		}
+		got := withRoom(full)
+		if !slices.Equal(got, full) || cap(got) != want {
+			t.Errorf("%d: got %d with room for %d, want room for %d", n, len(got), cap(got), want)
+		}
+	}
+	some := make([]int, 3, 4)
+	if got := withRoom(some); cap(got) != 4 || &got[0] != &some[0] {
+		t.Errorf("got a copy with room for %d, where there was room", cap(got))
+	}
+}
+
+// The index is at most half full, and no larger than that needs.
+func TestTheIndexIsHalfFull(t *testing.T) {
+	s := &newMemory(30).shards[0]
+	want := 8
+	for n := 1; n <= 100; n++ {
+		s.find(clientKey(n), 0)
+		if 2*n > want {
+			want *= 2
+		}
+		if got := len(s.index); got != want {
+			t.Fatalf("%d budgets: the index has %d places, want %d", n, got, want)
+		}
+	}
+}
+
+// The budgets of a shard begin all over its index: were they to begin at a few places,
+// each would be searched for.
+func TestBudgetsSpreadOverTheIndex(t *testing.T) {
+	m := newMemory(30)
+	s := &m.shards[0]
+	homes := map[int]bool{}
+	for _, c := range inFirstShard(m, 100) {
+		s.find(c, 0)
+	}
+	for _, c := range inFirstShard(m, 100) {
+		homes[s.home(c)] = true
+	}
+	if len(s.index) != 256 || len(homes) < 50 {
+		t.Errorf("100 budgets begin at %d of %d places, want more than 50 of 256", len(homes), len(s.index))
+	}
+}
+
+// A shard with more than 256 entries, of which less than a quarter is in use, is made
+// smaller.
+func TestWhenAShardShrinks(t *testing.T) {
+	for _, tt := range []struct {
+		budgets, left int
+		shrinks       bool
+	}{
+		{10, 1, false},
+		{254, 1, false}, // 256 entries, with the heads of the lists
+		{255, 1, true},
+		{255, 64, true},
+		{255, 65, false},
+		{258, 64, true},
+		{258, 65, false}, // a quarter of 260
+	} {
+		m := newMemory(30)
+		s := &m.shards[0]
+		keys := inFirstShard(m, tt.budgets)
+		for _, c := range keys {
+			m.take(asked(c, 30), at(0))
+		}
+		for _, c := range keys[tt.left:] {
+			s.drop(s.index[s.place(c)])
+		}
+		if d := m.take(asked(keys[0], 30), at(0)); d.used != 1 {
+			t.Errorf("%d of %d: got %+v, want the second request of the first", tt.left, tt.budgets, d)
+		}
+		want := 2 + tt.budgets
+		if tt.shrinks {
+			want = 2 + tt.left
+		}
+		if got := len(s.entries); got != want {
+			t.Errorf("%d of %d are left: got %d entries, want %d", tt.left, tt.budgets, got, want)
+		}
+	}
+}
+
+// A shard that was made smaller has room for as many budgets again, in its entries and
+// in its index, and a block for each piece of a log.
+func TestRoomAfterShrinking(t *testing.T) {
+	for _, tt := range []struct{ budgets, places, room int }{{0, 8, 2}, {3, 8, 8}, {4, 16, 10}, {7, 16, 16}, {8, 32, 18}} {
+		m := newMemory(30)
+		s := &m.shards[0]
+		keys := inFirstShard(m, tt.budgets)
+		for _, c := range keys {
+			for range blockTimes + 1 {
+				m.take(asked(c, 30), at(0))
+			}
+		}
+		s.shrink()
+		if len(s.index) != tt.places || cap(s.entries) != tt.room || len(s.blocks) != 1+2*tt.budgets {
+			t.Errorf("%d budgets: got %d places, room for %d entries and %d blocks, want %d, %d and %d", tt.budgets,
+				len(s.index), cap(s.entries), len(s.blocks), tt.places, tt.room, 1+2*tt.budgets)
+		}
+		for _, c := range keys {
+			if d := m.take(asked(c, 30), at(0)); d.used != blockTimes+1 {
+				t.Errorf("%d budgets: client %d has used %d, want %d", tt.budgets, c, d.used, blockTimes+1)
+			}
+		}
+	}
+}
+
+// A budget is forgotten a minute after its last request, and no earlier.
+func TestABudgetIsForgottenAfterAMinute(t *testing.T) {
+	for _, requests := range []int{1, 2} {
+		m := newMemory(30)
+		keys := inFirstShard(m, 3)
+		for range requests {
+			m.take(asked(keys[0], 30), at(0))
+		}
+		m.take(asked(keys[1], 30), at(windowTicks-1))
+		if got := m.budgets(); got != 2 {
+			t.Errorf("%d requests: got %d budgets before the minute has passed, want 2", requests, got)
+		}
+		m.take(asked(keys[2], 30), at(windowTicks))
+		if got := m.budgets(); got != 2 {
+			t.Errorf("%d requests: got %d budgets, want the second and the third", requests, got)
+		}
+	}
+}
+
+// What is given back leaves no blocks behind.
+func TestGiveBackFreesBlocks(t *testing.T) {
+	m := newMemory(30)
+	s := &m.shards[0]
+	keys := inFirstShard(m, 2)
+	for i := range 100 {
+		for _, c := range keys {
+			d := m.take(asked(c, 30), at(int64(i)))
+			m.giveBack(asked(c, 30), d.at)
+		}
+	}
+	if len(s.blocks) != 2 || len(s.entries) != 3 {
+		t.Errorf("got %d blocks and %d entries, want one of each beside the 1 and 2 there always are", len(s.blocks), len(s.entries))
+	}
+}
+
+// While memory is full, a warning comes at most once a minute, and then again.
+func TestTheWarningAboutTheCeilingComesOnceAMinute(t *testing.T) {
+	var j journal.Journal
+	c := newClock()
+	l, err := New(t.Context(), Config{PerMinute: 30}, logTo(&j), c.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		after    time.Duration
+		warnings int
+	}{{0, 1}, {window - tick, 1}, {tick, 2}, {tick, 2}, {window, 3}} {
+		c.advance(tt.after)
+		l.record(decision{allowed: true, uncounted: true, at: l.clock()})
+		if got := j.Count("newcomers pass uncounted"); got != tt.warnings {
+			t.Errorf("at %v: got %d warnings, want %d", c.now(), got, tt.warnings)
+		}
 	}
 }

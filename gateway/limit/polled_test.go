@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -331,4 +332,224 @@ func TestTicketsAreBounded(t *testing.T) {
 	if _, refused := poll(t, l, a, "swap", true, true, 5*time.Second); refused != nil {
 		t.Errorf("the flood has displaced a swap: %v", refused)
 	}
+}
+
+// A ticket is good from a quarter of a second before its time, and once.
+func TestATicketIsDue(t *testing.T) {
+	const due = int64(10 * time.Second / tick)
+	p, k := newPolls(), ticketKey{client: 1}
+	for _, known := range []bool{false, true} {
+		p.promise(k, known, due)
+		for _, tt := range []struct {
+			before time.Duration
+			want   bool
+		}{{10 * time.Second, false}, {250*time.Millisecond + tick, false}, {250 * time.Millisecond, true}, {0, false}} {
+			promised, was := p.redeem(k, due-int64(tt.before/tick))
+			if promised != tt.want || was != (tt.want && known) {
+				t.Errorf("known %t, %v before: got %t and %t, want %t", known, tt.before, promised, was, tt.want)
+			}
+		}
+	}
+}
+
+// Of more tickets than there are places, those for the earliest times are kept.
+func TestTheLatestTicketGivesWay(t *testing.T) {
+	p, k := newPolls(), ticketKey{client: 1}
+	for _, due := range []int64{400, 100, 300, 200, 500, 50, 350, 350} {
+		p.promise(k, true, due*int64(time.Second/tick))
+	}
+	held, _ := p.known.Get(k)
+	slices.Sort(held[:])
+	for i, want := range []int64{50, 100, 200, 300} {
+		if got := held[i] / int64(time.Second/tick); got != want {
+			t.Errorf("ticket %d is for second %d, want %d", i+1, got, want)
+		}
+	}
+}
+
+// A ticket takes the place of one that was used, also if later ones are held.
+func TestATicketTakesAFreePlace(t *testing.T) {
+	p, k := newPolls(), ticketKey{client: 1}
+	const second = int64(time.Second / tick)
+	for _, due := range []int64{10, 20, 30, 40} {
+		p.promise(k, true, due*second)
+	}
+	if promised, _ := p.redeem(k, 10*second); !promised {
+		t.Fatal("a ticket was not good when it was due")
+	}
+	p.promise(k, true, 50*second)
+	for _, due := range []int64{20, 30, 40, 50} {
+		if promised, _ := p.redeem(k, due*second); !promised {
+			t.Errorf("the ticket for second %d is gone", due)
+		}
+	}
+}
+
+// A subject that has come to be known keeps its tickets, and none is there twice.
+func TestTicketsOfASubjectThatIsFound(t *testing.T) {
+	p, k := newPolls(), ticketKey{client: 1}
+	p.promise(k, false, 100)
+	p.promise(k, true, 200)
+	if p.others.Len() != 0 || p.known.Len() != 1 {
+		t.Errorf("got %d invented and %d known subjects, want it to be known", p.others.Len(), p.known.Len())
+	}
+	const late = int64(time.Minute / tick)
+	for i, want := range []bool{true, true, false} {
+		if promised, known := p.redeem(k, late); promised != want || known != want {
+			t.Errorf("ticket %d: got %t and %t, want %t", i+1, promised, known, want)
+		}
+	}
+	if p.known.Len() != 0 {
+		t.Error("a subject without tickets is kept")
+	}
+}
+
+// Questions about invented subjects are spaced as the budget has it: 15 a minute are 4
+// seconds apart, in whole seconds, and five minutes away at most.
+func TestSpace(t *testing.T) {
+	q := question{client: 1, limit: 15, polled: true}
+	p := newPolls()
+	for i := range 75 {
+		want := time.Duration(4+4*i) * time.Second
+		if next, promise := p.space(q, 1000, 4*time.Second); next != want || !promise {
+			t.Fatalf("question %d: got %v and %t, want %v", i+1, next, promise, want)
+		}
+	}
+	for range 2 {
+		if next, promise := p.space(q, 1000, 4*time.Second); next != 5*time.Minute || promise {
+			t.Errorf("got %v and %t, want no promise before five minutes", next, promise)
+		}
+	}
+	now := 1000 + int64(4*time.Second/tick)
+	if next, promise := p.space(q, now, 4*time.Second); next != 5*time.Minute || !promise {
+		t.Errorf("4 seconds later: got %v and %t, want a promise", next, promise)
+	}
+	other := question{client: 2, limit: 15, polled: true}
+	for _, tt := range []struct{ next, want time.Duration }{
+		{5 * time.Second, 5 * time.Second},
+		{9*time.Second + tick, 10 * time.Second},
+		{20 * time.Minute, 20 * time.Minute}, // what the answer says anyway
+	} {
+		if next, promise := p.space(other, 0, tt.next); next != tt.want || !promise {
+			t.Errorf("%v: got %v and %t, want %v", tt.next, next, promise, tt.want)
+		}
+	}
+}
+
+// Who is told never to ask again has no ticket and takes nobody's turn.
+func TestNeverAskAgain(t *testing.T) {
+	l := newTestLimiter(t, Config{PerMinute: 30}, newClock())
+	a := Address(peerOf(alice))
+	poll(t, l, a, "invented", false, false, 5*time.Second)
+	for _, exists := range []bool{false, true} {
+		if next, refused := poll(t, l, a, "over", exists, false, 0); next != 0 || refused != nil {
+			t.Errorf("exists %t: got %v and %v, want never", exists, next, refused)
+		}
+	}
+	if known, others := l.polls.known.Len(), l.polls.others.Len(); known != 0 || others != 1 {
+		t.Errorf("got tickets for %d known and %d invented subjects, want one for the first", known, others)
+	}
+	if next, _ := poll(t, l, a, "invented too", false, false, 5*time.Second); next != 9*time.Second {
+		t.Errorf("the next invented subject is told %v, want 9s", next)
+	}
+}
+
+// A question that costs nothing says so: the headers tell what is left without it.
+func TestWhatIsGivenBackIsTold(t *testing.T) {
+	limiters(t, func(t *testing.T, l *Limiter) {
+		a := Address(peerOf(alice))
+		for i, ours := range []bool{false, true, false} {
+			h := http.Header{}
+			p, refused := l.AdmitPolled(t.Context(), h, a, strconv.Itoa(i))
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			before := []string{"14", "13", "13"}[i]
+			if got := h.Get("RateLimit-Remaining"); got != before {
+				t.Errorf("question %d: %s remain, want %s", i, got, before)
+			}
+			p.Next(true, ours, 5*time.Second)
+			after := []string{"14", "14", "13"}[i]
+			if got := h.Get("RateLimit-Remaining"); got != after {
+				t.Errorf("question %d: %s remain after the answer, want %s", i, got, after)
+			}
+			p.End()
+		}
+	})
+}
+
+// What has left the minute is not given back.
+func TestNothingIsGivenBackAfterAMinute(t *testing.T) {
+	for after, want := range map[time.Duration]int{window - tick: 0, window: 1} {
+		c := newClock()
+		l := newTestLimiter(t, Config{PerMinute: 30}, c)
+		a := Address(peerOf(alice))
+		poll(t, l, a, "swap", false, false, 5*time.Second)
+		c.advance(after)
+		poll(t, l, a, "swap", true, true, 5*time.Second) // on a ticket
+		if got := l.Stats().Clients; got != want {
+			t.Errorf("%v later: got %d budgets, want %d", after, got, want)
+		}
+	}
+}
+
+// A decision that Redis has not counted is not taken out there.
+func TestNothingIsTakenOutOfRedisThatIsNotThere(t *testing.T) {
+	s := startRedis(t)
+	l := newSharedLimiter(t, s.url(), quiet, newClock(), calm)
+	q := question{client: 1, limit: 15, polled: true}
+	l.giveBack(q, decision{allowed: true})
+	if got := s.calls("lrem"); got != 0 {
+		t.Errorf("Redis was asked %d times to take out what it has not counted", got)
+	}
+	d := l.take(q)
+	l.giveBack(q, d)
+	if got, left := s.calls("lrem"), s.LLen(t.Context(), keyPrefix+q.String()).Val(); got != 1 || left != 0 {
+		t.Errorf("Redis was asked %d times and has %d left, want 1 and 0", got, left)
+	}
+}
+
+// As many wait in line as the budget is large. One more is refused at once.
+func TestTheLineIsAsLongAsTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newListingLimiter(t)
+		a := Address(peerOf(alice))
+		var underWay []*Poll
+		for i := range 15 {
+			p, refused := l.AdmitPolled(t.Context(), http.Header{}, a, strconv.Itoa(i))
+			if refused != nil {
+				t.Fatal(refused)
+			}
+			underWay = append(underWay, p)
+		}
+		var wg sync.WaitGroup
+		passed := make(chan *Poll, 15)
+		for i := range 15 {
+			wg.Go(func() {
+				p, refused := l.AdmitPolled(t.Context(), http.Header{}, a, strconv.Itoa(100+i))
+				if refused == nil {
+					passed <- p
+				}
+			})
+		}
+		synctest.Wait() // all of them wait
+		start := time.Now()
+		if _, refused := l.AdmitPolled(t.Context(), http.Header{}, a, "one more"); refused == nil || time.Since(start) != 0 {
+			t.Errorf("got %v after %v, want a refusal at once", refused, time.Since(start))
+		}
+		for _, p := range underWay {
+			p.Next(true, true, 5*time.Second)
+			p.End()
+		}
+		wg.Wait()
+		if len(passed) != 15 || time.Since(start) != 0 {
+			t.Errorf("%d of 15 who waited have passed after %v, want all at once", len(passed), time.Since(start))
+		}
+		for range 15 {
+			(<-passed).End()
+		}
+		if len(l.polls.lines) != 0 {
+			t.Errorf("%d lines are left", len(l.polls.lines))
+		}
+	})
 }

@@ -1,9 +1,13 @@
 package limit
 
 import (
+	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // slowRedis answers when it is told to. It remembers how large the batches were.
@@ -74,6 +78,118 @@ func TestBatchesThatAreLate(t *testing.T) {
 	for i := range 10 { // the late answers went nowhere
 		if got, err := b.ask(asked(clientKey(1000+i), 30), time.Minute); err != nil || got.used != 1000+i {
 			t.Errorf("client %d: got %+v, %v", 1000+i, got, err)
+		}
+	}
+}
+
+// A batch has 64 questions at most, however many wait.
+func TestBatchesAreBounded(t *testing.T) {
+	s, b := startSlowBatcher(t)
+	var wg sync.WaitGroup
+	ask := func() {
+		wg.Go(func() {
+			if _, err := b.ask(asked(1, 30), time.Minute); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range batchesAtOnce {
+		ask()
+		<-s.started
+	}
+	for range 2 * maxBatch { // half of them in the queue, and half waiting for a place in it
+		ask()
+	}
+	eventually(t, "a full queue", func() bool { return len(b.queue) == maxBatch })
+	close(s.release)
+	wg.Wait()
+	close(s.started)
+	for n := range s.started {
+		if n > maxBatch {
+			t.Errorf("got a batch of %d, want %d at most", n, maxBatch)
+		}
+	}
+}
+
+// A batch that gets no answer keeps the next one waiting for two milliseconds, so that
+// questions which come meanwhile are asked together.
+func TestABatchWaitsForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowRedis{started: make(chan int, 10), release: make(chan struct{})}
+		b := startBatcher(s.run, quiet)
+		var wg sync.WaitGroup
+		ask := func() {
+			wg.Go(func() {
+				if _, err := b.ask(asked(1, 30), time.Minute); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		ask()
+		ask()
+		time.Sleep(2*time.Millisecond - 1)
+		ask()
+		if got := len(s.started); got != 1 {
+			t.Errorf("%d batches have begun within two milliseconds, want 1", got)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if first, second := <-s.started, <-s.started; first != 1 || second != 2 {
+			t.Errorf("got batches of %d and %d, want 1 and the 2 that came meanwhile", first, second)
+		}
+		ask() // the second batch keeps it waiting, until it is answered
+		close(s.release)
+		wg.Wait()
+		if got := <-s.started; got != 1 {
+			t.Errorf("got a last batch of %d, want 1", got)
+		}
+		b.close()
+	})
+}
+
+// What the script answers is believed if it can be true: what is allowed is below the
+// limit, and a wait is a microsecond to a minute.
+func TestWhatTheScriptMayAnswer(t *testing.T) {
+	const minute = int64(window / time.Microsecond)
+	for _, tt := range []struct {
+		allowed, used, wait int64
+		limit               int
+		believed            bool
+	}{
+		{1, 0, minute, 30, true},
+		{1, 29, 1, 30, true},
+		{0, 30, 1, 30, true},
+		{0, MaxPerMinute, minute, 30, true},
+		{0, MaxPerMinute, 1, MaxPerMinute, true},
+		{1, 30, 1, 30, false},
+		{0, 29, 1, 30, false},
+		{1, -1, 1, 30, false},
+		{0, MaxPerMinute + 1, 1, 30, false},
+		{1, 0, 0, 30, false},
+		{1, 0, minute + 1, 30, false},
+		{0, 30, 0, 30, false},
+		{0, 30, minute + 1, 30, false},
+	} {
+		first, second := &ask{question: asked(1, 30)}, &ask{question: asked(2, tt.limit)}
+		c := call{asks: []*ask{first, second}, reply: redis.NewIntSliceCmd(t.Context())}
+		c.reply.SetVal([]int64{1, 3, 5, 7, tt.allowed, tt.used, tt.wait, 9})
+		c.read(window)
+		if want := (decision{allowed: true, used: 3, wait: 5 * time.Microsecond, stamp: 7}); first.err != nil || first.decision != want {
+			t.Errorf("%+v: got %+v and %v for the other client, want %+v", tt, first.decision, first.err, want)
+		}
+		if !tt.believed {
+			want := fmt.Sprintf("the script answered [%d %d %d 9], which cannot be true", tt.allowed, tt.used, tt.wait)
+			if second.err == nil || second.err.Error() != want {
+				t.Errorf("%+v: got %v, want %q", tt, second.err, want)
+			}
+			continue
+		}
+		want := decision{
+			allowed: tt.allowed == 1, used: int(tt.used), wait: time.Duration(tt.wait) * time.Microsecond, stamp: 9,
+		}
+		if second.err != nil || second.decision != want {
+			t.Errorf("%+v: got %+v and %v, want %+v", tt, second.decision, second.err, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -374,5 +375,117 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: got %s and a log of %s, want %s and %q", tt.url, got, j.String(), tt.want, tt.logs)
 		}
 		wantStatus(t, get(guarded(l), alice), 200)
+	}
+}
+
+// startUnwatched starts a limiter whose Redis is looked at only when the test does.
+func startUnwatched(t *testing.T, j *journal.Journal) *Limiter {
+	t.Helper()
+	p := calm
+	p.probe = time.Hour
+	l := newSharedLimiter(t, startRedis(t).url(), logTo(j), newClock(), p)
+	if !l.isOn(Redis)() {
+		t.Fatalf("got %+v, want Redis", l.Stats())
+	}
+	return l
+}
+
+// Redis is used again after three answers in a row, and not after three in all.
+func TestThreeAnswersInARow(t *testing.T) {
+	t.Parallel()
+	var j journal.Journal
+	l := startUnwatched(t, &j)
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.redis.fail(asked(1, 30), errors.New("gone"))
+	for i, answers := range []bool{true, true, false, true, true, false, false, true, true} {
+		ctx := t.Context()
+		if !answers {
+			ctx = away
+		}
+		l.redis.watch(ctx)
+		if !l.isOn(Fallback)() {
+			t.Fatalf("got %+v after look %d, want the fallback", l.Stats(), i+1)
+		}
+	}
+	l.redis.watch(t.Context())
+	if !l.isOn(Redis)() || j.Count("is back") != 1 || j.Count("does not answer") != 1 {
+		t.Errorf("got %+v and a log of %s, want Redis after three answers in a row", l.Stats(), j.String())
+	}
+	l.redis.fail(asked(1, 30), errors.New("gone again"))
+	for range 2 {
+		l.redis.watch(t.Context())
+	}
+	if !l.isOn(Fallback)() {
+		t.Error("the answers of before count again")
+	}
+}
+
+// An error that Redis answered to a client is an outage if it answers no probe either.
+// Otherwise a warning tells of it, once a minute.
+func TestAnErrorForAClientIsLookedInto(t *testing.T) {
+	t.Parallel()
+	var j journal.Journal
+	l := startUnwatched(t, &j)
+	refuse := func() { l.redis.refusal.Store(&redisError{errors.New("ERR of a client")}) }
+	warned := func(want int) {
+		t.Helper()
+		l.redis.watch(t.Context())
+		if got := j.Count("no usable answer for a client"); got != want || !l.isOn(Redis)() {
+			t.Errorf("got %+v and %d warnings, want Redis and %d", l.Stats(), got, want)
+		}
+	}
+	warned(0)
+	refuse()
+	warned(1)
+	warned(1) // it was seen
+	refuse()
+	warned(1) // within the minute
+	l.redis.lastWarned = time.Now().Add(-window)
+	refuse()
+	warned(2)
+	if j.Count("ERR of a client") != 2 {
+		t.Errorf("got a log of %s, want the error in both warnings", j.String())
+	}
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	refuse()
+	l.redis.watch(away)
+	if !l.isOn(Fallback)() || j.Count("does not answer") != 1 {
+		t.Errorf("got %+v and a log of %s, want the fallback", l.Stats(), j.String())
+	}
+}
+
+// The log shows the beginning of an error, without the passwords.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	r := &redisCounter{secrets: []string{"", "hunter2"}}
+	if got, want := r.describe(errors.New("AUTH hunter2: no")), "AUTH [password]: no"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.describe(errors.New(strings.Repeat("x", 1000))); got != strings.Repeat("x", 300) {
+		t.Errorf("got %d characters, want 300", len(got))
+	}
+}
+
+// A ticket that nobody gave is none, and one tells whether its subject was known.
+func TestTicketsInRedis(t *testing.T) {
+	t.Parallel()
+	var j journal.Journal
+	r, q := startUnwatched(t, &j).redis, asked(1, 30)
+	for _, known := range []bool{false, true} {
+		if promised, was := r.redeem(q, "swap"); promised || was {
+			t.Errorf("got %t and %t, though there is no ticket", promised, was)
+		}
+		if !r.promise(q, "swap", known, time.Millisecond) {
+			t.Error("Redis keeps no ticket")
+		}
+		if promised, was := r.redeem(q, "swap"); !promised || was != known {
+			t.Errorf("got %t and %t, want the ticket of a subject that was known: %t", promised, was, known)
+		}
+	}
+	r.fail(q, errors.New("gone"))
+	if r.promise(q, "swap", true, time.Millisecond) {
+		t.Error("a ticket is in a Redis that does not answer")
 	}
 }

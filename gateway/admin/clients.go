@@ -134,7 +134,8 @@ func (f *Facts) columns(q *report.Query) []column {
 	}
 	for i := range all {
 		if c := &all[i]; c.sort != "" && q != nil {
-			c.Path, c.Sorted = clientsPath(*q, "sort", c.sort), q.Sort == c.sort
+			c.Path = clientsPath(*q, "sort", c.sort)
+			c.Sorted = q.Sort == c.sort
 		}
 	}
 	return all
@@ -254,7 +255,9 @@ type traffic struct {
 
 // readTraffic adds up the clients of a query by software, and integrators one by one.
 func (h *handler) readTraffic(ctx context.Context, q report.Query) ([]traffic, error) {
-	q.Page, q.Per, q.Sort = 0, 0, ""
+	q.Page = 0
+	q.Per = 0
+	q.Sort = ""
 	software, err := h.Usage.Traffic(ctx, q, "software")
 	if err != nil {
 		return nil, err
@@ -270,7 +273,8 @@ func (h *handler) readTraffic(ctx context.Context, q report.Query) ([]traffic, e
 
 // newClientsPage shows the page of clients that a query has given.
 func newClientsPage(f *Facts, q report.Query, traffic []traffic) clientsPage {
-	clients, values := f.Report.Clients, q.Values()
+	clients := f.Report.Clients
+	values := q.Values()
 	values.Del("page")
 	values.Del("per")
 	p := clientsPage{
@@ -278,12 +282,15 @@ func newClientsPage(f *Facts, q report.Query, traffic []traffic) clientsPage {
 		Filters: f.filters(q), Columns: f.columns(&q), Heat: clients, Clients: clients,
 		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
 	}
-	for _, in := range [][3]string{
-		{"software", "Software", "any software"}, {"kind", "Kind", "any kind"},
-		{"window", "Refused by the window of", "any client"}, {"sort", "Order by", "known clients first"},
+	for _, by := range []struct{ parameter, name, without string }{
+		{"software", "Software", "any software"},
+		{"kind", "Kind", "any kind"},
+		{"window", "Refused by the window of", "any client"},
+		{"sort", "Order by", "known clients first"},
 	} {
-		if value := values.Get(in[0]); value != "" {
-			p.Filters = append(p.Filters, filter{in[1], value, []choice{{in[2], clientsPath(q, in[0], ""), false}}})
+		if value := values.Get(by.parameter); value != "" {
+			without := choice{Text: by.without, Path: clientsPath(q, by.parameter, "")}
+			p.Filters = append(p.Filters, filter{by.name, value, []choice{without}})
 		}
 	}
 	return p

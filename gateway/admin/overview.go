@@ -145,7 +145,8 @@ func (f *Facts) sooner(a, b lifecycle.Status) int { return f.end(a.Version).Comp
 // end is when a version goes. One without a sunset goes later than all others, then
 // come those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
-	switch s := f.Schedule(version); {
+	s := f.Schedule(version)
+	switch {
 	case version == f.Current:
 		return time.Unix(1<<41, 0)
 	case s == nil:
@@ -265,7 +266,8 @@ func agree(n int, one, many string) string {
 
 // earliest says when the gate could let the sunset pass.
 func (f *Facts) earliest(v lifecycle.Status) answer {
-	g, sunset := v.Gate, f.dates(v.Version).Sunset
+	g := v.Gate
+	sunset := f.dates(v.Version).Sunset
 	at := answer{Question: "When at the earliest?", Path: "/clients?version=" + v.Version + "&sort=last"}
 	switch {
 	case g.Exceeds(g.Evidence) && g.Earliest.IsZero():
@@ -322,7 +324,8 @@ func whoCounts(g *lifecycle.GateReading, path string) answer {
 
 // instances says which instances write, and how many should.
 func (f *Facts) instances(g *lifecycle.GateReading) answer {
-	writing, silent := 0, []string{}
+	writing := 0
+	var silent []string
 	for _, i := range f.Report.Instances {
 		if i.Silent {
 			silent = append(silent, i.Name)

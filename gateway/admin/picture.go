@@ -44,7 +44,8 @@ type shade struct{ X, Width int }
 // shades are the windows of a schedule within some days.
 func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
 	for _, b := range s.Brownouts {
-		from, to := max(0, int(b.From.Sub(first)/day)), min(days-1, int(b.To.Add(-time.Second).Sub(first)/day))
+		from := max(0, int(b.From.Sub(first)/day))
+		to := min(days-1, int(b.To.Add(-time.Second).Sub(first)/day))
 		if b.To.After(first) && from <= to {
 			all = append(all, shade{from, to - from + 1})
 		}
@@ -55,7 +56,8 @@ func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
 // months marks the first day of up to twelve months or years.
 func months(from, to time.Time) (marks []mark) {
 	every := 1
-	for days := (to.Unix() - from.Unix()) / 86400; days > int64(every)*12*31; { // a Duration ends after 292 years
+	days := (to.Unix() - from.Unix()) / 86400 // a Duration ends after 292 years
+	for days > int64(every)*12*31 {
 		every *= 2
 	}
 	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -94,7 +96,8 @@ func (l *timeline) X(t time.Time) percent { return between(l.from, l.to, t) }
 
 // Anchor keeps the text of a place inside the picture.
 func (l *timeline) Anchor(t time.Time) string {
-	switch x := l.X(t); {
+	x := l.X(t)
+	switch {
 	case x < 15:
 		return "start"
 	case x > 85:
@@ -195,7 +198,8 @@ func sum(values []uint64) (n uint64) {
 // another.
 func (c chart) Path(values []uint64, from, to int) string {
 	var b strings.Builder
-	letter, top := 'M', float64(c.Top())
+	letter := 'M'
+	top := float64(c.Top())
 	for i := max(from, 0); i < to; i++ {
 		fmt.Fprintf(&b, "%c%v %v", letter, coord(float64(i)+0.5), coord(100-100*float64(values[i])/top))
 		letter = 'L'

@@ -44,8 +44,9 @@ const maxLevel = 256
 func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
 	text := strings.TrimSpace(string(body))
-	if wanted := (level{}); json.Unmarshal(body, &wanted) == nil {
-		text = wanted.Level
+	var asJSON level
+	if json.Unmarshal(body, &asJSON) == nil {
+		text = asJSON.Level
 	}
 	wanted, known := levels[strings.ToLower(text)]
 	if err != nil || !known {

@@ -168,7 +168,8 @@ func newWhatIf(
 	}
 	p.Notes = simulation.Notes
 	if faults == nil {
-		p.Past, p.InPlan = !window.From.After(f.Now), has(f.Schedule(form.Version), window)
+		p.Past = !window.From.After(f.Now)
+		p.InPlan = has(f.Schedule(form.Version), window)
 	} else if form != (whatIfForm{}) {
 		p.Faults = faults
 	} else {

@@ -168,7 +168,8 @@ func (in *invocation) parse(c command) error {
 		}
 	}
 	optional := strings.HasPrefix(c.args, "[")
-	switch wanted := len(strings.Fields(c.args)); {
+	wanted := len(strings.Fields(c.args))
+	switch {
 	case !optional && wanted == 0 && len(in.args) > 0 && c.flags == nil:
 		return usageError(fmt.Sprintf("gateway %s takes no arguments", c.name))
 	case !optional && len(in.args) != wanted:

@@ -165,7 +165,8 @@ func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error)
 		return nil, "", err
 	}
 	notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
-	pairs, untimed := chain.Pairs(), 0
+	pairs := chain.Pairs()
+	untimed := 0
 	for _, p := range pairs {
 		if d.Seconds(&p) == 0 {
 			untimed++

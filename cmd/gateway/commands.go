@@ -287,7 +287,8 @@ func writeWhole(path string, body []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(body)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

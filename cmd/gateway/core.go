@@ -50,16 +50,20 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
 		c.fees = before.fees
 	} else {
-		if c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil); err != nil {
+		c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil)
+		if err != nil {
 			return nil, err
 		}
 		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	}
 	if before != nil && before.endpoints.Equal(c.endpoints) {
 		c.chains = before.chains
-	} else if c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log}); err != nil {
-		c.close(before)
-		return nil, err
+	} else {
+		c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log})
+		if err != nil {
+			c.close(before)
+			return nil, err
+		}
 	}
 	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{
 		Hooks:    s.hooks,
@@ -71,7 +75,13 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		return nil, err
 	}
 	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
-	c.modules = gateway.Modules(answer.Service{
+	c.modules = gateway.Modules(s.answers(cfg, c))
+	return c, nil
+}
+
+// answers is what the versions answer from a core.
+func (s *service) answers(cfg *config, c *core) answer.Service {
+	return answer.Service{
 		Deployment: c.deployment,
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment:  c.deployment,
@@ -85,8 +95,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		IssuerFees: c.fees.State,
 		Problems:   func() []string { return append(c.checks.Problems(), s.lifecycle.Problems()...) },
 		Draining:   s.draining.Load,
-	})
-	return c, nil
+	}
 }
 
 // changes says in what the deployment or the endpoints differ.

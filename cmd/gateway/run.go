@@ -244,11 +244,15 @@ func (c *connections) count(state http.ConnState) {
 // relieve turns idle connections off while more than three quarters of the bound
 // are open, and on again below a half.
 func (c *connections) relieve(keepAlive func(bool)) {
-	switch open := c.Open(); {
+	open := c.Open()
+	switch {
 	case open > c.max*3/4:
 		keepAlive(false) // again each time: it closes those that are idle now
 		c.crowded.Store(true)
-	case open < c.max/2 && c.crowded.Swap(false):
-		keepAlive(true)
+	case open < c.max/2:
+		wasCrowded := c.crowded.Swap(false)
+		if wasCrowded {
+			keepAlive(true)
+		}
 	}
 }

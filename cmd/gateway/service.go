@@ -38,7 +38,9 @@ type service struct {
 	admin     http.Handler
 	clients   *caller.Clients
 	lifecycle *lifecycle.Keeper
+	limiter   *limit.Limiter
 	recorder  *usage.Recorder
+	reports   *report.Reader
 	hooks     integrator.Hooks // that count look-ups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
@@ -77,72 +79,103 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	s.onClose(func() { s.core.Load().close(nil) })
 	versions := gateway.Names(first.modules)
 
-	limiter, err := limit.New(ctx, cfg.Limit, s.log, time.Now)
+	s.limiter, err = limit.New(ctx, cfg.Limit, s.log, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	s.onClose(func() { _ = limiter.Close() })
+	s.onClose(func() { _ = s.limiter.Close() })
 	s.clients, err = caller.NewClients(cfg.Caller.ClientsFile, s.log)
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
+	if err := s.startRecorder(ctx, cfg, versions); err != nil {
+		return nil, err
+	}
+	s.lifecycle, err = lifecycle.New(lifecycle.Options{
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: s.recorder, Log: s.log,
+		Known: func(name string) bool {
+			_, known := s.clients.Find(name)
+			return known
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
+	}
+	s.mount = s.mounter(cfg, figures.Requests(first.modules), s.recorder, log.access)
+	sources := s.sources(cfg, log)
+	figures.Watch(sources)
+	s.admin = admin.Handler(admin.Options{
+		Token:    cfg.Admin.Token,
+		Metrics:  figures.Handler(),
+		Versions: versions,
+		Current:  gateway.Current,
+		Usage:    s.reports,
+		Plan:     s.lifecycle.Snapshot,
+		Moves:    movesOf(first.modules),
+		Health:   s.health(cfg, sources, time.Now()),
+		Ready:    s.ready,
+		Level:    log.level,
+		Log:      s.log,
+	})
+	s.use(ctx, first)
+	return s, nil
+}
+
+// startRecorder starts to record who calls which version.
+func (s *service) startRecorder(ctx context.Context, cfg *config, versions []string) error {
 	var board usage.Board
-	if shared := limiter.Board("usage"); shared != nil {
+	if shared := s.limiter.Board("usage"); shared != nil {
 		board = shared
 	}
 	counts, err := store.Open(cfg.Usage)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	recorder, err := usage.New(ctx, counts, usage.Options{Board: board, Options: evidence.Options{
+	s.recorder, err = usage.New(ctx, counts, usage.Options{Board: board, Options: evidence.Options{
 		Versions: versions, Current: gateway.Current, Log: s.log, Known: s.clients.FindRecorded,
 		Registered: func(ctx context.Context, id string) (bool, error) {
 			return registered(ctx, s.core.Load().registry, id)
 		},
 	}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.recorder = recorder
-	reports := report.New(recorder.Reader)
-	s.onClose(closeWithin(15*time.Second, recorder.Close))
-	s.lifecycle, err = lifecycle.New(lifecycle.Options{
-		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: recorder, Log: s.log,
-		Known: func(name string) bool { _, known := s.clients.Find(name); return known },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
-	}
+	s.reports = report.New(s.recorder.Reader)
+	s.onClose(closeWithin(15*time.Second, s.recorder.Close))
+	return nil
+}
+
+// mounter makes the public handler of the modules of a core.
+func (s *service) mounter(cfg *config, observers ...event.Observer) func([]web.Module) http.Handler {
 	proxies, _ := cfg.Caller.Proxies() // validated
-	observers := []event.Observer{figures.Requests(first.modules), recorder, log.access}
-	s.mount = func(modules []web.Module) http.Handler {
+	return func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{
 			Modules:   modules,
 			Current:   gateway.Current,
 			Formers:   gateway.Formers,
 			Lifecycle: s.lifecycle,
-			Limiter:   limiter,
+			Limiter:   s.limiter,
 			Proxies:   proxies,
 			Clients:   s.clients,
-			Names:     recorder,
-			Own:       reports,
+			Names:     s.recorder,
+			Own:       s.reports,
 			Observers: observers,
 			Log:       s.log,
 		})
 	}
-	moves := map[string][]string{} // the steps out of each version
-	for _, m := range first.modules {
-		moves[m.Name] = m.Moves
-	}
-	sources := metrics.Sources{
+}
+
+// sources are what the metrics and the page about this process show.
+func (s *service) sources(cfg *config, log logs) metrics.Sources {
+	return metrics.Sources{
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
-		Limiter:    limiter.Stats,
+		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
-		Usage:      recorder.Totals,
-		UsageNotes: recorder.Notes,
-		UsagePlans: recorder.Plans,
-		UsageSize:  recorder.Size,
+		Usage:      s.recorder.Totals,
+		UsageNotes: s.recorder.Notes,
+		UsagePlans: s.recorder.Plans,
+		UsageSize:  s.recorder.Size,
 		ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped,
 
@@ -151,22 +184,15 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
-	figures.Watch(sources)
-	s.admin = admin.Handler(admin.Options{
-		Token:    cfg.Admin.Token,
-		Metrics:  figures.Handler(),
-		Versions: versions,
-		Current:  gateway.Current,
-		Usage:    reports,
-		Plan:     s.lifecycle.Snapshot,
-		Moves:    moves,
-		Health:   s.health(cfg, sources, time.Now()),
-		Ready:    s.ready,
-		Level:    log.level,
-		Log:      s.log,
-	})
-	s.use(ctx, first)
-	return s, nil
+}
+
+// movesOf are the steps out of each version.
+func movesOf(modules []web.Module) map[string][]string {
+	moves := map[string][]string{}
+	for _, m := range modules {
+		moves[m.Name] = m.Moves
+	}
+	return moves
 }
 
 // registered reports whether any registry has an integrator, and it is active. It is an

@@ -120,7 +120,8 @@ func readSecret(path string) (string, error) {
 func (s variable) unreadable() error {
 	var err error
 	what := ""
-	switch kind := s.typ.Kind(); {
+	kind := s.typ.Kind()
+	switch {
 	case s.typ == reflect.TypeFor[time.Duration]():
 		_, err = time.ParseDuration(s.text)
 		what = "is not a duration such as 500ms, 30s or 5m"

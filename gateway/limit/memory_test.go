@@ -452,12 +452,13 @@ func TestWhenAShardShrinks(t *testing.T) {
 // A shard that was made smaller has room for as many budgets again, in its entries and
 // in its index, and a block for each piece of a log.
 func TestRoomAfterShrinking(t *testing.T) {
+	const requests = blockTimes + 2 // two blocks, and the latest in the entry
 	for _, tt := range []struct{ budgets, places, room int }{{0, 8, 2}, {3, 8, 8}, {4, 16, 10}, {7, 16, 16}, {8, 32, 18}} {
 		m := newMemory(30)
 		s := &m.shards[0]
 		keys := inFirstShard(m, tt.budgets)
 		for _, c := range keys {
-			for range blockTimes + 1 {
+			for range requests {
 				m.take(asked(c, 30), at(0))
 			}
 		}
@@ -467,8 +468,8 @@ func TestRoomAfterShrinking(t *testing.T) {
 				len(s.index), cap(s.entries), len(s.blocks), tt.places, tt.room, 1+2*tt.budgets)
 		}
 		for _, c := range keys {
-			if d := m.take(asked(c, 30), at(0)); d.used != blockTimes+1 {
-				t.Errorf("%d budgets: client %d has used %d, want %d", tt.budgets, c, d.used, blockTimes+1)
+			if d := m.take(asked(c, 30), at(0)); d.used != requests {
+				t.Errorf("%d budgets: client %d has used %d, want %d", tt.budgets, c, d.used, requests)
 			}
 		}
 	}
@@ -500,8 +501,9 @@ func TestGiveBackFreesBlocks(t *testing.T) {
 	keys := inFirstShard(m, 2)
 	for i := range 100 {
 		for _, c := range keys {
-			d := m.take(asked(c, 30), at(int64(i)))
-			m.giveBack(asked(c, 30), d.at)
+			first, second := m.take(asked(c, 30), at(int64(2*i))), m.take(asked(c, 30), at(int64(2*i+1)))
+			m.giveBack(asked(c, 30), first.at)
+			m.giveBack(asked(c, 30), second.at)
 		}
 	}
 	if len(s.blocks) != 2 || len(s.entries) != 3 {

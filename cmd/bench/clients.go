@@ -114,7 +114,8 @@ func measureRound(ctx context.Context, o options, all []*crowdServer, counts boo
 		if err != nil {
 			return err
 		}
-		if round[i].cpu += after; counts {
+		round[i].cpu += after
+		if counts {
 			s.samples = append(s.samples, round[i])
 		}
 	}

@@ -47,7 +47,37 @@ func measureServed(
 	if err != nil {
 		return err
 	}
-	samples := map[string]map[string][]sample{} // by mix and server
+	samples, err := loadInTurns(ctx, o, servers)
+	if err != nil {
+		return err
+	}
+	for _, mix := range o.mixes {
+		for _, name := range []string{theGateway, theShared, theBare, theFastify, theTuned} {
+			if all := samples[mix][name]; len(all) > 0 {
+				rep.add(mix, name, all)
+			}
+		}
+	}
+	for _, s := range servers {
+		if s.name == theBare && s.mixes[o.mixes[0]] == nil {
+			continue // they are all alike
+		}
+		_, peak, err := s.Memory()
+		if err != nil {
+			return err
+		}
+		rep.memory = append(rep.memory, memory{s.name, peak})
+	}
+	return nil
+}
+
+// loadInTurns loads every server with every mix that it knows, round by round, and gives
+// what that came to, by mix and server. The first round only warms up.
+func loadInTurns(ctx context.Context, o options, servers []*server) (map[string]map[string][]sample, error) {
+	samples := map[string]map[string][]sample{}
+	for _, mix := range o.mixes {
+		samples[mix] = map[string][]sample{}
+	}
 	asked := map[*server]int{}
 	for round := range o.rounds + 1 {
 		if round == 0 {
@@ -68,36 +98,16 @@ func measureServed(
 					Start:    asked[s],
 				})
 				if err != nil {
-					return fmt.Errorf("%s: %w", mix, err)
+					return nil, fmt.Errorf("%s: %w", mix, err)
 				}
 				asked[s] += got.Requests
-				if samples[mix] == nil {
-					samples[mix] = map[string][]sample{}
-				}
 				if round > 0 {
 					samples[mix][s.name] = append(samples[mix][s.name], got)
 				}
 			}
 		}
 	}
-	for _, mix := range o.mixes {
-		for _, name := range []string{theGateway, theShared, theBare, theFastify, theTuned} {
-			if all := samples[mix][name]; len(all) > 0 {
-				rep.add(mix, name, all)
-			}
-		}
-	}
-	for _, s := range servers {
-		if s.name == theBare && s.mixes[o.mixes[0]] == nil {
-			continue // they are all alike
-		}
-		_, peak, err := s.Memory()
-		if err != nil {
-			return err
-		}
-		rep.memory = append(rep.memory, memory{s.name, peak})
-	}
-	return nil
+	return samples, nil
 }
 
 // startServers starts all that are compared. stop ends those that run, after

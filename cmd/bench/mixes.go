@@ -64,7 +64,8 @@ func newMixes(judge *referee.Referee, root string) (map[string][]load.Case, erro
 			swap := judge.RandomSwap(rng, swaps[i%len(swaps)])
 			terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
 			if name == integrator {
-				swap.Integrator, terms.IntegratorBPS = partners[i%len(partners)], partnerBPS
+				swap.Integrator = partners[i%len(partners)]
+				terms.IntegratorBPS = partnerBPS
 			}
 			body, err := judge.Body(version, swap, terms, referee.Note())
 			if err != nil {

@@ -167,10 +167,12 @@ func (r *report) targetsOfClients(line func(what, aim, measured string, met bool
 			line(what, "flat: ≤ 10 %", fmt.Sprintf("%+.1f %%", 100*(times-1)), times <= 1.10)
 		}
 	}
-	most, writes := int64(0), math.MaxInt
+	most := int64(0)
+	writes := math.MaxInt // of the gateway that wrote least
 	for _, c := range r.crowds {
 		if c.server == theGateway {
-			most, writes = max(most, c.peak), min(writes, c.writes)
+			most = max(most, c.peak)
+			writes = min(writes, c.writes)
 		}
 	}
 	memory := fmt.Sprintf("%.1f MiB", mib(most))

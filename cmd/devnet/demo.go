@@ -183,10 +183,12 @@ func (d *devnet) settled(ctx context.Context, s swap.Swap, tx common.Hash) (*ref
 // paid shows what everyone got, and wants it to be what the quote said.
 func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *swap.Checked) error {
 	d.line("\n6. The money.")
-	fees, last := q.Swap.DstToken, p.Receipt // the token of the fees, and where the recipient is paid
+	fees := q.Swap.DstToken // the token of the fees
+	last := p.Receipt       // where the recipient is paid
 	if p.Mint != nil {
 		usdc, _ := chain.FindToken(p.Network, chain.USDC)
-		fees, last = *usdc, p.Mint
+		fees = *usdc
+		last = p.Mint
 	}
 	if q.Swap.Dst.Private() {
 		if err := d.opened(p, q); err != nil {

@@ -124,7 +124,8 @@ func (o options) unhappyEnv(dir string) (env []string, err error) {
 	for _, n := range chain.Networks() {
 		demanded[n.ID.String()] = o.confirmations
 	}
-	file["confirmations"], file["contact"] = demanded, "the terminal that runs the devnet"
+	file["confirmations"] = demanded
+	file["contact"] = "the terminal that runs the devnet"
 	text, err := json.Marshal(file)
 	if err != nil {
 		return nil, err

@@ -82,8 +82,8 @@ func tellStatus(ctx context.Context, o *options, stdout, stderr io.Writer) error
 	var err error
 	if o.wait != 0 {
 		status, err = o.follow(ctx, o.src, *o.status, nil, stderr)
-	} else if status, err = o.gateway.Status(ctx, client.Sent{SrcChain: uint64(o.src), Hash: *o.status}); err != nil {
-		err = o.unknown(o.src, *o.status, fmt.Errorf("%w: %w", swap.ErrUnknown, err))
+	} else {
+		status, err = o.askOnce(ctx)
 	}
 	if err != nil {
 		return err
@@ -100,6 +100,15 @@ func tellStatus(ctx context.Context, o *options, stdout, stderr io.Writer) error
 		return fmt.Errorf("the transaction swapped nothing (%s)", status.State)
 	}
 	return fmt.Errorf("%w yet: it is %s", swap.ErrUnknown, status.State)
+}
+
+// askOnce asks about the transaction that was named.
+func (o *options) askOnce(ctx context.Context) (*client.Status, error) {
+	status, err := o.gateway.Status(ctx, client.Sent{SrcChain: uint64(o.src), Hash: *o.status})
+	if err != nil {
+		return nil, o.unknown(o.src, *o.status, fmt.Errorf("%w: %w", swap.ErrUnknown, err))
+	}
+	return status, nil
 }
 
 // showStatus prints what a gateway says of a transaction.

@@ -194,11 +194,27 @@ func unclear(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 // show prints a quote for a person.
 func show(w io.Writer, q *swap.Checked, deployment string) {
 	s := q.Swap
-	line := func(what, format string, args ...any) {
-		fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
-	}
 	fmt.Fprintf(w, "%s on %s to %s on %s\n\n",
 		swap.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
+	showAmounts(w, q)
+	fmt.Fprintln(w)
+	showCalls(w, q)
+	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q.\n", deployment)
+	showChecks(w, q)
+	showUnchecked(w, q)
+}
+
+// liner prints lines with a word in front.
+func liner(w io.Writer) func(what, format string, args ...any) {
+	return func(what, format string, args ...any) {
+		fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
+	}
+}
+
+// showAmounts says what arrives, and who takes what.
+func showAmounts(w io.Writer, q *swap.Checked) {
+	s := q.Swap
+	line := liner(w)
 	if s.Src.Private() {
 		line("unshield", "%s", q.ToUnshield())
 	}
@@ -216,7 +232,12 @@ func show(w io.Writer, q *swap.Checked, deployment string) {
 	if q.MaxFee != nil {
 		line("issuer's fee", "up to %s, which the service pays", swap.Money(q.MaxFee, s.SrcToken))
 	}
-	fmt.Fprintln(w)
+}
+
+// showCalls says what is to be signed.
+func showCalls(w io.Writer, q *swap.Checked) {
+	s := q.Swap
+	line := liner(w)
 	if q.Approval != nil {
 		line("approve", "%s for %s, unless it is allowed already", swap.Money(s.Amount, s.SrcToken), q.Main.To)
 	}
@@ -229,8 +250,13 @@ func show(w io.Writer, q *swap.Checked, deployment string) {
 		value = swap.Money(q.Main.Value, s.SrcToken)
 	}
 	line("send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
-	fmt.Fprintf(w, "\nChecked: the contract is the listed one and that of deployment %q.\n", deployment)
-	calldata, fees := "calldata", "fees and amounts"
+}
+
+// showChecks says what was worked out again, opened or held within bounds.
+func showChecks(w io.Writer, q *swap.Checked) {
+	s := q.Swap
+	calldata := "calldata"
+	fees := "fees and amounts"
 	if s.Dst.Private() {
 		calldata = "calldata except its note"
 	}
@@ -247,7 +273,6 @@ func show(w io.Writer, q *swap.Checked, deployment string) {
 	if q.MaxFee != nil {
 		fmt.Fprintln(w, "Within its bound of 1.2 % of the amount: maxFee, the most the issuer may take.")
 	}
-	showUnchecked(w, q)
 }
 
 func showUnchecked(w io.Writer, q *swap.Checked) {

@@ -75,7 +75,8 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // lie tells one lie after the other.
 func lie(w http.ResponseWriter, r *http.Request, n int) {
-	switch n %= len(lies) + 3; n {
+	n %= len(lies) + 3
+	switch n {
 	case len(lies): // an answer without end
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {

@@ -119,12 +119,7 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the gateway has given up
 	}
-	calls, batch := []call{{}}, bytes.HasPrefix(bytes.TrimSpace(body), []byte("["))
-	if batch {
-		err = json.Unmarshal(body, &calls)
-	} else {
-		err = json.Unmarshal(body, &calls[0])
-	}
+	calls, batch, err := parseCalls(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -143,6 +138,17 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		changed = *n.changed.Load()
 	}
 	n.answer(w, calls, batch)
+}
+
+// parseCalls reads one call, or a batch of them.
+func parseCalls(body []byte) (calls []call, batch bool, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		err = json.Unmarshal(body, &calls)
+		return calls, true, err
+	}
+	calls = make([]call, 1)
+	err = json.Unmarshal(body, &calls[0])
+	return calls, false, err
 }
 
 // call is a question in JSON-RPC.

@@ -203,10 +203,12 @@ func (w *world) integratorQuestion(rng *rand.Rand) question {
 	}
 	swap := w.judge.RandomSwap(rng, towardsHub[rng.IntN(len(towardsHub))])
 	// Most integrators come again, so that caches are used; some are new each time.
-	standing, source := byte(active), rand.New(rand.NewPCG(1, uint64(rng.IntN(20))))
+	standing := byte(active)
+	source := rand.New(rand.NewPCG(1, uint64(rng.IntN(20))))
 	switch rng.IntN(10) {
 	case 0:
-		standing, source = unregistered, rng
+		standing = unregistered
+		source = rng
 	case 1:
 		standing = inactive
 	case 2:

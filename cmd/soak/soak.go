@@ -168,7 +168,13 @@ func (w *world) burst(ctx context.Context, raced bool, tell func(string, ...any)
 	for i := range conns {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(200+i), uint64(time.Now().UnixNano())))
-			for asked.Add(1) <= requests && ctx.Err() == nil && w.burstOnce(rng, i%2 == 0) {
+			for ctx.Err() == nil {
+				if asked.Add(1) > requests {
+					return
+				}
+				if lives := w.burstOnce(rng, i%2 == 0); !lives {
+					return
+				}
 			}
 		})
 	}
@@ -245,20 +251,9 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 	for _, n := range w.nodes {
 		n.set(hung)
 	}
-	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
-	all := make([]held, 8)
-	for i := range all {
-		q, integrator := w.heldQuestion(rng)
-		all[i].integrator = integrator
-		client := load.ClientAddress(firstOfMany + int(w.newClients.Add(1)))
-		asking.Go(func() { all[i].answered.Store(w.askAlone(q, client)) })
-	}
-	var waiting []*held
-	if err := eventually(ctx, func() (bool, error) {
-		waiting = w.waiting(all)
-		return len(waiting) > 0, nil
-	}); err != nil {
-		return fmt.Errorf("no request waits for a node: %w", err)
+	waiting, err := w.hold(ctx, &asking)
+	if err != nil {
+		return err
 	}
 	w.stopping.Store(true)
 	if err := w.gateway.Signal(syscall.SIGTERM); err != nil {
@@ -286,6 +281,26 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 		return fmt.Errorf("got %w after SIGTERM, want exit code 0", err)
 	}
 	return nil
+}
+
+// hold asks what nodes are needed for, and returns the requests that wait for one.
+func (w *world) hold(ctx context.Context, asking *sync.WaitGroup) (waiting []*held, err error) {
+	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
+	all := make([]held, 8)
+	for i := range all {
+		q, integrator := w.heldQuestion(rng)
+		all[i].integrator = integrator
+		client := load.ClientAddress(firstOfMany + int(w.newClients.Add(1)))
+		asking.Go(func() { all[i].answered.Store(w.askAlone(q, client)) })
+	}
+	err = eventually(ctx, func() (bool, error) {
+		waiting = w.waiting(all)
+		return len(waiting) > 0, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no request waits for a node: %w", err)
+	}
+	return waiting, nil
 }
 
 // waiting are those whose question has reached a node that does not answer.

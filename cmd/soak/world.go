@@ -84,13 +84,30 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 	if w.plan, err = newPlan(w.dir); err != nil {
 		return w, err
 	}
-	counts := filepath.Join(w.dir, "usage.db")
 	if database {
 		w.postgres, err = postgres.New(ctx)
 		if err != nil && !errors.Is(err, postgres.ErrNone) {
 			return w, err
 		}
 	}
+	if w.redis != nil {
+		if w.liar, err = startLiar(w.redis.addr); err != nil {
+			return w, err
+		}
+	}
+	gateway := child.Gateway{Binary: binary, Env: w.env(), Log: w.log}
+	if w.gateway, err = gateway.Start(ctx); err != nil {
+		return w, err
+	}
+	if err := w.readListing(ctx); err != nil {
+		return w, err
+	}
+	return w, w.discover()
+}
+
+// env is the environment of the gateway.
+func (w *world) env() []string {
+	counts := filepath.Join(w.dir, "usage.db")
 	if w.postgres != nil {
 		counts = w.postgres.URL("postgres")
 	}
@@ -106,19 +123,10 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)
-	if w.redis != nil {
-		if w.liar, err = startLiar(w.redis.addr); err != nil {
-			return w, err
-		}
+	if w.liar != nil {
 		env = append(env, "REDIS_URL=redis://"+w.liar.addr)
 	}
-	if w.gateway, err = (child.Gateway{Binary: binary, Env: env, Log: w.log}).Start(ctx); err != nil {
-		return w, err
-	}
-	if err := w.readListing(ctx); err != nil {
-		return w, err
-	}
-	return w, w.discover()
+	return env
 }
 
 // readListing gets what the client holds quotes against.

@@ -56,7 +56,8 @@ func issuedOn(domain string) (chain.Network, bool) {
 // fees are what the issuer takes for a fast transfer, in basis points, and for one that waits until it is final.
 func (i *issuer) fees(w http.ResponseWriter, r *http.Request) {
 	source, ok := issuedOn(r.PathValue("source"))
-	if _, known := issuedOn(r.PathValue("destination")); !ok || !known {
+	_, known := issuedOn(r.PathValue("destination"))
+	if !ok || !known {
 		answer(w, http.StatusNotFound, refusal{404, "Domain not found"})
 		return
 	}
@@ -151,7 +152,9 @@ func newMessage(a attestation) message {
 		m.DelayReason = &a.delay
 		return m
 	}
-	m.Message, m.Attestation, m.Status = (*hexutil.Bytes)(&a.message), hexutil.Encode(a.signature), "complete"
+	m.Message = (*hexutil.Bytes)(&a.message)
+	m.Attestation = hexutil.Encode(a.signature)
+	m.Status = "complete"
 	m.DecodedMessage = decodeMessage(a.message)
 	return m
 }

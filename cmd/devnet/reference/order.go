@@ -60,24 +60,29 @@ func (n *Net) Orders(ctx context.Context, network chain.ID, receipt *types.Recei
 
 // order is the order that a log tells of, nil if it tells of none.
 func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
-	if len(log.Topics) == 0 {
-		return nil, nil
-	}
-	var order *Order
-	var err error
-	for _, row := range routers(n.Deployment, network) {
-		switch {
-		case row.Router.Address != log.Address || order != nil || err != nil:
-		case log.Topics[0] == contracts.PoolABI.Events["Swap"].ID:
-			order, err = n.swapped(row, log)
-		case log.Topics[0] == contracts.TokenMessengerABI.Events["MessageSent"].ID:
-			order, err = n.deliver(ctx, network, log)
-		}
-	}
+	order, err := n.readOrder(ctx, network, log)
 	if order != nil {
 		order.Block = new(big.Int).SetUint64(log.BlockNumber)
 	}
 	return order, err
+}
+
+func (n *Net) readOrder(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
+	if len(log.Topics) == 0 {
+		return nil, nil
+	}
+	for _, row := range routers(n.Deployment, network) {
+		if row.Router.Address != log.Address {
+			continue
+		}
+		switch log.Topics[0] {
+		case contracts.PoolABI.Events["Swap"].ID:
+			return n.swapped(row, log)
+		case contracts.TokenMessengerABI.Events["MessageSent"].ID:
+			return n.deliver(ctx, network, log)
+		}
+	}
+	return nil, nil
 }
 
 // swapped reads a pool's event.

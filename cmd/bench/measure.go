@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/redisserver"
 )
 
 // sample is one load of one server.
@@ -42,12 +44,12 @@ func measureServed(
 ) error {
 	node := startNode()
 	defer node.Close()
-	servers, stop, err := startServers(ctx, o, root, scratch, mixes, node.URL)
-	defer stop()
-	if err != nil {
+	var all fleet
+	defer all.stop()
+	if err := all.start(ctx, o, root, scratch, mixes, node.URL); err != nil {
 		return err
 	}
-	samples, err := loadInTurns(ctx, o, servers)
+	samples, err := loadInTurns(ctx, o, all.servers)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func measureServed(
 			}
 		}
 	}
-	for _, s := range servers {
+	for _, s := range all.servers {
 		if s.name == theBare && s.mixes[o.mixes[0]] == nil {
 			continue // they are all alike
 		}
@@ -110,68 +112,94 @@ func loadInTurns(ctx context.Context, o options, servers []*server) (map[string]
 	return samples, nil
 }
 
-// startServers starts all that are compared. stop ends those that run, after
-// an error too.
-func startServers(
+// fleet is all servers that are compared, and what they need.
+type fleet struct {
+	servers []*server
+	redis   *redisserver.Server // nil where none is needed
+	dir     string              // of their databases
+}
+
+func (f *fleet) stop() {
+	for _, s := range f.servers {
+		s.Kill()
+	}
+	if f.redis != nil {
+		f.redis.Close()
+	}
+	os.RemoveAll(f.dir)
+}
+
+func (f *fleet) add(name string, mixes map[string][]load.Case, s *child.Server) {
+	f.servers = append(f.servers, &server{name, mixes, s})
+}
+
+// start starts all of them. They are to be stopped, after an error too.
+func (f *fleet) start(
 	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string,
-) (servers []*server, stop func(), err error) {
-	stopRedis := func() {}
-	dir, err := os.MkdirTemp("", "bench-usage-")
-	stop = func() {
-		for _, s := range servers {
-			s.Kill()
-		}
-		stopRedis()
-		os.RemoveAll(dir)
+) (err error) {
+	if f.dir, err = os.MkdirTemp("", "bench-usage-"); err != nil {
+		return err
 	}
-	if err != nil {
-		return servers, stop, err
-	}
-	gateway, err := startGateway(ctx, o.gateway, usualLimit, node, "", filepath.Join(dir, "gateway.db"))
-	if err != nil {
-		return servers, stop, err
-	}
-	servers = append(servers, &server{theGateway, mixes, gateway})
-	if slices.Contains(o.mixes, direct) && haveRedis() {
-		url, stopIt, err := startRedis(ctx)
-		if err != nil {
-			return servers, stop, err
-		}
-		stopRedis = stopIt
-		shared, err := startGateway(ctx, o.gateway, usualLimit, node, url, filepath.Join(dir, "shared.db"))
-		if err != nil {
-			return servers, stop, err
-		}
-		servers = append(servers, &server{theShared, map[string][]load.Case{direct: mixes[direct]}, shared})
+	if err := f.startGateways(ctx, o, mixes, node); err != nil {
+		return err
 	}
 	for _, mix := range o.mixes {
 		bare, cases, err := startBare(ctx, mixes[mix])
 		if err != nil {
-			return servers, stop, err
+			return err
 		}
-		servers = append(servers, &server{theBare, map[string][]load.Case{mix: cases}, bare})
+		f.add(theBare, map[string][]load.Case{mix: cases}, bare)
 	}
-	if !o.fastify || !haveNode(theFastify) {
-		return servers, stop, nil
+	if o.fastify && haveNode(theFastify) {
+		return f.startFastify(ctx, root, scratch, mixes)
 	}
-	fastifyDir, err := installFastify(ctx, root, scratch)
+	return nil
+}
+
+// startGateways starts one that counts in memory, and one that shares its budgets.
+func (f *fleet) startGateways(ctx context.Context, o options, mixes map[string][]load.Case, node string) error {
+	gateway, err := startGateway(ctx, o.gateway, usualLimit, node, "", filepath.Join(f.dir, "gateway.db"))
 	if err != nil {
-		return servers, stop, err
+		return err
+	}
+	f.add(theGateway, mixes, gateway)
+	if !slices.Contains(o.mixes, direct) || !haveRedis() {
+		return nil
+	}
+	f.redis, err = redisserver.Start(ctx)
+	if err != nil {
+		return err
+	}
+	url := "redis://" + f.redis.Addr
+	shared, err := startGateway(ctx, o.gateway, usualLimit, node, url, filepath.Join(f.dir, "shared.db"))
+	if err != nil {
+		return err
+	}
+	f.add(theShared, map[string][]load.Case{direct: mixes[direct]}, shared)
+	return nil
+}
+
+// startFastify starts the Fastify service as it is usually written, and tuned. It must
+// mean what the gateway means.
+func (f *fleet) startFastify(ctx context.Context, root, scratch string, mixes map[string][]load.Case) error {
+	dir, err := installFastify(ctx, root, scratch)
+	if err != nil {
+		return err
 	}
 	for _, name := range []string{theFastify, theTuned} {
-		fastify, err := startFastify(ctx, root, fastifyDir, name == theTuned)
+		fastify, err := startFastify(ctx, root, dir, name == theTuned)
 		if err != nil {
-			return servers, stop, err
+			return err
 		}
 		own := map[string][]load.Case{}
-		servers = append(servers, &server{name, own, fastify})
+		f.add(name, own, fastify)
 		for _, mix := range []string{direct, burn} {
 			if own[mix], err = sameMeaning(fastify.Addr, mixes[mix]); err != nil {
-				return servers, stop, fmt.Errorf("%s answers otherwise than the gateway: %w", name, err)
+				return fmt.Errorf("%s answers otherwise than the gateway: %w", name, err)
 			}
 		}
 	}
-	return servers, stop, nil
+	return nil
 }
 
 // sorted gives a measure of all samples in order.

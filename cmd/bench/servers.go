@@ -14,6 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/redisserver"
 )
 
 // server is one of those that are compared.
@@ -92,6 +93,15 @@ func haveNode(what string) bool {
 			progress("SKIPPED, NOT MEASURED: %s needs %s, which is not on this machine", what, tool)
 			return false
 		}
+	}
+	return true
+}
+
+// haveRedis says aloud what is not measured where redis-server is missing.
+func haveRedis() bool {
+	if !redisserver.Installed() {
+		progress("SKIPPED, NOT MEASURED: %s needs redis-server, which is not on this machine", theShared)
+		return false
 	}
 	return true
 }

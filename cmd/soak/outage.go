@@ -33,14 +33,20 @@ func (w *world) outages(ctx context.Context) []outage {
 	}
 	all = append(all, outage{"nobody reads the log", w.holdLog, w.releaseLog})
 	if w.redis != nil {
-		kill := func() error { w.redis.kill(); return nil }
+		kill := func() error {
+			w.redis.Kill()
+			return nil
+		}
 		all = append(all,
-			outage{"Redis is dead", kill, func() error { return w.redis.start(ctx) }},
-			outage{"Redis is frozen", w.redis.freeze, w.redis.thaw},
+			outage{"Redis is dead", kill, func() error { return w.redis.Restart(ctx) }},
+			outage{"Redis is frozen", w.redis.Freeze, w.redis.Thaw},
 			outage{"Redis lies", w.lie(true), w.lie(false)})
 	}
 	if w.postgres != nil {
-		kill := func() error { w.postgres.Crash(); return nil }
+		kill := func() error {
+			w.postgres.Crash()
+			return nil
+		}
 		all = append(all,
 			outage{"PostgreSQL is dead", kill, func() error { return w.postgres.Start(ctx) }},
 			outage{"PostgreSQL is frozen", w.postgres.Freeze, w.postgres.Thaw})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/redisserver"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/referee"
 	"github.com/quotegate/quotegate/v3/client"
@@ -27,8 +28,8 @@ type world struct {
 	pairs  []referee.Pair
 	nodes  []*node
 	issuer *issuer
-	redis  *redis // nil where there is no redis-server
-	liar   *liar  // between the gateway and redis
+	redis  *redisserver.Server // nil where there is none to be had
+	liar   *liar               // between the gateway and redis
 
 	postgres *postgres.Server // nil where there is none, or none is wanted
 	plan     *plan
@@ -78,8 +79,10 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 	if w.issuer, err = startIssuer(); err != nil {
 		return w, err
 	}
-	if w.redis, err = startRedis(ctx); err != nil {
-		return w, err
+	if redisserver.Installed() {
+		if w.redis, err = redisserver.Start(ctx); err != nil {
+			return w, err
+		}
 	}
 	if w.plan, err = newPlan(w.dir); err != nil {
 		return w, err
@@ -91,7 +94,7 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 		}
 	}
 	if w.redis != nil {
-		if w.liar, err = startLiar(w.redis.addr); err != nil {
+		if w.liar, err = startLiar(w.redis.Addr); err != nil {
 			return w, err
 		}
 	}
@@ -147,7 +150,7 @@ func (w *world) close() {
 		w.liar.close()
 	}
 	if w.redis != nil {
-		w.redis.close()
+		w.redis.Close()
 	}
 	if w.postgres != nil {
 		w.postgres.Close()

@@ -84,7 +84,8 @@ func ParseAmount(text string, decimals uint8) (*big.Int, error) {
 func FormatAmount(amount *big.Int, decimals uint8) string {
 	text := fmt.Sprintf("%0*s", int(decimals)+1, amount)
 	whole, fraction := text[:len(text)-int(decimals)], text[len(text)-int(decimals):]
-	if fraction = strings.TrimRight(fraction, "0"); fraction == "" {
+	fraction = strings.TrimRight(fraction, "0")
+	if fraction == "" {
 		return whole
 	}
 	return whole + "." + fraction

@@ -144,9 +144,12 @@ func (a *answer) refusal() *Error {
 	if problem.RequestID != "" {
 		e.RequestID = cut(problem.RequestID, 100)
 	}
-	e.Param, e.Reason = cut(problem.Param, 100), cut(problem.Reason, 1000)
-	e.MinAmount, e.MaxAmount = problem.MinAmount, problem.MaxAmount
-	e.Successor, e.Until = cut(problem.Successor, 1000), cut(problem.Until, 100)
+	e.Param = cut(problem.Param, 100)
+	e.Reason = cut(problem.Reason, 1000)
+	e.MinAmount = problem.MinAmount
+	e.MaxAmount = problem.MaxAmount
+	e.Successor = cut(problem.Successor, 1000)
+	e.Until = cut(problem.Until, 100)
 	e.Alternatives = problem.Alternatives[:min(len(problem.Alternatives), 100)]
 	return e
 }

@@ -312,21 +312,24 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 		SrcChain: row.SrcChain, DstChain: row.DstChain, SrcToken: l.token(src), DstToken: l.token(dst),
 		Type: row.Type, FeeChain: row.FeeChainID, Min: src.MinAmount.Int(), Max: src.MaxAmount.Int(),
 	}
-	p.Shields, p.Unshields = p.DstToken.ChainID != p.DstChain, p.SrcToken.ChainID != p.SrcChain
+	p.Shields = p.DstToken.ChainID != p.DstChain
+	p.Unshields = p.SrcToken.ChainID != p.SrcChain
 	if row.Type != Direct && row.Type != CCTPInbound {
 		return nil, fmt.Errorf("this version does not know routes of type %.60q: use a newer one", row.Type)
 	}
-	var ok bool
-	if p.FeeBPS, ok = row.ProtocolFee.BPS(); !ok || p.FeeBPS > highestFeeBPS || p.FeeChain == 0 {
+	feeBPS, ok := row.ProtocolFee.BPS()
+	if !ok || feeBPS > highestFeeBPS || p.FeeChain == 0 {
 		return nil, fmt.Errorf("the listing must have a fee of at most 1 %% and its chain for this pair")
 	}
+	p.FeeBPS = feeBPS
 	if row.Type == CCTPInbound && (p.Shields || p.Unshields) {
 		return nil, fmt.Errorf("the listing must not burn into or out of a privacy pool")
 	}
-	var err error
-	if p.To, err = parseAddress(row.To); err != nil || p.To == (common.Address{}) {
+	to, err := parseAddress(row.To)
+	if err != nil || to == (common.Address{}) {
 		return nil, fmt.Errorf("the listing must have the contract of this pair")
 	}
+	p.To = to
 	return p, nil
 }
 

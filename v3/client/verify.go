@@ -84,7 +84,8 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	if err := decodeBody(answer, c.quote); err != nil {
 		return nil, unverified(refusedQuote, fmt.Errorf("the answer cannot be read: %w", err))
 	}
-	c.result.Pair, c.result.Quote = c.pair, c.quote
+	c.result.Pair = c.pair
+	c.result.Quote = c.quote
 	c.checkToken("srcToken", c.quote.SrcToken, c.pair.SrcToken)
 	c.checkToken("destToken", c.quote.DestToken, c.pair.DstToken)
 	c.checkTarget()
@@ -141,7 +142,8 @@ func (c *check) readRequest() error {
 	if c.pair, err = k.Listing.Find(r.SrcChain, r.SrcToken, r.DstChain, r.DstToken); err != nil {
 		return err
 	}
-	c.to, c.feeChain = c.pair.To, c.pair.FeeChain
+	c.to = c.pair.To
+	c.feeChain = c.pair.FeeChain
 	if k.Routers != nil {
 		if err = k.Routers.check(); err != nil {
 			return err
@@ -184,7 +186,8 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 		if tokenErr != nil || token != p.SrcToken.Address {
 			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
 		}
-		if to, err = parseAddress(row.Router); err != nil || to == (common.Address{}) {
+		to, err = parseAddress(row.Router)
+		if err != nil || to == (common.Address{}) {
 			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
 		}
 	}
@@ -358,53 +361,59 @@ const uncheckedNote = "whom the note in the answer pays: only the viewing key of
 
 // nameUnchecked says what of the answer, and of what happens after it, has to be taken on trust.
 func (c *check) nameUnchecked() {
-	q, d := c.result, c.quote.Details
-	add := func(format string, args ...any) { q.Unchecked = append(q.Unchecked, fmt.Sprintf(format, args...)) }
-	add("what arrives: the contracts enforce no minimum, and the fees in force when the swap settles count")
-	add("when it arrives: the contracts enforce no deadline")
-	add("that it arrives: the contracts give no refund, so it rests on the operator")
+	c.trust("what arrives: the contracts enforce no minimum, and the fees in force when the swap settles count")
+	c.trust("when it arrives: the contracts enforce no deadline")
+	c.trust("that it arrives: the contracts give no refund, so it rests on the operator")
 	for _, token := range []TokenOn{c.pair.SrcToken, c.pair.DstToken} {
 		if knownBySymbol(token.ChainID, token.Symbol) == nil {
-			add("the address of %s on chain %d, %s: this version does not know the token",
+			c.trust("the address of %s on chain %d, %s: this version does not know the token",
 				token.Symbol, token.ChainID, token.Address)
 		}
 	}
 	if c.request.Integrator != (common.Address{}) {
-		add("the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
+		c.trust("the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
 			"only its registry on chain %d can tell",
 			c.quote.Fee.Integrator.Percentage, c.feeChain)
 	}
 	if c.pair.Shields {
-		q.Unchecked = append(q.Unchecked, uncheckedNote)
+		c.trust(uncheckedNote)
 	}
 	if c.pair.Shields || c.pair.Unshields {
-		add("RAILGUN's own fee: its owner decides")
+		c.trust("RAILGUN's own fee: its owner decides")
 	}
 	if c.pair.Unshields {
-		add("that a RAILGUN wallet wraps it: sent from a public account, " +
+		c.trust("that a RAILGUN wallet wraps it: sent from a public account, " +
 			"this is an ordinary swap at another fee, without privacy")
 	}
-	if q.MaxFee != nil {
-		add("the issuer's fee: at most maxFee, %s, which the service pays", q.MaxFee)
+	if c.result.MaxFee != nil {
+		c.trust("the issuer's fee: at most maxFee, %s, which the service pays", c.result.MaxFee)
 	}
-	if d == nil {
-		return
+	if d := c.quote.Details; d != nil {
+		c.nameUncheckedDetails(d)
 	}
+}
+
+// trust says one thing that has to be taken on trust.
+func (c *check) trust(format string, args ...any) {
+	c.result.Unchecked = append(c.result.Unchecked, fmt.Sprintf(format, args...))
+}
+
+func (c *check) nameUncheckedDetails(d *Details) {
 	if d.IssuerFee != nil {
-		add("the issuer's percentage of %s and its origin, %.30q: the gateway's word",
+		c.trust("the issuer's percentage of %s and its origin, %.30q: the gateway's word",
 			d.IssuerFee.Percentage, d.IssuerFee.Origin)
 	}
 	if d.Integrator != nil {
-		add("the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)
+		c.trust("the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)
 	}
 	if d.Checks != nil {
-		add("what %s holds and allows: only the chain can tell", c.request.From)
+		c.trust("what %s holds and allows: only the chain can tell", c.request.From)
 	}
 	if d.Simulation != nil {
-		add("the simulation: what a node of the gateway says, at the price of gas and the state of its block")
+		c.trust("the simulation: what a node of the gateway says, at the price of gas and the state of its block")
 	}
 	if d.Arrival.Seconds > 0 {
-		add("how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
+		c.trust("how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
 	}
 }
 

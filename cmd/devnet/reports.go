@@ -82,7 +82,8 @@ func account(p *reference.Payout) string {
 	if err != nil {
 		return err.Error()
 	}
-	token, net := *found, p.Settlement.Amount
+	token := *found
+	net := p.Settlement.Amount
 	text := fmt.Sprintf("%s to %s on chain %s", swap.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
 	if p.RecipientType != 0 {
 		bps := chain.Reference().Railgun.ShieldBPS

@@ -82,9 +82,11 @@ func feeTable(cfg *config, from metrics.Sources) admin.Table {
 		Head:  []string{"Chain", "Fee", "Origin", "Age", "Last look-up"},
 	}
 	for _, f := range from.IssuerFees() {
-		age, last := f.Age.Round(time.Second).String(), "in order"
+		age := f.Age.Round(time.Second).String()
+		last := "in order"
 		if f.Origin == cctp.BuiltIn {
-			age, last = "", "never"
+			age = ""
+			last = "never"
 		}
 		if f.Err != nil {
 			last = f.Err.Error()

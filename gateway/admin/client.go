@@ -80,7 +80,8 @@ var (
 // Letter is a text to a client, with its own numbers, the windows that refuse it and
 // the steps that concern it.
 func (f *Facts) Letter(c *report.Client) (string, error) {
-	s, to := f.dates(c.Version), f.Current
+	s := f.dates(c.Version)
+	to := f.Current
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
 	if moves == nil {
 		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new format.", to, c.Version)}

@@ -49,7 +49,10 @@ func (f *Facts) CountNext(read func(report.Query) (report.Report, error)) {
 	for _, v := range f.Plan.Versions {
 		b, coming := f.Schedule(v.Version).NextBrownout(f.Now)
 		q := report.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
-		if !coming || q.Choose(f.Plan.Plan) != nil {
+		if !coming {
+			continue
+		}
+		if err := q.Choose(f.Plan.Plan); err != nil {
 			continue
 		}
 		if found, err := read(q); err == nil {

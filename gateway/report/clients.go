@@ -259,7 +259,8 @@ func among(column string, ids []int64) string {
 // as one text, in no order, a number for each, of which the calls are the last 40 bits: a
 // row for each, two numbers, or putting them in order would take several times as long.
 func loadDays(t *store.Session, version string, ids []int64, at time.Time, place map[clientKey]*Client) {
-	today, first := at.Unix()/day, slices.Min(ids)
+	today := at.Unix() / day
+	first := slices.Min(ids)
 	clients := make(map[int64]*Client, len(ids)) // found more quickly than by version and number
 	for _, id := range ids {
 		clients[id-first] = place[clientKey{version, id}]

@@ -404,38 +404,63 @@ func (f FindingCount) phrases(version, successor string) phrases {
 	switch {
 	case store.Gravity(f.Outcome) < 0:
 		unknown := fmt.Sprintf("a finding of another release, %q", f.Outcome)
-		return phrases{fmt.Sprintf("unknown: %q", f.Outcome), "has " + unknown, "have " + unknown,
-			"have " + unknown + ", which this one does not know", ""}
+		return phrases{
+			short: fmt.Sprintf("unknown: %q", f.Outcome),
+			one:   "has " + unknown,
+			many:  "have " + unknown,
+			would: "have " + unknown + ", which this one does not know",
+		}
 	case f.Outcome == event.SameMoney:
-		return phrases{"same amounts, new format", "gets the same amounts", "get the same amounts",
-			fmt.Sprintf("would get the same transaction and the same amounts from %s, in a new format", successor), ""}
+		return phrases{
+			short: "same amounts, new format",
+			one:   "gets the same amounts",
+			many:  "get the same amounts",
+			would: fmt.Sprintf("would get the same transaction and the same amounts from %s, in a new format",
+				successor),
+		}
 	case f.Outcome == event.DifferentMoney && f.Param != "":
-		return phrases{"different amount: sends " + f.Param,
-			fmt.Sprintf("gets a different amount because %s ignores its %s", version, f.Param),
-			fmt.Sprintf("get a different amount because %s ignores their %s", version, f.Param),
-			fmt.Sprintf("would get a different amount from %s, because %s ignores %s and %[1]s does not",
+		return phrases{
+			short: "different amount: sends " + f.Param,
+			one:   fmt.Sprintf("gets a different amount because %s ignores its %s", version, f.Param),
+			many:  fmt.Sprintf("get a different amount because %s ignores their %s", version, f.Param),
+			would: fmt.Sprintf("would get a different amount from %s, because %s ignores %s and %[1]s does not",
 				successor, version, f.Param),
-			fmt.Sprintf("Leave %s out if you do not want what it asks for: %s ignores it, and %s does not, "+
-				"so that the amount differs", f.Param, version, successor)}
+			step: fmt.Sprintf("Leave %s out if you do not want what it asks for: %s ignores it, and %s does not, "+
+				"so that the amount differs", f.Param, version, successor),
+		}
 	case f.Outcome == event.DifferentMoney:
-		return phrases{"different amount", "gets a different amount", "get a different amount",
-			"would get a different amount from " + successor,
-			"Compare the amounts: some of your calls get another quote from " + successor}
+		return phrases{
+			short: "different amount",
+			one:   "gets a different amount",
+			many:  "get a different amount",
+			would: "would get a different amount from " + successor,
+			step:  "Compare the amounts: some of your calls get another quote from " + successor,
+		}
 	case f.Code == fault.MissingParameter && f.Param != "":
-		return phrases{"refused: omits " + f.Param, "omits " + f.Param, "omit " + f.Param,
-			fmt.Sprintf("would be refused by %s, because %s is missing", successor, f.Param),
-			fmt.Sprintf("Always send %s: %s answers without it, and %s refuses", f.Param, version, successor)}
+		return phrases{
+			short: "refused: omits " + f.Param,
+			one:   "omits " + f.Param,
+			many:  "omit " + f.Param,
+			would: fmt.Sprintf("would be refused by %s, because %s is missing", successor, f.Param),
+			step:  fmt.Sprintf("Always send %s: %s answers without it, and %s refuses", f.Param, version, successor),
+		}
 	case f.Param != "":
-		return phrases{fmt.Sprintf("refused: %s, %s", f.Param, f.Code),
-			fmt.Sprintf("sends a value of %s that %s refuses (%s)", f.Param, successor, f.Code),
-			fmt.Sprintf("send a value of %s that %s refuses (%s)", f.Param, successor, f.Code),
-			fmt.Sprintf("would be refused by %s, because of the value of %s (%s)", successor, f.Param, f.Code),
-			fmt.Sprintf("Correct the value of %s: %s refuses what you send, with the code %s",
-				f.Param, successor, f.Code)}
+		return phrases{
+			short: fmt.Sprintf("refused: %s, %s", f.Param, f.Code),
+			one:   fmt.Sprintf("sends a value of %s that %s refuses (%s)", f.Param, successor, f.Code),
+			many:  fmt.Sprintf("send a value of %s that %s refuses (%s)", f.Param, successor, f.Code),
+			would: fmt.Sprintf("would be refused by %s, because of the value of %s (%s)", successor, f.Param, f.Code),
+			step: fmt.Sprintf("Correct the value of %s: %s refuses what you send, with the code %s",
+				f.Param, successor, f.Code),
+		}
 	}
-	return phrases{strings.TrimSpace("refused: " + string(f.Code)), "gets " + string(f.Code), "get " + string(f.Code),
-		fmt.Sprintf("would be refused by %s (%s)", successor, f.Code),
-		fmt.Sprintf("Correct what %s refuses with the code %s", successor, f.Code)}
+	return phrases{
+		short: strings.TrimSpace("refused: " + string(f.Code)),
+		one:   "gets " + string(f.Code),
+		many:  "get " + string(f.Code),
+		would: fmt.Sprintf("would be refused by %s (%s)", successor, f.Code),
+		step:  fmt.Sprintf("Correct what %s refuses with the code %s", successor, f.Code),
+	}
 }
 
 // Short is the finding in a few words, for a table.

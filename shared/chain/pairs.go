@@ -261,6 +261,7 @@ func unsupported(src ID, from string, dst ID, to string) error {
 	}
 	e := fault.New(fault.UnsupportedPair,
 		"Unsupported swap pair: %s on chain %s to %s on chain %s%s", from, src, to, dst, why)
-	e.Role, e.Alternatives = fault.DestinationChain, alternatives
+	e.Role = fault.DestinationChain
+	e.Alternatives = alternatives
 	return e
 }

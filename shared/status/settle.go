@@ -161,7 +161,8 @@ func (l *lookup) pay(s *Swap, network chain.ID, hit *found, amount uint256.Int, 
 	}
 	if s.RecipientType == calldata.RecipientPrivate {
 		copy(s.Settlement.Note[:], s.Recipient)
-		taken, bps := new(uint256.Int), uint256.NewInt(uint64(l.tracker.deployment.Railgun.ShieldBPS))
+		bps := uint256.NewInt(uint64(l.tracker.deployment.Railgun.ShieldBPS))
+		taken := new(uint256.Int)
 		taken.MulDivOverflow(&amount, bps, uint256.NewInt(10_000))
 		s.Settlement.Arrived.Sub(&amount, taken)
 	}

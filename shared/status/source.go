@@ -193,7 +193,8 @@ func (l *lookup) lookBack(ctx context.Context, s *Status) {
 // readSource asks the endpoints of the source chain in order. One that does not
 // know the receipt may lag behind another that does.
 func (l *lookup) readSource(ctx context.Context) *fault.Error {
-	network, lane := l.key.Network, rpc.Sightings
+	network := l.key.Network
+	lane := rpc.Sightings
 	if l.seen {
 		lane = rpc.Tracking
 	}

@@ -162,7 +162,8 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 		opts.Now = time.Now
 	}
 	if opts.Answered == nil {
-		opts.Answered, opts.RanOut = func(State) {}, func() {}
+		opts.Answered = func(State) {}
+		opts.RanOut = func() {}
 	}
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
@@ -280,7 +281,8 @@ func unavailable(source, network chain.ID, err error, behind bool) *fault.Error 
 	if failure.Reason != rpc.Unconfigured { // which is no news to the operator
 		e = e.Because(failure)
 	}
-	e.Role, e.RetryAfter = role, max(failure.RetryAfter, shortestNext)
+	e.Role = role
+	e.RetryAfter = max(failure.RetryAfter, shortestNext)
 	return e
 }
 

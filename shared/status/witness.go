@@ -162,7 +162,8 @@ func (l *lookup) opinion(ctx context.Context, e *rpc.Endpoint, deep uint64) (sai
 	if err := checkReceipt(receipt, hash); err != nil {
 		return said, err
 	}
-	said.digest, said.block = l.digest(receipt), uint64(receipt.BlockNumber)
+	said.digest = l.digest(receipt)
+	said.block = uint64(receipt.BlockNumber)
 	return said, nil
 }
 

@@ -161,7 +161,8 @@ func Document(contentType string, body []byte, maxAge time.Duration) Handler {
 	cacheControl := []string{"public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))}
 	plain, zipped := newVariant(body), newVariant(compress(body))
 	return func(w http.ResponseWriter, r *http.Request) error {
-		h, v := w.Header(), &plain
+		h := w.Header()
+		v := &plain
 		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 			h["Content-Encoding"] = gzipEncoding

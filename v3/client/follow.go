@@ -33,7 +33,10 @@ func (c *Client) follow(
 			switch {
 			case err == nil:
 				failures = 0
-				if !yield(status, nil) || status.Ended() && status.Final {
+				if !yield(status, nil) {
+					return
+				}
+				if status.Ended() && status.Final {
 					return
 				}
 				wait = status.nextCheck()

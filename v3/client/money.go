@@ -17,7 +17,8 @@ func (c *check) checkAmounts() {
 
 	gross := new(big.Int).Mul(amount, pow10(p.DstToken.Decimals))
 	gross.Quo(gross, pow10(p.SrcToken.Decimals))
-	protocol, integrator := part(gross, p.FeeBPS), new(big.Int)
+	protocol := part(gross, p.FeeBPS)
+	integrator := new(big.Int)
 
 	switch c.request.Interface {
 	case "v1": // states the fee in the source token

@@ -215,7 +215,8 @@ func (s Sender) sign(ctx context.Context, chainID *big.Int, t client.Call) (*typ
 
 // affordable refuses so much gas at such a price if it could cost more than MaxGas: a node may suggest anything.
 func (s Sender) affordable(chainID *big.Int, gas uint64, price *big.Int) error {
-	id, most := chain.ID(chainID.Uint64()), s.MaxGas
+	id := chain.ID(chainID.Uint64())
+	most := s.MaxGas
 	if most == nil {
 		most = DefaultMaxGas(id)
 	}

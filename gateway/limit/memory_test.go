@@ -530,3 +530,29 @@ func TestTheWarningAboutTheCeilingComesOnceAMinute(t *testing.T) {
 		}
 	}
 }
+
+// In a full shard a newcomer takes the place of the client seen longest ago among those
+// seen once, and not that of one seen again.
+func TestANewcomerDisplacesOneSeenOnce(t *testing.T) {
+	m := newMemory(30)
+	m.shards[0].room = 3
+	keys := inFirstShard(m, 4)
+	again, once, lately, newcomer := keys[0], keys[1], keys[2], keys[3]
+	for i, c := range []clientKey{again, again, once, lately} {
+		m.take(asked(c, 30), at(int64(i)))
+	}
+	if d := m.take(asked(newcomer, 30), at(10)); !d.allowed || d.uncounted || m.budgets() != 3 {
+		t.Errorf("got %+v and %d budgets, want the newcomer counted as one of 3", d, m.budgets())
+	}
+	for _, tt := range []struct {
+		c    clientKey
+		used int
+	}{{again, 2}, {newcomer, 1}, {lately, 1}} {
+		if d := m.take(asked(tt.c, 30), at(11)); d.used != tt.used {
+			t.Errorf("client %d: got %+v, want %d used", tt.c, d, tt.used)
+		}
+	}
+	if d := m.take(asked(once, 30), at(12)); !d.uncounted {
+		t.Errorf("got %+v, want it to pass uncounted, now that all others were seen again", d)
+	}
+}

@@ -483,6 +483,7 @@ func TestNothingIsGivenBackAfterAMinute(t *testing.T) {
 	for after, want := range map[time.Duration]int{window - tick: 0, window: 1} {
 		c := newClock()
 		l := newTestLimiter(t, Config{PerMinute: 30}, c)
+		c.advance(time.Hour) // the gateway has run for a while
 		a := Address(peerOf(alice))
 		poll(t, l, a, "swap", false, false, 5*time.Second)
 		c.advance(after)
@@ -551,5 +552,16 @@ func TestTheLineIsAsLongAsTheBudget(t *testing.T) {
 		if len(l.polls.lines) != 0 {
 			t.Errorf("%d lines are left", len(l.polls.lines))
 		}
+	})
+}
+
+// A question about somebody else's subject costs what it costs, also if the subject turns
+// out to be ours: only those that found nothing are given back.
+func TestWhatWasFoundIsNotGivenBack(t *testing.T) {
+	limiters(t, func(t *testing.T, l *Limiter) {
+		a := Address(peerOf(alice))
+		poll(t, l, a, "swap", true, false, 5*time.Second)
+		poll(t, l, a, "swap", true, true, 5*time.Second)
+		wantAdmitted(t, l, a, true, 1, 1, "13") // the first, and this
 	})
 }

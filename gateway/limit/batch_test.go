@@ -2,7 +2,9 @@ package limit
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,6 +192,48 @@ func TestWhatTheScriptMayAnswer(t *testing.T) {
 		}
 		if second.err != nil || second.decision != want {
 			t.Errorf("%+v: got %+v and %v, want %+v", tt, second.decision, second.err, want)
+		}
+	}
+}
+
+// An error for all keys of a call is one for each question.
+func TestAnErrorIsForAllOfACall(t *testing.T) {
+	asks := []*ask{{question: asked(1, 30)}, {question: asked(2, 30)}, {question: asked(3, 30)}}
+	c := call{asks: asks, reply: redis.NewIntSliceCmd(t.Context())}
+	c.reply.SetVal([]int64{1, 0, 1, 1})
+	c.read(window)
+	for i, a := range asks {
+		if a.err == nil || a.err.Error() != "the script answered 4 numbers for 3 keys" {
+			t.Errorf("question %d: got %v and %+v", i, a.err, a.decision)
+		}
+	}
+}
+
+// In a cluster each question is a call of its own, and an error to one is none to the
+// others. A server gets one call for all of them.
+func TestCallsOfABatch(t *testing.T) {
+	var calls atomic.Int64
+	s := startScripted(t, func(command []string) (string, bool) {
+		if command[0] == "evalsha" {
+			calls.Add(1)
+		}
+		return badAnswers["a wrong type"], slices.Contains(command, "spoilt")
+	})
+	for url, want := range map[string]int64{"redis://" + s.addr: 1, "redis://" + s.addr + "?addr=" + s.addr: 3} {
+		l := newSharedLimiter(t, url, quiet, newClock(), calm)
+		asks := []*ask{{key: "one"}, {key: "spoilt"}, {key: "other"}}
+		for _, a := range asks {
+			a.question.limit = 30
+		}
+		before := calls.Load()
+		l.redis.run(t.Context(), asks, window)
+		if got := calls.Load() - before; got != want {
+			t.Errorf("%s: got %d calls, want %d", url, got, want)
+		}
+		for _, a := range asks {
+			if fails := a.key == "spoilt" || want == 1; (a.err != nil) != fails {
+				t.Errorf("%s: %s got %v, want an error: %t", url, a.key, a.err, fails)
+			}
 		}
 	}
 }

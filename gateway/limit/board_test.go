@@ -44,6 +44,10 @@ func TestBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	same()
+	const days = 24 * time.Hour
+	if ttl := s.TTL(t.Context(), "limit:board:usage").Val(); ttl < 99*days || ttl > 100*days {
+		t.Errorf("the board is kept for %v, want 100 days", ttl)
+	}
 	s.kill()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -172,3 +172,10 @@ func TestListingWait(t *testing.T) {
 		}
 	}
 }
+
+// A client without a limit of its own is asked for with a request that is there already.
+func TestTheUsualLimitOfListings(t *testing.T) {
+	if got := newListings(30).limit; got != 300 {
+		t.Errorf("got %d, want 300", got)
+	}
+}

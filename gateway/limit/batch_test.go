@@ -135,7 +135,7 @@ func TestABatchWaitsForTheOneBefore(t *testing.T) {
 		if got := len(s.started); got != 1 {
 			t.Errorf("%d batches have begun within two milliseconds, want 1", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if first, second := <-s.started, <-s.started; first != 1 || second != 2 {
 			t.Errorf("got batches of %d and %d, want 1 and the 2 that came meanwhile", first, second)

@@ -15,7 +15,7 @@ import (
 // twice as many. Here it runs when the heap has come to heapAim or, if more than
 // that is in use, has grown by leastGrowth percent.
 const (
-	heapAim     = 22 << 20
+	heapAim     = 24 << 20
 	leastGrowth = 10
 )
 

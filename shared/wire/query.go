@@ -19,9 +19,10 @@ import (
 // Query is the parameters of one request. It is not safe for concurrent use, and must
 // not be copied.
 type Query struct {
-	params []param  // in the order of the request
-	room   [8]param // enough for every documented request, without an allocation
-	err    error    // why the query string cannot be read
+	params   []param  // in the order of the request
+	room     [8]param // enough for every documented request, without an allocation
+	repeated bool     // one is given more than once, or there are too many to tell
+	err      error    // why the query string cannot be read
 
 	// What is dear to parse is parsed once.
 	integrator lazy[integrator.ID]
@@ -80,8 +81,14 @@ func (q *Query) Parse(raw string) {
 				return
 			}
 		}
+		q.repeated = q.repeated || len(q.params) >= len(q.room) || q.isGiven(name)
 		q.params = append(q.params, param{name, value})
 	}
+}
+
+// isGiven reports whether a parameter of this name was read before.
+func (q *Query) isGiven(name string) bool {
+	return slices.ContainsFunc(q.params, func(p param) bool { return p.name == name })
 }
 
 func unreadable(cause error) error {
@@ -97,10 +104,14 @@ func (q *Query) find(name string) (text string, err error) {
 	}
 	count := 0
 	for i := range q.params {
-		if q.params[i].name == name {
-			count++
-			text = q.params[i].value
+		if q.params[i].name != name {
+			continue
 		}
+		text = q.params[i].value
+		if !q.repeated {
+			return text, nil
+		}
+		count++
 	}
 	if count > 1 {
 		return "", fault.New(fault.InvalidParameter,

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
@@ -42,6 +43,10 @@ func TestQuery(t *testing.T) {
 		{"optional empty", "a=1&b=", 1, 0, "", ""},
 		{"twice", "a=1&a=1", 0, 0, fault.InvalidParameter, "a"},
 		{"twice, once empty", "a=1&a=", 0, 0, fault.InvalidParameter, "a"},
+		{"twice, far apart", "a=1&b=2&c&d&e&f&g&a=1", 0, 2, fault.InvalidParameter, "a"},
+		{"twice among many", "a=1&b=2&c&d&e&f&g&h&i&a=1", 0, 2, fault.InvalidParameter, "a"},
+		{"others twice", "a=1&c&c&b=2", 1, 2, "", ""},
+		{"others twice among many", "a=1&c&d&e&f&g&h&i&j&j&b=2", 1, 2, "", ""},
 		{"refused by the parser", "a=x", 0, 0, fault.InvalidAmount, "a"},
 		{"the first fault stays", "a=x&b=y", 0, 0, fault.InvalidAmount, "a"},
 		{"unreadable escape", "a=%zz", 0, 0, fault.InvalidParameter, ""},
@@ -65,6 +70,20 @@ func TestQuery(t *testing.T) {
 				t.Errorf("got %s on %q, want %s on %q", e.Code, e.Param, tt.code, tt.param)
 			}
 		})
+	}
+}
+
+// TestManyParametersAreNotCompared: with each other, that would take milliseconds for one
+// long URL.
+func TestManyParametersAreNotCompared(t *testing.T) {
+	for n, want := range map[int]bool{8: false, 9: true, 2000: true} {
+		var query strings.Builder
+		for i := range n {
+			fmt.Fprintf(&query, "p%d=1&", i)
+		}
+		if q := parseQuery(query.String()); q.repeated != want || !q.Has("p7") {
+			t.Errorf("%d parameters: got %t, want %t", n, q.repeated, want)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func TestMeasure(t *testing.T) {
 	}
 	mixes := newTestMixes(t, root)
 	var rep report
-	o := options{duration: 100 * time.Millisecond, long: time.Second, rounds: 2, conns: 2, mixes: order, gateway: binary}
+	o := options{duration: 100 * time.Millisecond, long: 100 * time.Millisecond, rounds: 2, conns: 2, mixes: order, gateway: binary}
 	if err := measureServed(t.Context(), o, root, dir, mixes, &rep); err != nil {
 		t.Fatal(err)
 	}

@@ -65,6 +65,15 @@ func TestRunEndsWithItsTime(t *testing.T) {
 	}
 }
 
+// TestRunAsksOnce: a connection that took all the time is still used.
+func TestRunAsksOnce(t *testing.T) {
+	addr := serve(t, func(http.ResponseWriter, *http.Request) {})
+	got, err := Run(t.Context(), addr, []Case{{Target: "/"}}, Options{Conns: 2, Duration: 1, Clients: 1})
+	if err != nil || got.Requests != 2 {
+		t.Errorf("got %d requests and %v, want one for each connection", got.Requests, err)
+	}
+}
+
 func TestRunNoticesWrongAnswers(t *testing.T) {
 	wants := Case{Target: "/", Body: []byte("ab..ef"), Hole: [2]int{2, 4}}
 	tests := []struct {

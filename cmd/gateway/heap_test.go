@@ -42,7 +42,7 @@ func TestPaceCollector(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	for live, want := range map[uint64]int{0: 450, 4 << 20: 450, 11 << 20: 100, 22 << 20: leastGrowth, 1 << 30: leastGrowth} {
+	for live, want := range map[uint64]int{0: 500, 4 << 20: 500, 12 << 20: 100, 24 << 20: leastGrowth, 1 << 30: leastGrowth} {
 		if got := growth(live); got != want {
 			t.Errorf("with %d bytes in use the heap may grow by %d %%, want %d", live, got, want)
 		}

@@ -72,7 +72,7 @@ func TestUnknownKeys(t *testing.T) {
 					headers = append(headers, "API-Revision", route.Revision)
 				}
 				w := askWith(gw, route.Path, headers...)
-				if !tt.keys || route.Free || route.Listing {
+				if !tt.keys || !route.Quotes && !route.ReadsNodes {
 					if want := askWith(gw, route.Path, headers[2:]...); w.Code != want.Code || w.Code == http.StatusUnauthorized {
 						t.Errorf("%s, %s: got %d, want %d as without a key", title, route.Path, w.Code, want.Code)
 					}
@@ -128,7 +128,7 @@ func TestAKeyHasItsOwnBudget(t *testing.T) {
 		}
 	}
 	w := askWith(gw, "/v3/swap/quote", "API-Key", rich)
-	if got := w.Header().Get("RateLimit-Limit"); got != "8" || !strings.Contains(w.Body.String(), "8 requests a minute with this key") {
+	if got := w.Header().Get("RateLimit-Limit"); got != "8" || !strings.Contains(w.Body.String(), "Rate limit exceeded: 8 requests per minute.") {
 		t.Errorf("got a limit of %s and %s", got, w.Body)
 	}
 }

@@ -1,6 +1,6 @@
 // Package gateway is the public HTTP handler. It mounts the versions. For every
 // request it sets an ID and a deadline, finds out who the client is, applies the
-// lifecycle of the version and the client's budget, and reports one Event. Only
+// lifecycle of the version and the rate limits, and reports one Event. Only
 // the gateway replies to errors, in the format of the requested version.
 package gateway
 
@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
@@ -69,7 +71,17 @@ func New(cfg Config, parts Parts) *Gateway {
 	for _, host := range cfg.LegacyHosts {
 		g.legacyHosts[strings.ToLower(host)] = true
 	}
-	g.Handler = g.observe(g.protect(g.router()))
+	router := chi.NewRouter()
+	router.Use(
+		g.observe,
+		g.recoverPanics,
+		allowOrigins(),
+		g.identify, // from here on the caller is known
+		g.limitAll,
+		g.boundURL,
+	)
+	g.mount(router)
+	g.Handler = router
 	return g
 }
 

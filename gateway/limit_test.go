@@ -4,64 +4,70 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/testdata/golden"
+	"github.com/quotegate/quotegate/testdata/journal"
 )
 
-// TestOneBudgetForAllVersions spends a budget across every version and finds
-// it spent in all of them, in JSON, while what is free stays free.
-func TestOneBudgetForAllVersions(t *testing.T) {
-	const budget = 7
-	gw := mount(t, setup{budget: limit.Config{PerMinute: budget}})
-	limited, free := []string{}, []string{"/versions"}
+// TestOneLimitForAllVersions: quotes of every version, and HEAD, count together. What does
+// not quote costs nothing of it.
+func TestOneLimitForAllVersions(t *testing.T) {
+	const perMinute = 7
+	gw := mount(t, setup{budget: limit.Config{PerMinute: perMinute}})
+	quoting, others := []string{"/versions/mine"}, []string{"/versions"}
 	for _, m := range modules() {
 		for _, route := range m.Routes {
 			switch {
-			case route.Free:
-				free = append(free, route.Path)
-			case route.Polled == nil && !route.Listing && route.Revision == "":
-				limited = append(limited, route.Path)
+			case route.Quotes && route.Revision == "":
+				quoting = append(quoting, route.Path)
+			case !route.Quotes && !route.ReadsNodes:
+				others = append(others, route.Path)
 			}
 		}
 	}
-	for _, path := range []string{"/v3/swap/healthcheck", "/v3/verify.js", "/v3/openapi.yaml", "/"} {
-		if !slices.Contains(free, path) {
-			t.Errorf("%s is not free", path)
+	for _, path := range []string{"/v3/swap/healthcheck", "/v3/verify.js", "/v3/openapi.yaml", "/v3/app/pairs", "/"} {
+		if !slices.Contains(others, path) {
+			t.Errorf("%s counts as a quote", path)
 		}
 	}
-	for i := range budget {
-		w := ask(gw, limited[i%len(limited)])
-		if w.Code == http.StatusTooManyRequests {
-			t.Fatalf("request %d of %d was refused", i+1, budget)
-		}
-		if got := w.Header().Get("RateLimit-Remaining"); got != strconv.Itoa(budget-1-i) {
-			t.Errorf("after request %d: got RateLimit-Remaining %q, want %d", i+1, got, budget-1-i)
+	for i := range perMinute {
+		method := []string{http.MethodGet, http.MethodHead}[i%2]
+		w := httptest.NewRecorder()
+		gw.ServeHTTP(w, httptest.NewRequest(method, quoting[i%len(quoting)], nil))
+		if got := w.Header().Get("RateLimit-Remaining"); w.Code == 429 || got != strconv.Itoa(perMinute-1-i) {
+			t.Errorf("request %d: got %d and RateLimit-Remaining %q, want %d", i+1, w.Code, got, perMinute-1-i)
 		}
 	}
-	for _, path := range limited {
+	for _, path := range quoting {
 		w := ask(gw, path)
 		var body struct{ Error, Code, RequestID string }
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Code != "RATE_LIMITED" || body.Error == "" || body.RequestID == "" {
+		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Code != "RATE_LIMITED" || body.RequestID == "" {
 			t.Errorf("%s: got %s, want RATE_LIMITED in JSON", path, w.Body)
 		}
-		retry, err := strconv.Atoi(w.Header().Get("Retry-After"))
-		if w.Code != http.StatusTooManyRequests || err != nil || retry < 1 || retry > 60 {
-			t.Errorf("%s: got %d with Retry-After %q", path, w.Code, w.Header().Get("Retry-After"))
+		retry := w.Header().Get("Retry-After")
+		want := "Rate limit exceeded: 7 requests per minute. Retry in " + retry + " seconds."
+		if w.Code != http.StatusTooManyRequests || body.Error != want {
+			t.Errorf("%s: got %d and %q, want %q", path, w.Code, body.Error, want)
 		}
 	}
-	for _, path := range free {
+	for _, path := range others {
 		if w := ask(gw, path); w.Code != http.StatusOK || w.Header().Get("RateLimit-Limit") != "" {
-			t.Errorf("%s: got %d and RateLimit-Limit %q, want it free", path, w.Code, w.Header().Get("RateLimit-Limit"))
+			t.Errorf("%s: got %d and headers %v, want it not to count", path, w.Code, w.Header())
 		}
 	}
 	other := httptest.NewRequest("GET", "/v3/swap/quote", nil)
@@ -73,73 +79,176 @@ func TestOneBudgetForAllVersions(t *testing.T) {
 	}
 }
 
-// TestStatusHasABudgetOfItsOwn: a burst of quotes does not lock status out, nor the
-// other way round.
-func TestStatusHasABudgetOfItsOwn(t *testing.T) {
-	gw := mount(t, setup{budget: limit.Config{PerMinute: 30}})
-	for path, want := range map[string]int{"/v3/swap/quote": 30, "/v3/swap/status": 15} {
-		passed := 0
-		for range 40 {
-			if w := ask(gw, path); w.Code != http.StatusTooManyRequests {
-				passed++
+// TestTheLimitForEverything: an address has 300 requests a minute, whatever it asks for.
+// The rest is refused in the format of each version, and writes few lines.
+func TestTheLimitForEverything(t *testing.T) {
+	var logs journal.Journal
+	var seen events
+	gw := mount(t, setup{budget: limit.Config{PerMinute: 30}, logs: &logs, observers: []event.Observer{&seen}})
+	server := httptest.NewServer(gw)
+	defer server.Close()
+	began := time.Now()
+	paths := []string{"/nothing/here", "/v3/swap/healthcheck", "/v1/nothing", "/v3/openapi.yaml", "/v3/app/pairs", "/versions", "/"}
+	for _, m := range modules() {
+		paths = append(paths, web.ContractPath(m.Name), quotePath(m))
+	}
+	const asked = 1500
+	byStatus := map[string]int{}
+	for i := range asked {
+		method, path := http.MethodGet, paths[i%len(paths)]
+		if i%10 == 9 {
+			method = []string{http.MethodHead, http.MethodPost, "SPY", http.MethodOptions}[i/10%4]
+		}
+		if i == 7 {
+			path = "/" + strings.Repeat("x", 5000)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range res.Header {
+			if strings.HasPrefix(name, "X-Ratelimit") {
+				t.Errorf("%s %s: got the header %s", method, path, name)
 			}
 		}
-		if passed != want {
-			t.Errorf("%s: %d of 40 passed, want %d", path, passed, want)
+		refused := res.StatusCode == http.StatusTooManyRequests && res.Header.Get("RateLimit-Limit") == ""
+		if !refused {
+			byStatus["passed"]++
+			continue
+		}
+		byStatus["refused"]++
+		var told struct{ Error, Code, RequestID string }
+		retry := res.Header.Get("Retry-After")
+		if method != http.MethodHead && json.Unmarshal(body, &told) != nil || retry == "" {
+			t.Errorf("%s %s: got %d, Retry-After %q and %s", method, path, res.StatusCode, retry, body)
+		}
+		want := "Rate limit exceeded: 300 requests of any kind per minute. Retry in " + retry + " second"
+		if method != http.MethodHead && (told.Code != "RATE_LIMITED" || told.RequestID == "" || !strings.HasPrefix(told.Error, want)) {
+			t.Errorf("%s %s: got %s, want %q", method, path, body, want)
+		}
+	}
+	server.Close() // ends when the last line is written
+	minutes := int(time.Since(began)/time.Minute) + 2
+	if byStatus["passed"] < 300 || byStatus["passed"] > 300*minutes {
+		t.Errorf("got %v, want 300 passed a minute", byStatus)
+	}
+	seconds := int(time.Since(began)/time.Second) + 2
+	lines := strings.Count(logs.String(), `"msg":"request"`)
+	if most := byStatus["passed"] + 20*seconds; lines > most {
+		t.Errorf("got %d lines for %d requests, want %d at most", lines, asked, most)
+	}
+	for _, e := range seen.all {
+		if e.Code == fault.RateLimited && (e.Status != http.StatusTooManyRequests || e.Quotes && e.Route == "") {
+			t.Errorf("got the event %+v", e)
 		}
 	}
 }
 
-// TestListingsHaveABudgetOfTheirOwn: all listings of all versions share one of ten times
-// the limit, whether they are answered whole or with 304, and their headers and refusals
-// keep the contract of each version.
-func TestListingsHaveABudgetOfTheirOwn(t *testing.T) {
+// TestTheLimitForEverythingPerVersion: its refusal keeps the contract of every version,
+// and of no version says more than the limit.
+func TestTheLimitForEverythingPerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // all of it within a minute
-		const budget = 10 * 3
-		gw := mount(t, setup{budget: limit.Config{PerMinute: 3}})
-		var listings []string
-		for _, m := range modules() {
-			for _, route := range m.Routes {
-				if route.Listing {
-					listings = append(listings, route.Path)
-				}
-			}
-		}
-		for _, path := range []string{"/v3/app/routers", "/v3/app/pairs"} {
-			if !slices.Contains(listings, path) {
-				t.Errorf("%s is not a listing", path)
-			}
-		}
-		tags := map[string]string{}
-		for i := range budget {
-			path := listings[i%len(listings)]
-			w := askWith(gw, path, "If-None-Match", tags[path])
-			want := http.StatusOK
-			if tags[path] != "" {
-				want = http.StatusNotModified
-			}
-			tags[path] = w.Header().Get("ETag")
-			if w.Code != want || w.Header().Get("RateLimit-Limit") != strconv.Itoa(budget) || w.Header().Get("RateLimit-Remaining") != strconv.Itoa(budget-1-i) {
-				t.Fatalf("%s: got %d and headers %v, want %d and %d remaining", path, w.Code, w.Header(), want, budget-1-i)
+		gw := mount(t, setup{budget: limit.Config{PerMinute: 30}})
+		for range 300 {
+			if w := ask(gw, "/nothing/here"); w.Code != http.StatusNotFound {
+				t.Fatalf("got %d, want 404", w.Code)
 			}
 		}
 		for _, m := range modules() {
+			contract := golden.ReadContract(t, mount(t, setup{}), m.Name)
 			for _, route := range m.Routes {
-				if !route.Listing {
-					continue
-				}
 				r := httptest.NewRequest("GET", route.Path, nil)
 				w := httptest.NewRecorder()
 				gw.ServeHTTP(w, r)
-				golden.ReadContract(t, gw, m.Name).Check(t, r, w)
-				retry := w.Header().Get("Retry-After")
-				if w.Code != http.StatusTooManyRequests || retry == "" || retry != w.Header().Get("RateLimit-Reset") || w.Header().Get("RateLimit-Remaining") != "0" {
-					t.Errorf("%s: got %d and headers %v, want 429", route.Path, w.Code, w.Header())
+				if w.Code != http.StatusTooManyRequests {
+					t.Errorf("%s: got %d, want 429", route.Path, w.Code)
+				}
+				script := strings.HasSuffix(route.Path, ".js") || strings.HasSuffix(route.Path, ".ts")
+				if !script && route.Path != "/" { // which are in no contract
+					contract.Check(t, r, w)
 				}
 			}
 		}
-		if w := ask(gw, quotePath(current())); w.Code == http.StatusTooManyRequests {
-			t.Error("listings have used up the budget of quotes")
+	})
+}
+
+// TestWhoPassesTheLimitForEverything: preflights, peers without an address, others, and
+// everybody where RATE_LIMIT is 0.
+func TestWhoPassesTheLimitForEverything(t *testing.T) {
+	for name, tt := range map[string]struct {
+		perMinute int
+		method    string
+		headers   []string
+		peer      string
+		want      int
+	}{
+		"a preflight": {30, http.MethodOptions,
+			[]string{"Origin", "https://app.example", "Access-Control-Request-Method", "GET"}, "203.0.113.1:1", 200},
+		"a peer without an address": {30, http.MethodGet, nil, "@", 404},
+		"another address":           {30, http.MethodGet, nil, "203.0.113.2:1", 404},
+		"no limit":                  {0, http.MethodGet, nil, "203.0.113.1:1", 404},
+		"the address itself":        {30, http.MethodGet, nil, "203.0.113.1:1", 429},
+		"from a page":               {30, http.MethodGet, []string{"Origin", "https://app.example"}, "203.0.113.1:1", 429},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gw := mount(t, setup{budget: limit.Config{PerMinute: tt.perMinute}})
+				request := func(method, peer string, headers ...string) *httptest.ResponseRecorder {
+					r := httptest.NewRequest(method, "/nothing/here", nil)
+					r.RemoteAddr = peer
+					for i := 0; i < len(headers); i += 2 {
+						r.Header.Set(headers[i], headers[i+1])
+					}
+					w := httptest.NewRecorder()
+					gw.ServeHTTP(w, r)
+					return w
+				}
+				for range 400 {
+					request(http.MethodGet, "203.0.113.1:1")
+					if tt.peer == "@" {
+						request(http.MethodGet, "@")
+					}
+				}
+				w := request(tt.method, tt.peer, tt.headers...)
+				if w.Code != tt.want {
+					t.Errorf("got %d, want %d", w.Code, tt.want)
+				}
+				if origin := w.Header().Get("Access-Control-Allow-Origin"); (origin == "*") != (tt.headers != nil) {
+					t.Errorf("got Access-Control-Allow-Origin %q", origin)
+				}
+			})
+		})
+	}
+}
+
+// TestAKeyHasItsOwnLimitForEverything: ten times its own limit.
+func TestAKeyHasItsOwnLimitForEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key, hash := caller.NewKey()
+		clients := writeClients(t, `{"clients": [{"name": "Acme", "keys": ["`+hash+`"], "perMinute": 50}]}`)
+		gw := mount(t, setup{budget: limit.Config{PerMinute: 30}, clients: clients})
+		for _, tt := range []struct {
+			headers []string
+			want    int
+		}{{nil, 300}, {[]string{"API-Key", key}, 500}} {
+			passed := 0
+			for range 600 {
+				if askWith(gw, "/versions", tt.headers...).Code == http.StatusOK {
+					passed++
+				}
+			}
+			if passed != tt.want {
+				t.Errorf("%v: got %d passed, want %d", tt.headers, passed, tt.want)
+			}
 		}
 	})
 }

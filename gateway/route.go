@@ -1,25 +1,27 @@
 package gateway
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/go-chi/cors"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// router mounts the routes of all modules. All paths are exact, and all are for GET
-// and HEAD.
-func (g *Gateway) router() http.Handler {
-	router := chi.NewRouter()
+// mount adds the routes of all modules. All paths are exact, and all are for GET and
+// HEAD.
+func (g *Gateway) mount(router chi.Router) {
 	paths := g.paths()
 	for _, f := range g.Formers {
 		gone := g.former(f)
@@ -37,7 +39,6 @@ func (g *Gateway) router() http.Handler {
 	}
 	router.NotFound(g.notFound)
 	router.MethodNotAllowed(g.methodNotAllowed)
-	return router
 }
 
 // paths are the handlers of all routes, by path and revision.
@@ -98,7 +99,7 @@ func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) former(f Former) http.HandlerFunc {
 	link := []string{`<` + f.Successor + `>; rel="successor-version"`}
 	return func(w http.ResponseWriter, r *http.Request) {
-		g.identify(traceOf(r), r, &web.Module{Name: f.Name}, web.Route{})
+		g.attribute(stateOf(r), r, f.Name, web.Route{})
 		w.Header()["Link"] = link
 		e := fault.New(fault.VersionRetired, "%s was retired; use %s instead", f.Name, f.Successor)
 		e.Successor = f.Successor
@@ -107,14 +108,11 @@ func (g *Gateway) former(f Former) http.HandlerFunc {
 }
 
 // mine tells a client with a key about its own calls to old versions, and about nobody
-// else's. A request costs the budget of the key or, without one, that of the address,
-// so that nobody can guess keys without a limit.
+// else's. A request costs a quote of the key or, without one, of the address, so that
+// nobody can guess keys without a limit.
 func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
-	t := traceOf(r)
-	who := &t.event.Caller
-	*who = caller.From(r, g.Proxies.Address(r), integrator.ID{})
-	g.Clients.Recognise(who, r.Header)
-	if refused := g.Limiter.Admit(w.Header(), payer(who)); refused != nil {
+	who := &stateOf(r).event.Caller
+	if refused := g.Limiter.AdmitQuote(w.Header(), payer(who)); refused != nil {
 		g.fail(w, r, refused)
 		return
 	}
@@ -134,48 +132,59 @@ func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve handles a request to a route. First it applies the lifecycle of the
-// version and the client's budget.
+// version and the client's rate limit.
 func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		t := traceOf(r)
-		g.identify(t, r, m, route)
-		e := g.admit(w, r, t, route)
-		defer t.poll.End()
-		if e != nil {
+		s := stateOf(r)
+		g.attribute(s, r, m.Name, route)
+		if e := g.admit(w, r, s, route); e != nil {
 			g.fail(w, r, e)
 			return
 		}
+		if route.ReadsNodes {
+			r = r.WithContext(status.WithLimit(r.Context(), func() *fault.Error {
+				return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))
+			}))
+		}
 		if err := route.Handle(w, r); err != nil {
-			g.fail(w, r, t.promiseRetry(err))
+			g.fail(w, r, err)
 		}
 	}
 }
 
+// attribute sets which version and route a request is for, and its client's name.
+func (g *Gateway) attribute(s *state, r *http.Request, version string, route web.Route) {
+	e := &s.event
+	e.Version = version
+	e.Route = route.Path
+	e.Quotes = route.Quotes
+	e.Free = route.Free
+	e.Rehearsal = lifecycle.Rehearsing(r)
+	e.Client = g.Names.Name(e.Caller.Identity())
+}
+
 // admit returns why a request is refused, or nil: its version is in a brownout or
-// retired, its key is not known, or its client has no budget left. Free routes refuse
-// nobody, and neither they nor listings look at whether the key is known. A rehearsal of
-// a refusal counts like the quote it stands for.
-func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, t *trace, route web.Route) *fault.Error {
+// retired, its key is not known, or its caller has asked for too many quotes. Only routes
+// that quote or read nodes look at whether the key is known. An unknown key costs a quote,
+// or keys could be guessed without a limit. A rehearsal of a refusal counts like the quote
+// it stands for.
+func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *state, route web.Route) *fault.Error {
 	h := w.Header()
-	who := &t.event.Caller
-	gone := g.gone(h, r, t)
-	t.event.Exempt = g.Lifecycle.Exempts(t.event.Version, *who)
-	from := payer(who)
-	switch {
-	case route.Free:
+	gone := g.gone(h, r, s)
+	s.event.Exempt = g.Lifecycle.Exempts(s.event.Version, s.event.Caller)
+	if route.Free {
 		return nil
-	case gone != nil && !t.event.Rehearsal:
+	}
+	if gone != nil && !s.event.Rehearsal {
 		return gone
-	case route.Listing:
-		if refused := g.Limiter.AdmitListing(w, from); refused != nil {
+	}
+	unknownKey := s.unknownKey && (route.Quotes || route.ReadsNodes)
+	if route.Quotes || unknownKey {
+		if refused := g.Limiter.AdmitQuote(h, payer(&s.event.Caller)); refused != nil {
 			return refused
 		}
-		return gone
 	}
-	if refused := g.count(h, r, t, route, from); refused != nil {
-		return refused
-	}
-	if t.unknownKey { // counts, or keys could be guessed without a limit
+	if unknownKey {
 		h["Www-Authenticate"] = challenge
 		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were "+
 			"given, once and unchanged, or leave the header out, since no endpoint needs one")
@@ -183,30 +192,20 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, t *trace, route 
 	return gone
 }
 
-// payer is whose budget a request costs: that of the key it proves, or of its address.
-func payer(who *caller.Caller) limit.Client {
+// payer is whose limits a request counts against: the holder of the key that it proves,
+// or its address.
+func payer(who *caller.Caller) limit.Source {
 	if who.Proven() {
 		return limit.Key(uint64(who.Key), who.Known.PerMinute)
 	}
 	return limit.Address(who.Addr)
 }
 
-// count counts a request against the client's budget, or that for polled routes.
-func (g *Gateway) count(
-	h http.Header, r *http.Request, t *trace, route web.Route, from limit.Client,
-) (refused *fault.Error) {
-	if route.Polled == nil {
-		return g.Limiter.Admit(h, from)
-	}
-	t.poll, refused = g.Limiter.AdmitPolled(r.Context(), h, from, route.Polled(r))
-	return refused
-}
-
 // gone applies the lifecycle of the version, and returns why it refuses a request. A
 // rehearsal without a plan names the current version as the successor.
-func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
-	e := g.Lifecycle.Admit(h, r, t.event.Version, t.event.Caller)
-	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || t.event.Version == g.Current {
+func (g *Gateway) gone(h http.Header, r *http.Request, s *state) *fault.Error {
+	e := g.Lifecycle.Admit(h, r, s.event.Version, s.event.Caller)
+	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || s.event.Version == g.Current {
 		return e
 	}
 	if i := slices.IndexFunc(g.current.Routes, func(route web.Route) bool { return route.Quotes }); i >= 0 {
@@ -221,13 +220,47 @@ func (g *Gateway) gone(h http.Header, r *http.Request, t *trace) *fault.Error {
 // retired.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, e *fault.Error) {
 	if m, owned := g.module(r); owned {
-		t := traceOf(r)
-		g.identify(t, r, m, web.Route{})
-		if gone := g.gone(w.Header(), r, t); gone != nil {
+		s := stateOf(r)
+		g.attribute(s, r, m.Name, web.Route{})
+		if gone := g.gone(w.Header(), r, s); gone != nil {
 			e = gone
 		}
 	}
 	g.fail(w, r, e)
+}
+
+// fail is the only place that replies to an error and logs its cause.
+func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := fault.From(err)
+	s := stateOf(r)
+	s.event.Code = e.Code
+	m, _ := g.module(r)
+	status, body := m.MapFault(e, s.event.RequestID)
+	g.logFault(r, e, status)
+	if s.response.status != 0 {
+		return // a response was already started
+	}
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second // rounded up, so that the retry passes
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	_ = web.JSON(w, status, body) // an error body has only text fields, so encoding cannot fail
+}
+
+// logFault logs the cause: at error level if the fault is ours, at info level if
+// it is the client's, if the client has disconnected, or if the answer is that we
+// do not do such a thing.
+func (g *Gateway) logFault(r *http.Request, e *fault.Error, status int) {
+	level := slog.LevelInfo
+	if status >= 500 && status != http.StatusNotImplemented && !errors.Is(r.Context().Err(), context.Canceled) {
+		level = slog.LevelError
+	}
+	if cause := errors.Unwrap(e); cause != nil {
+		id := stateOf(r).event.RequestID
+		g.Log.LogAttrs(r.Context(), level, "fault",
+			slog.String("requestId", id), slog.String("code", string(e.Code)), slog.Any("cause", cause))
+	}
 }
 
 // challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.
@@ -235,19 +268,3 @@ var challenge = []string{`API-Key realm="quotegate"`}
 
 // The limiter takes every limit that a clients file may give.
 const _ = uint(limit.MaxPerMinute - caller.MaxPerMinute)
-
-// allowOrigins lets web pages of any origin use GET and read our headers.
-func allowOrigins() func(http.Handler) http.Handler {
-	return cors.Handler(cors.Options{
-		AllowedOrigins: []string{"*"},
-		AllowedMethods: []string{http.MethodGet, http.MethodHead},
-		AllowedHeaders: []string{
-			"Accept", "Content-Type", "API-Revision", "API-Rehearse", "API-Key", "If-None-Match", "X-Request-ID",
-			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // added by tracing libraries to every request
-		},
-		ExposedHeaders: append(lifecycle.ResponseHeaders(),
-			"X-Request-ID", "Retry-After", "Quote-Warning", "Request-Warning", "ETag",
-			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
-		MaxAge: int(time.Hour.Seconds()),
-	})
-}

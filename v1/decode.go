@@ -14,14 +14,22 @@ import (
 var chains = []string{"1", "56", "137", "369", "8453", "42161", "69696969", "96969696"}
 
 // decodeQuote ignores an integratorId: this version has none.
-func decodeQuote(q *wire.Query) (quote.Request, error) {
-	return wire.DecodeSwapToAnyone(q, parseChain)
+func decodeQuote(d *chain.Deployment, q *wire.Query) (quote.Request, error) {
+	return wire.DecodeSwapToAnyone(q, func(text string) (chain.ID, error) {
+		if slices.Contains(chains, text) {
+			return d.ParseID(text)
+		}
+		return 0, unsupportedChain(d)
+	})
 }
 
-func parseChain(text string) (chain.ID, error) {
-	if slices.Contains(chains, text) {
-		return chain.ParseID(text)
+func unsupportedChain(d *chain.Deployment) error {
+	var served []string
+	for _, id := range d.IDs() {
+		if slices.Contains(chains, id.String()) {
+			served = append(served, id.String())
+		}
 	}
-	return 0, fault.New(fault.UnsupportedChain,
-		"This chain is not supported in v1; supported chain IDs are %s", strings.Join(chains, ", "))
+	return fault.New(fault.UnsupportedChain,
+		"This chain is not supported in v1; supported chain IDs are %s", strings.Join(served, ", "))
 }

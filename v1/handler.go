@@ -15,10 +15,11 @@ import (
 var contract []byte
 
 func Module(service answer.Service) web.Module {
+	decode := wire.For(service.Deployment, decodeQuote)
 	quotes := wire.Quotes{
 		Quoter: service.Engine,
 		Params: wire.Params,
-		Decode: decodeQuote,
+		Decode: decode,
 		Warn:   warnOfZero,
 		Map:    mapQuote,
 	}
@@ -30,7 +31,7 @@ func Module(service answer.Service) web.Module {
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
 			answer.Contract("v1", contract),
 		},
-		Decode:   wire.Decoder(decodeQuote),
+		Decode:   wire.Decoder(decode),
 		MapFault: mapFault,
 		Moves: []string{
 			"Call /v3/swap/quote instead of /v1/quote or /swap/v1/quote.",

@@ -11,8 +11,8 @@ import (
 
 var params = slices.Concat(wire.Params, []string{"integratorId"}, answer.DetailsParams)
 
-func decodeQuote(q *wire.Query) (quote.Request, error) {
-	req, err := wire.DecodeSwap(q, chain.ParseID)
+func decodeQuote(d *chain.Deployment, q *wire.Query) (quote.Request, error) {
+	req, err := wire.DecodeSwap(q, d.ParseID)
 	if err != nil {
 		return req, err
 	}

@@ -23,7 +23,8 @@ var contract []byte
 var clientFiles embed.FS
 
 func Module(service answer.Service) web.Module {
-	quotes := wire.Quotes{Quoter: service.Engine, Params: params, Decode: decodeQuote, Map: mapQuote}
+	decode := wire.For(service.Deployment, decodeQuote)
+	quotes := wire.Quotes{Quoter: service.Engine, Params: params, Decode: decode, Map: mapQuote}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
@@ -32,7 +33,7 @@ func Module(service answer.Service) web.Module {
 			service.Routes("v3"),
 			clientRoutes(),
 		),
-		Decode:   wire.Decoder(decodeQuote),
+		Decode:   wire.Decoder(decode),
 		MapFault: wire.MapFault,
 	}
 }

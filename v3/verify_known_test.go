@@ -61,7 +61,7 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 	const (
 		pair          = `"srcChain":1,"srcToken":"USDC","dstChain":369,"dstToken":"USDC","type":"DIRECT","protocolFee":0.3`
 		usdc, router  = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"
-		evil          = "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"
+		evil          = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 		approve, swap = "0x095ea7b3", "0x095ff22d"
 	)
 	changed := func(old, new string) map[string]any { return listing(pair, strings.Replace(pair, old, new, 1)) }
@@ -82,8 +82,8 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 		{name: "a pair that is gone", Known: changed("369", "370"), Request: request, Quote: plain, says: "request must have a supported pair"},
 		{name: "a pair that is there twice", Known: listing("{"+pair, `{`+pair+`,"feeChainId":369,"to":"`+evil+`"},{`+pair), Request: request, Quote: plain, says: "request must have a supported pair"},
 		{name: "another address of a known token", Known: listing(usdc, evil), Request: request, Quote: plain, says: "The listing must have " + usdc + " with 6 decimals for USDC on chain 1."},
-		{name: "another contract", Known: listing(router, evil), Request: request, Quote: plain, says: "to is " + router + ", but must be 0x22b1"},
-		{name: "reviewed routers win", Known: with(listing(), "routers", reviewed), Request: request, Quote: plain, says: "but must be 0x22b1"},
+		{name: "another contract", Known: listing(router, evil), Request: request, Quote: plain, says: "to is " + router + ", but must be 0xfb69"},
+		{name: "reviewed routers win", Known: with(listing(), "routers", reviewed), Request: request, Quote: plain, says: "but must be 0xfb69"},
 		{name: "nothing known", Known: map[string]any{}, Request: request, Quote: plain, says: "routers must have one row"},
 		{name: "USDT without a reading", Known: listing(), Request: tether, Quote: tetherQuote, functions: []string{approve, approve, swap}},
 		{name: "USDT, nothing allowed", Known: with(listing(), "allowance", "0"), Request: tether, Quote: tetherQuote, functions: []string{approve, swap}},

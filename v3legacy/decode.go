@@ -7,6 +7,6 @@ import (
 )
 
 // decodeQuote ignores an integratorId: this revision has none.
-func decodeQuote(q *wire.Query) (quote.Request, error) {
-	return wire.DecodeSwap(q, chain.ParseID)
+func decodeQuote(d *chain.Deployment, q *wire.Query) (quote.Request, error) {
+	return wire.DecodeSwap(q, d.ParseID)
 }

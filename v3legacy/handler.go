@@ -15,17 +15,18 @@ import (
 var contract []byte
 
 func Module(service answer.Service) web.Module {
-	quotes := wire.Quotes{Quoter: service.Engine, Params: wire.Params, Decode: decodeQuote, Map: mapQuote}
+	decode := wire.For(service.Deployment, decodeQuote)
+	quotes := wire.Quotes{Quoter: service.Engine, Params: wire.Params, Decode: decode, Map: mapQuote}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v3legacy/app/routers", Listing: true, Handle: service.Routers()},
+			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
 			answer.Contract("v3legacy", contract),
 		},
-		Decode:   wire.Decoder(decodeQuote),
+		Decode:   wire.Decoder(decode),
 		MapFault: wire.MapFault,
 		Moves: []string{
 			"Call /v3/swap/quote, on the current host and without the header API-Revision.",

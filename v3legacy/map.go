@@ -7,7 +7,7 @@ import (
 
 func mapQuote(q *quote.Quote) *wire.Body {
 	b := wire.NewBody()
-	b.Text("to", q.To.String())
+	b.Address("to", q.To)
 	b.Token("srcToken", &q.Pair.SrcToken)
 	b.Token("destToken", &q.Pair.DstToken)
 	b.Amount("srcAmount", &q.SrcAmount)

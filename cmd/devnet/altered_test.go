@@ -257,7 +257,7 @@ func (w *world) noRecipient(t *testing.T) {
 	s.Recipient = common.Address{}.Hex()
 	q, body := w.ask(t, "v1", s)
 	_, err := swap.Verify(s, "v1", body, w.know)
-	says(t, err, "the recipient is the zero address")
+	says(t, err, "is the zero address")
 	tx := client.Call{To: common.HexToAddress(q.To), Value: s.Amount, Data: common.FromHex(q.MethodParameters.Calldata)}
 	orders, err := w.net.Orders(t.Context(), s.Src, w.mustSend(t, s.Src, tx))
 	if err != nil || len(orders) != 1 {

@@ -213,7 +213,7 @@ func TestOptions(t *testing.T) {
 	if err != nil || !slices.Equal(env, []string{"RPC_URLS_10=http://127.0.0.1:1", "DEPLOYMENT_FILE=" + filepath.Join(dir, "deployment.json")}) {
 		t.Errorf("got %q and %v", env, err)
 	}
-	if d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json")); err != nil || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
+	if d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json")); err != nil || d.Name != "devnet" || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
 		t.Errorf("got %+v and %v", d, err)
 	}
 	if o, err := parseOptions([]string{"-amount", ""}, io.Discard, io.Discard); err != nil || o.demo != nil {

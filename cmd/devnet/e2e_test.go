@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,7 +97,12 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	log := &child.Log{}
-	gateway, err := child.Gateway{Binary: path, Env: append(gatewayEnv(net), "RATE_LIMIT=0"), Log: log}.Start(t.Context())
+	deployment, err := options{confirmations: 1}.unhappyEnv(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := slices.Concat(gatewayEnv(net), deployment, []string{"RATE_LIMIT=0"})
+	gateway, err := child.Gateway{Binary: path, Env: env, Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

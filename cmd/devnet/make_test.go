@@ -70,6 +70,15 @@ func TestMakeHelpListsEveryTarget(t *testing.T) {
 			t.Errorf("a line has %d columns: %s", len(line)-1, line)
 		}
 	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, start, _ := strings.Cut(string(readme), "\n## Start\n")
+	start, _, _ = strings.Cut(start, "\n## ")
+	if !strings.Contains(start, "\nmake run\n```") || !strings.Contains(start, "\nmake test\n```") {
+		t.Error("README.md does not have make run and make test under Start")
+	}
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)

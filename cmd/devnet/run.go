@@ -102,16 +102,17 @@ func startGateway(
 	return gateway.Start(ctx)
 }
 
-// gatewayEnv are the settings of a gateway that quotes for these chains.
+// gatewayEnv are the settings of a gateway that reads these chains.
 func gatewayEnv(chains *reference.Net) []string {
-	env := []string{"DEPLOYMENT_FILE=" + chains.Deployment.Name, "ISSUER_FEE_URL=" + chains.IssuerURL()}
+	env := []string{"ISSUER_FEE_URL=" + chains.IssuerURL()}
 	for _, n := range chain.Networks() {
 		env = append(env, "RPC_URLS_"+n.ID.String()+"="+chains.Chain(n.ID).URL())
 	}
 	return env
 }
 
-// unhappyEnv are the settings of a gateway that has it as hard as is asked for. They count before earlier ones.
+// unhappyEnv are the settings of a gateway that has it as hard as is asked for, with its deployment file. They count
+// before earlier ones.
 func (o options) unhappyEnv(dir string) (env []string, err error) {
 	if o.failing != 0 {
 		env = append(env, "RPC_URLS_"+o.failing.String()+"=http://127.0.0.1:1") // nobody answers there
@@ -124,6 +125,7 @@ func (o options) unhappyEnv(dir string) (env []string, err error) {
 	for _, n := range chain.Networks() {
 		demanded[n.ID.String()] = o.confirmations
 	}
+	file["name"] = "devnet" // the page of the reference deployment signs nothing
 	file["confirmations"] = demanded
 	file["contact"] = "the terminal that runs the devnet"
 	text, err := json.Marshal(file)

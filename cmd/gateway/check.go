@@ -117,11 +117,11 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 		running.Go(nil, "a test of gateway check", func() { parts[i] = test() })
 	}
 	running.Wait()
-	return append(results, slices.Concat(parts...)...), singleEndpoints(cfg)
+	return append(results, slices.Concat(parts...)...), endpointWarnings(cfg)
 }
 
-// singleEndpoints tells of the chains that have one endpoint only.
-func singleEndpoints(cfg *config) []string {
+// endpointWarnings tells of the chains whose endpoints cannot confirm each other.
+func endpointWarnings(cfg *config) []string {
 	endpoints, err := cfg.endpoints()
 	if err != nil {
 		return []string{} // a test has failed
@@ -132,11 +132,12 @@ func singleEndpoints(cfg *config) []string {
 			alone = append(alone, n.ID.String())
 		}
 	}
+	warnings := append([]string{}, endpoints.Warnings()...)
 	if len(alone) == 0 {
-		return []string{}
+		return warnings
 	}
-	return []string{"there is only one endpoint for chain " + strings.Join(alone, ", ") +
-		", so that its word alone makes an answer final; name a second one, of another provider"}
+	return append(warnings, "there is only one endpoint for chain "+strings.Join(alone, ", ")+
+		", so that its word alone makes an answer final; name a second one, of another provider")
 }
 
 var errBug = errors.New("the test has a bug, which is in the log")
@@ -165,7 +166,16 @@ func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error)
 		return nil, "", err
 	}
 	notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
-	pairs := chain.Pairs()
+	var unserved []string
+	for _, p := range d.Unserved() {
+		unserved = append(unserved,
+			fmt.Sprintf("%s on %s to %s on %s", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst))
+	}
+	if unserved != nil {
+		notes = append(notes, fmt.Sprintf("it serves %s pairs; for these it lacks a pool or the receiver: %s",
+			servedPairs(d), strings.Join(unserved, ", ")))
+	}
+	pairs := d.Pairs()
 	untimed := 0
 	for _, p := range pairs {
 		if d.Seconds(&p) == 0 {

@@ -34,6 +34,7 @@ func baseChain(t *testing.T) *node.Front {
 		return types.GenesisAlloc{
 			router(t, 8453, "ETH"):        contracts.Pool(operator, contracts.Native, operator, common.Address{}),
 			router(t, 8453, "USDC"):       {Balance: big.NewInt(1)},
+			token(t, 8453, "USDC"):        contracts.Token(operator, "USDC", 6),
 			d.Registry(8453).Address:      contracts.Registry(operator),
 			d.Settlement.Receiver.Address: contracts.Receiver(operator, common.Address{1}, 6),
 		}
@@ -43,8 +44,11 @@ func baseChain(t *testing.T) *node.Front {
 // messengerChain is a real chain 10 with the issuer's messenger.
 func messengerChain(t *testing.T) *node.Front {
 	t.Helper()
-	return node.NewFront(t, node.NewEVM(t, 10, func(common.Address) types.GenesisAlloc {
-		return types.GenesisAlloc{router(t, 10, "USDC"): contracts.TokenMessenger(2, common.Address{1}, 6)}
+	return node.NewFront(t, node.NewEVM(t, 10, func(operator common.Address) types.GenesisAlloc {
+		return types.GenesisAlloc{
+			router(t, 10, "USDC"): contracts.TokenMessenger(2, common.Address{1}, 6),
+			token(t, 10, "USDC"):  contracts.Token(operator, "USDC", 6),
+		}
 	}))
 }
 
@@ -57,6 +61,15 @@ func router(t *testing.T, id chain.ID, symbol string) common.Address {
 	}
 	t.Fatalf("no router of %s on %s", symbol, id)
 	return common.Address{}
+}
+
+func token(t *testing.T, id chain.ID, symbol string) common.Address {
+	t.Helper()
+	found, err := chain.FindToken(id, symbol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Address.Address
 }
 
 // wantLines wants these lines in the table, whatever the spaces between words.
@@ -114,6 +127,27 @@ func TestCheckRemindsOfTimes(t *testing.T) {
 	}
 }
 
+// TestCheckNamesWhatIsNotServed: pairs that lack a contract are named.
+func TestCheckNamesWhatIsNotServed(t *testing.T) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, detail, err := testDeployment(&config{DeploymentFile: "reference"})
+	if err != nil || strings.Contains(detail, "serves") {
+		t.Errorf("got %v %q for a deployment that serves everything", err, detail)
+	}
+	file := filepath.Join(t.TempDir(), "deployment.json")
+	const pool = `{"chainId": 4663, "token": "ETH", "router": "0xEB20851e5B4A40D53A450d4260eF834cd2da13DD"},`
+	writeFile(t, file, strings.Replace(string(reference), pool, "", 1))
+	_, detail, err = testDeployment(&config{DeploymentFile: file})
+	want := fmt.Sprintf(`"reference"; it serves %d of %d pairs; for these it lacks a pool or the receiver: `+
+		"ETH on 4663 to WETH on 369, WETH on 369 to ETH on 4663", len(chain.Pairs())-2, len(chain.Pairs()))
+	if err != nil || detail != want {
+		t.Errorf("got %v %q, want %q", err, detail, want)
+	}
+}
+
 // TestCheckProcess runs the command for real.
 func TestCheckProcess(t *testing.T) {
 	good, bad, other := messengerChain(t), baseChain(t), messengerChain(t)
@@ -136,11 +170,11 @@ func TestCheckProcess(t *testing.T) {
 	if code != 0 || complaint != "" {
 		t.Errorf("got exit code %d and %q where all is right", code, complaint)
 	}
-	untested := 22 + 2*len(chain.Networks()) // of a chain without a pool: its messenger and the status of swaps
+	untested := 28 + 3*len(chain.Networks()) // of a chain without a pool: its messenger, its USDC and the status of swaps
 	wantLines(t, out,
 		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
 		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint for chain 137",
-		"not tested Redis REDIS_URL is not set", fmt.Sprintf("4 ok, 0 failed, %d not tested", untested),
+		"not tested Redis REDIS_URL is not set", fmt.Sprintf("5 ok, 0 failed, %d not tested", untested),
 		"not tested chain 137, status of swaps no endpoint for chain 137: nobody can tell what became of a swap from or to it",
 		"notice: there is only one endpoint for chain 10, so that its word alone makes an answer final; name a second one, of another provider")
 
@@ -162,7 +196,7 @@ func TestCheckProcess(t *testing.T) {
 		Results []selfcheck.Result
 		Notices []string
 	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 69 || len(answer.Notices) != 1 {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 1 || answer.OK || len(answer.Results) != 97 || len(answer.Notices) != 1 {
 		t.Errorf("got %v, exit code %d, ok %t and %d results:\n%s", err, code, answer.OK, len(answer.Results), out)
 	}
 	if want := `"what": "endpoint",

@@ -28,7 +28,7 @@ func makeKey(t *testing.T, name, clientsFile string) (key, printed string) {
 		t.Fatal(err)
 	}
 	key = regexp.MustCompile(`(?m)^qg_[A-Za-z0-9_-]{43}$`).FindString(out.String())
-	if key == "" || strings.Count(out.String(), "qg_") != 1 {
+	if key == "" || strings.Count(out.String(), key) != 1 || strings.Count(out.String(), "\nqg_") != 1 {
 		t.Fatalf("got %q, want one key on a line of its own", out.String())
 	}
 	return key, out.String()

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/template"
@@ -75,7 +76,9 @@ func configured(run func(context.Context, invocation, *config) error) func(conte
 }
 
 func serve(ctx context.Context, in invocation) error {
-	defer paceCollector()()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(48 << 20) // with the program itself, about 25 MiB, it stays below 80
+	}
 	return run(ctx, in.env, in.stderr, func(string, string) {})
 }
 

@@ -112,7 +112,17 @@ func (c *config) deployment() (*chain.Deployment, error) {
 			"whose contracts exist on the local devnet only; set DEPLOYMENT_FILE")
 		return reference, nil
 	}
-	return chain.ReadDeployment(c.DeploymentFile)
+	d, err := chain.ReadDeployment(c.DeploymentFile)
+	if err == nil && d.Name != reference.Name && c.IssuerFees.FeeURL == "" {
+		d.Warnings = append(d.Warnings, "the maxFee of every burn comes from the built-in table, "+
+			"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL")
+	}
+	return d, err
+}
+
+// servedPairs says how many of the pairs a deployment serves.
+func servedPairs(d *chain.Deployment) string {
+	return fmt.Sprintf("%d of %d", len(d.Pairs()), len(chain.Pairs()))
 }
 
 // endpoints are those of the environment and of the file.

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestConnectionsAreBounded: sixty clients that never close their connection are
@@ -146,38 +145,4 @@ func metric(t *testing.T, admin, name string) (value float64) {
 	}
 	t.Fatalf("there is no metric %s", name)
 	return 0
-}
-
-// deadlines records what a connection is told.
-type deadlines struct {
-	net.Conn
-	set []time.Time
-}
-
-func (d *deadlines) SetWriteDeadline(t time.Time) error {
-	d.set = append(d.set, t)
-	return nil
-}
-
-// An answer has all of its time but a second, however many were given before.
-func TestWriteDeadlinesMoveOnceASecond(t *testing.T) {
-	var told deadlines
-	conn, start := steadyConn{Conn: &told}, time.Now()
-	for ms := range 3500 { // an answer each millisecond
-		wanted := start.Add(time.Duration(ms)*time.Millisecond + writeTimeout)
-		if err := conn.SetWriteDeadline(wanted); err != nil {
-			t.Fatal(err)
-		}
-		if got := told.set[len(told.set)-1]; got.After(wanted) || wanted.Sub(got) >= time.Second {
-			t.Fatalf("after %d ms: got a deadline %s before the one wanted", ms, wanted.Sub(got))
-		}
-		_ = conn.SetWriteDeadline(time.Time{})
-	}
-	if len(told.set) != 4 {
-		t.Errorf("the deadline moved %d times in 3.5 seconds, want 4", len(told.set))
-	}
-	_ = conn.SetWriteDeadline(start)
-	if got := told.set[len(told.set)-1]; !got.Equal(start) {
-		t.Error("a deadline that is earlier does not count")
-	}
 }

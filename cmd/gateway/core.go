@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
@@ -75,12 +76,16 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		return nil, err
 	}
 	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
+	if before != nil && len(c.endpoints) > 0 {
+		c.checks.Inherit(before.checks)
+	}
 	c.modules = gateway.Modules(s.answers(cfg, c))
 	return c, nil
 }
 
 // answers is what the versions answer from a core.
 func (s *service) answers(cfg *config, c *core) answer.Service {
+	tracker := status.New(c.deployment, c.chains, c.fees, s.tracking)
 	return answer.Service{
 		Deployment: c.deployment,
 		Engine: quote.NewEngine(quote.Parts{
@@ -88,13 +93,16 @@ func (s *service) answers(cfg *config, c *core) answer.Service {
 			IssuerFees:  c.fees,
 			Integrators: c.registry,
 			Accounts:    account.New(c.chains, nil),
+			Missing:     c.checks.Missing,
 			TTL:         cfg.Quote.TTL,
 		}),
-		Tracker:    status.New(c.deployment, c.chains, c.fees, s.tracking),
+		Tracker:    tracker,
 		Registries: c.registry.Health,
 		IssuerFees: c.fees.State,
-		Problems:   func() []string { return append(c.checks.Problems(), s.lifecycle.Problems()...) },
-		Draining:   s.draining.Load,
+		Problems: func() []string {
+			return slices.Concat(c.checks.Problems(), s.lifecycle.Problems(), tracker.Problems())
+		},
+		Draining: s.draining.Load,
 	}
 }
 
@@ -123,6 +131,9 @@ func (s *service) use(ctx context.Context, c *core) {
 	s.core.Store(c)
 	for _, warning := range c.deployment.Warnings {
 		s.log.Warn("deployment: " + warning)
+	}
+	for _, warning := range c.endpoints.Warnings() {
+		s.log.Warn("RPC endpoints: " + warning)
 	}
 }
 
@@ -154,7 +165,7 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 	}
 	s.use(ctx, after)
 	s.log.Info("deployment and endpoints are reloaded",
-		"deployment", after.deployment.Name, "changed", after.changes(before))
+		"deployment", after.deployment.Name, "pairs", servedPairs(after.deployment), "changed", after.changes(before))
 	s.retiring.Go(s.log, "closing what a reload replaced", func() {
 		select { // until no request can be using it any more
 		case <-time.After(drainTimeout):

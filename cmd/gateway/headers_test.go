@@ -126,7 +126,7 @@ func TestHeadersOfAnswersAreListed(t *testing.T) {
 	public("GET "+quotes+query, "API-Rehearse: retired")
 	public("GET " + quotes + strings.Split(query, "&recipient")[0])
 	if _, err := os.Stat("../../v1"); err != nil {
-		seen["Quote-Warning"] = true // the other versions never send it
+		seen["Quote-Warning"] = true // the others send it only for contracts that do not exist
 	}
 	public("GET "+quotePath, "API-Key: "+unknown)
 	public("POST " + quotePath)

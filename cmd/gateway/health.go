@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 	open := from.Connections()
 	dropped := from.LogDropped()
 	panics := guard.Total()
-	deployment := s.core.Load().deployment
+	core := s.core.Load()
 	rows := []admin.Row{
 		row(ready != "ready", "State", ready),
 		row(false, "Version", build.Read().Version),
@@ -52,9 +53,9 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),
 		row(dropped > 0, "Log lines dropped", dropped),
 		row(panics > 0, "Panics caught", panics),
-		row(false, "Deployment", deployment.Name),
+		row(false, "Deployment", core.deployment.Name),
 	}
-	for _, warning := range deployment.Warnings {
+	for _, warning := range slices.Concat(core.deployment.Warnings, core.endpoints.Warnings()) {
 		rows = append(rows, row(true, "Warning", warning))
 	}
 	return admin.Table{Title: "Process", Head: []string{"What", "Now"}, Rows: rows}
@@ -103,14 +104,15 @@ func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
 	if l.Backend == limit.Fallback {
 		backend = "memory, because Redis does not answer"
 	}
-	crowded := l.Ceiling > 0 && l.Clients*10 >= l.Ceiling*9
-	return admin.Table{Title: "Request budget", Head: []string{"What", "Now"}, Rows: []admin.Row{
+	crowded := l.Ceiling > 0 && l.Sources*10 >= l.Ceiling*9
+	return admin.Table{Title: "Rate limit", Head: []string{"What", "Now"}, Rows: []admin.Row{
 		row(l.Backend == limit.Fallback, "Counted in", backend),
-		row(false, "Requests a minute", cfg.PerMinute),
+		row(false, "Quotes a minute", cfg.PerMinute),
 		row(false, "Allowed", l.Allowed),
 		row(false, "Refused", l.Refused),
 		row(l.Uncounted > 0, "Passed uncounted", l.Uncounted),
-		row(crowded, "Clients in memory", fmt.Sprintf("%d of %d", l.Clients, l.Ceiling)),
+		row(l.Forgotten > 0, "Forgotten early", l.Forgotten),
+		row(crowded, "Sources in memory", fmt.Sprintf("%d of %d", l.Sources, l.Ceiling)),
 	}}
 }
 

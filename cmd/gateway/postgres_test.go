@@ -177,7 +177,7 @@ func TestKilledBeforeTheSunset(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: it waits for a sunset; make test-all runs it")
 	}
 	d := newDatabase(t)
-	sunset := time.Now().Add(20 * time.Second).Truncate(time.Second)
+	sunset := time.Now().Add(30 * time.Second).Truncate(time.Second)
 	plan := planAt(t, sunset, "")
 	env := []string{"USAGE_DB=" + d.url(), "LIFECYCLE_FILE=" + plan}
 	a, b := runInstance(t, env...), runInstance(t, env...)
@@ -186,7 +186,7 @@ func TestKilledBeforeTheSunset(t *testing.T) {
 		_, why, _ := a.gate(t)
 		return why == ""
 	})
-	time.Sleep(time.Until(sunset.Add(-500 * time.Millisecond)))
+	time.Sleep(time.Until(sunset.Add(-5 * time.Second))) // enough on a busy machine to kill it before the sunset
 	for range 5 {
 		if got := b.v1(t); got != http.StatusOK {
 			t.Fatalf("got %d", got)
@@ -240,42 +240,5 @@ func TestInstanceWithoutTheDatabase(t *testing.T) {
 	}
 	if _, body := get(t, a.admin+"/metrics"); !strings.Contains(body, `quotegate_version_gate_unknown{version="v1"} 0`) {
 		t.Error("the metric of the one that knows is wrong")
-	}
-}
-
-// An instance that starts while the database is away, serves and is killed leaves no row
-// in it. Where there is a Redis, the others know: the gate holds while it runs, and what
-// it has counted is a gap once it has been silent for a minute.
-func TestInstanceThatNeverWrote(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: it waits for a minute's silence; make test-all runs it")
-	}
-	d := newDatabase(t)
-	plan := planAt(t, time.Now().Add(-time.Minute), "")
-	redis := startRedis(t, t.TempDir())
-	b := runInstance(t, "USAGE_DB=postgres://postgres@/postgres?host="+t.TempDir(), "LIFECYCLE_FILE="+plan, "REDIS_URL="+redis)
-	for range 10 {
-		if got := b.v1(t); got != http.StatusOK {
-			t.Fatalf("got %d", got)
-		}
-	}
-	a := runInstance(t, "USAGE_DB="+d.url(), "LIFECYCLE_FILE="+plan, "REDIS_URL="+redis)
-	d.asIfLongUp()
-	eventually(t, "the other is known to be unable to write", func() bool {
-		stage, why, _ := a.gate(t)
-		return stage == "held" && strings.Contains(why, "cannot write its counts since")
-	})
-	b.kill()
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) {
-		stage, why, _ := a.gate(t)
-		if stage != "held" {
-			t.Fatalf("got %s, %q, want that the gate holds for what the other has not written", stage, why)
-		}
-		if strings.Contains(why, "are missing: an instance ended without writing its last counts") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %q after three minutes, want a gap", why)
-		}
 	}
 }

@@ -77,12 +77,13 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	if cfg.MaxPerAddress > 0 && len(cfg.Caller.TrustedProxies) == 0 { // all clients of a proxy have its address
 		public = newPerAddress(public, cfg.MaxPerAddress, s.log)
 	}
-	limited := steadyListener{netutil.LimitListener(public, s.connections.max)}
+	limited := netutil.LimitListener(public, s.connections.max)
 	guard.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
 
 	addr := public.Addr().String()
+	deployment := s.core.Load().deployment
 	log.Info("serving", "version", build.Read().Version,
-		"addr", addr, "admin", adminAddr, "deployment", s.core.Load().deployment.Name)
+		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment))
 	ready(addr, adminAddr)
 	select {
 	case err := <-failed:
@@ -191,31 +192,6 @@ type connections struct {
 	max     int
 	open    atomic.Int64
 	crowded atomic.Bool
-}
-
-type steadyListener struct{ net.Listener }
-
-func (l steadyListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &steadyConn{Conn: conn}, nil
-}
-
-// steadyConn moves the deadline for writes once a second at most. net/http moves it
-// before every answer and takes it away after, which costs more than the log line.
-type steadyConn struct {
-	net.Conn
-	writeBy time.Time
-}
-
-func (c *steadyConn) SetWriteDeadline(t time.Time) error {
-	if later := t.Sub(c.writeBy); t.IsZero() || later >= 0 && later < time.Second {
-		return nil
-	}
-	c.writeBy = t
-	return c.Conn.SetWriteDeadline(t)
 }
 
 func (c *connections) Open() int { return int(c.open.Load()) }

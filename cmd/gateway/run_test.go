@@ -38,12 +38,17 @@ const quotePath = "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&s
 // start runs the service in this process until the test ends or stop is called.
 func start(t *testing.T, env map[string]string) (base, admin string, stop func() error) {
 	t.Helper()
+	return startLogging(t, env, io.Discard)
+}
+
+func startLogging(t *testing.T, env map[string]string, log io.Writer) (base, admin string, stop func() error) {
+	t.Helper()
 	env["LISTEN_ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan [2]string, 1)
 	done := make(chan error, 1)
 	go func() {
-		done <- run(ctx, env, io.Discard, func(public, admin string) { ready <- [2]string{public, admin} })
+		done <- run(ctx, env, log, func(public, admin string) { ready <- [2]string{public, admin} })
 	}()
 	stop = func() error {
 		cancel()
@@ -114,10 +119,46 @@ func TestBadDeploymentStopsTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := run(t.Context(), environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "DEPLOYMENT_FILE": path}, io.Discard, func(string, string) { t.Error("it started") })
-	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no row for USDC on chain 369"} {
+	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no pair is served"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %q", err, want)
 		}
+	}
+}
+
+// TestPartialDeployment starts with two pools: it serves the two pairs between them, needs nothing of other chains or of
+// the issuer, and says how much that is.
+func TestPartialDeployment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deployment.json")
+	writeFile(t, path, `{"name": "small", "tracking": "reference",
+		"pools": [{"chainId": 1, "token": "USDC", "router": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"},
+			{"chainId": 369, "token": "USDC", "router": "0x4C81742fFeD28e2614F21Ca8efeD1317f883be00"}],
+		"registries": {"1": "0x84Ac096855E02aD1Ea4558963E6113325453Df24", "369": "0xa9d074a8E98A4941A39ebbEe854649Ced6a8A285"}}`)
+	var log bytes.Buffer
+	base, _, stop := startLogging(t, map[string]string{
+		"DEPLOYMENT_FILE": path, "RPC_URLS_1": "http://127.0.0.1:1", "RPC_URLS_369": "http://127.0.0.1:1",
+	}, &log)
+	_, body := get(t, base+quotePath)
+	wantContains(t, body, `"destAmount":"99700000"`)
+	_, body = get(t, base+strings.Replace(quotePath, "srcChain=1&", "srcChain=10&", 1))
+	wantContains(t, body, "Unsupported swap pair: USDC on chain 10 to USDC on chain 369; this deployment does not serve it")
+	_, body = get(t, base+"/v3/app/pairs")
+	wantContains(t, body, `"settlement":{"chainId":8453,"domain":6},"tracking":true`)
+	_, body = get(t, base+"/v3/swap/healthcheck")
+	wantContains(t, body, `"registries":[{"chainId":1,"rpc":"unused"},{"chainId":369,"rpc":"unused"}]`)
+	if strings.Contains(body, "untracked") {
+		t.Errorf("the health answer misses endpoints that nothing needs: %s", body)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	wantContains(t, log.String(), fmt.Sprintf(`"deployment":"small","pairs":"2 of %d"`, len(chain.Pairs())))
+}
+
+func wantContains(t *testing.T, text, want string) {
+	t.Helper()
+	if !strings.Contains(text, want) {
+		t.Errorf("got %s, want it to say %s", text, want)
 	}
 }
 

@@ -123,15 +123,11 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 
 // startRecorder starts to record who calls which version.
 func (s *service) startRecorder(ctx context.Context, cfg *config, versions []string) error {
-	var board usage.Board
-	if shared := s.limiter.Board("usage"); shared != nil {
-		board = shared
-	}
 	counts, err := store.Open(cfg.Usage)
 	if err != nil {
 		return err
 	}
-	s.recorder, err = usage.New(ctx, counts, usage.Options{Board: board, Options: evidence.Options{
+	s.recorder, err = usage.New(ctx, counts, usage.Options{Options: evidence.Options{
 		Versions: versions, Current: gateway.Current, Log: s.log, Known: s.clients.FindRecorded,
 		Registered: func(ctx context.Context, id string) (bool, error) {
 			return registered(ctx, s.core.Load().registry, id)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/sethvargo/go-envconfig"
 
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/testdata/journal"
 )
@@ -189,6 +192,50 @@ func TestEmptyValues(t *testing.T) {
 	}
 	if got.Limit.PerMinute != 30 || got.MaxConnections != 4096 {
 		t.Errorf("got a limit of %d and %d connections, want the defaults", got.Limit.PerMinute, got.MaxConnections)
+	}
+}
+
+// TestBuiltInFeesAreWarnedOf: an operator's own deployment needs the issuer's fee
+// service. The start and `gateway check` say so.
+func TestBuiltInFeesAreWarnedOf(t *testing.T) {
+	const warning = "the maxFee of every burn comes from the built-in table, " +
+		"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL"
+	write := func(name string) string {
+		path := filepath.Join(t.TempDir(), "deployment.json")
+		text := bytes.Replace(chain.ReferenceFile(), []byte(`"name": "reference"`), []byte(`"name": "`+name+`"`), 1)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	issuer := httptest.NewServer(http.NotFoundHandler())
+	defer issuer.Close()
+	for _, c := range []struct {
+		name, file, url string
+		warned          bool
+	}{
+		{"the default", "", "", false},
+		{"the reference deployment", "reference", "", false},
+		{"a file of that name", write("reference"), "", false},
+		{"another", write("mine"), "", true},
+		{"another, with the service", write("mine"), issuer.URL, false},
+	} {
+		env := environment{"DEPLOYMENT_FILE": c.file, "ISSUER_FEE_URL": c.url}
+		env["LISTEN_ADDR"] = "127.0.0.1:0"
+		env["ADMIN_ADDR"] = "off"
+		var log journal.Journal
+		ctx, stop := context.WithCancel(t.Context())
+		if err := run(ctx, env, &log, func(string, string) { stop() }); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(log.String(), `"level":"WARN","msg":"deployment: `+warning); got != c.warned {
+			t.Errorf("%s: the start warns: %v, want %v:\n%s", c.name, got, c.warned, log.String())
+		}
+		var out bytes.Buffer
+		_ = checkService(t.Context(), invocation{env: env, stdout: &out}) // the issuer's fees fail
+		if got := strings.Contains(out.String(), warning); got != c.warned {
+			t.Errorf("%s: the check notes it: %v, want %v:\n%s", c.name, got, c.warned, out.String())
+		}
 	}
 }
 

@@ -51,7 +51,10 @@ const calls = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0xâ
 const about = `Asks a gateway for a swap, checks the answer, and prints it. Secrets are best given in the
 environment: QUOTE_KEY is the private key that -execute signs with, QUOTE_VIEWING_KEY the viewing key
 of a 0zk recipient, to open its note. Without the viewing key, -execute signs a note that it makes
-itself.
+itself. Before it signs, -execute asks the node at -rpc whether there is a contract at every address
+that it pays or approves. Where there is none, it sends nothing and the error says NO_CONTRACT. If the
+node does not answer within five seconds, it warns and goes on with tokens; coins are not sent, and
+the error says CONTRACT_UNKNOWN.
 
 With -status it asks what became of a swap that was sent.
 

@@ -287,7 +287,7 @@ func TestUsage(t *testing.T) {
 		"pair":               {nil, with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
 		"deployment":         {nil, with(wish, "-deployment", "no-such-file"), "no-such-file"},
 		"recipient":          {nil, with(wish, "-recipient", "0x0000000000000000000000000000000000000001"), "below 0x10000"},
-		"router recipient":   {nil, with(wish, "-recipient", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"), "a contract of the service"},
+		"router recipient":   {nil, with(wish, "-recipient", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"), "the router of USDC on chain 1"},
 		"execute, no node":   {map[string]string{"QUOTE_KEY": secret}, with(wish, "-execute"), "-execute needs -rpc"},
 		"execute, no key":    {nil, execute, "-execute needs a private key in QUOTE_KEY"},
 		"execute, two keys":  {map[string]string{"QUOTE_KEY": secret}, with(execute, "-key", secret), "given twice"},
@@ -406,6 +406,13 @@ func TestExecutes(t *testing.T) {
 	}
 	contains(t, "the error", stderr, "swap: it would fail: execution reverted: balance too low")
 
+	// This chain has no pool for coins.
+	code, stdout, _ := call(t, env, with(args, "-from", "ETH@1", "-to", "WETH@369", "-amount", "1.5", "-json")...)
+	if code != 1 {
+		t.Errorf("got exit code %d without a contract, want 1", code)
+	}
+	contains(t, "the object", stdout, `"transactions":[]`, `"error":"NO_CONTRACT: not sent: there is no contract at 0xD98c74c52e2bb6641982271AE856fF685F8726AA on chain 1`)
+
 	mintUSDC(t, chain, key)
 	code, _, stderr = call(t, env, with(args, "-max-fee", "0.000000000000000001")...)
 	if code != 1 {
@@ -413,7 +420,7 @@ func TestExecutes(t *testing.T) {
 	}
 	contains(t, "the error", stderr, "swap: not signed: at the node's price its gas could cost 0.0", "and the most allowed is 0.000000000000000001 ETH")
 
-	code, stdout, stderr := call(t, env, args...)
+	code, stdout, stderr = call(t, env, args...)
 	if code != 0 {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}

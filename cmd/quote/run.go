@@ -120,7 +120,7 @@ func showSimulation(w io.Writer, o *options, d *client.Details) {
 	}
 	switch {
 	case s.Event == nil:
-		fmt.Fprintln(w, "  Whether the contract would tell of this swap is not known.")
+		fmt.Fprintln(w, "  The node could not show whether the contract would do this swap.")
 	case *s.Event:
 		fmt.Fprintln(w, "  The contract would tell of this very swap.")
 	default:

@@ -142,7 +142,7 @@ func (w *world) issuerRates(s *referee.Swap) []*big.Rat {
 // to its word: a minute has perMinute answers and not one more, and whoever
 // has some left is not refused.
 func (w *world) overdraw(ctx context.Context) {
-	const pause = 5 * time.Millisecond
+	const pause = 150 * time.Millisecond // after a refusal: more would be over the limit for everything
 	type span struct{ sent, answered time.Time }
 	var granted []span
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -154,8 +154,10 @@ func (w *world) overdraw(ctx context.Context) {
 	for ctx.Err() == nil {
 		swap := w.judge.RandomSwap(rng, pair)
 		sent := time.Now()
+		refused := false
 		q := question{"over the limit", "GET", swap.Target("v3"), func(a load.Answer) error {
 			if a.Status == http.StatusTooManyRequests {
+				refused = true
 				if a.Header("Retry-After") == "" {
 					return fmt.Errorf("a 429 does not say when to come back: %s", a.Head)
 				}
@@ -173,6 +175,9 @@ func (w *world) overdraw(ctx context.Context) {
 		}}
 		if !w.askAlone(q, load.ClientAddress(overLimit)) {
 			return
+		}
+		if !refused {
+			continue
 		}
 		select {
 		case <-ctx.Done():

@@ -22,6 +22,7 @@ type issuer struct {
 
 	mu     sync.Mutex
 	stated map[uint32]bool // domains for which it has told the truth
+	absurd map[uint32]bool // and those for which it has told a fee that nobody believes
 }
 
 // honestBPS is the fee it tells the truth about, unlike any built-in one.
@@ -30,9 +31,9 @@ func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 10
 // lies are what it says otherwise. Believing any of them costs the user money
 // or the gateway its health.
 var lies = []string{
-	`[{"finalityThreshold":1000,"minimumFee":5000}]`,
+	`[{"finalityThreshold":1000,"minimumFee":5000}]`, // absurd
 	`[{"finalityThreshold":1000,"minimumFee":-1}]`,
-	`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`,
+	`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`, // absurd
 	`[{"finalityThreshold":1000,"minimumFee":null}]`,
 	`[{"finalityThreshold":3000,"minimumFee":77}]`,
 	`{"finalityThreshold":1000,"minimumFee":77}`,
@@ -46,7 +47,7 @@ func startIssuer() (*issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &issuer{url: "http://" + listener.Addr().String(), stated: map[uint32]bool{}}
+	i := &issuer{url: "http://" + listener.Addr().String(), stated: map[uint32]bool{}, absurd: map[uint32]bool{}}
 	i.server = &http.Server{Handler: i}
 	go func() { _ = i.server.Serve(listener) }() // until it is closed
 	return i, nil
@@ -60,11 +61,11 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	domain := uint32(source)
 	if n := int(i.asked.Add(1)) - 1; n%2 == 0 {
-		lie(w, r, n/2)
+		i.lie(w, r, domain, n/2)
 		return
 	}
-	domain := uint32(source)
 	i.mu.Lock()
 	i.stated[domain] = true
 	i.mu.Unlock()
@@ -74,9 +75,14 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // lie tells one lie after the other.
-func lie(w http.ResponseWriter, r *http.Request, n int) {
+func (i *issuer) lie(w http.ResponseWriter, r *http.Request, domain uint32, n int) {
 	n %= len(lies) + 3
 	switch n {
+	case 0, 2:
+		i.mu.Lock()
+		i.absurd[domain] = true
+		i.mu.Unlock()
+		io.WriteString(w, lies[n])
 	case len(lies): // an answer without end
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
@@ -104,4 +110,12 @@ func (i *issuer) rates(builtIn *big.Rat, domain uint32) []*big.Rat {
 		return []*big.Rat{honestBPS(domain), builtIn}
 	}
 	return []*big.Rat{builtIn}
+}
+
+// maySuspend tells whether burns from a domain may be refused: the built-in fee is 0, and
+// it has told a fee that nobody believes.
+func (i *issuer) maySuspend(builtIn *big.Rat, domain uint32) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return builtIn.Sign() == 0 && i.absurd[domain]
 }

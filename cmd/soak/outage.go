@@ -39,8 +39,7 @@ func (w *world) outages(ctx context.Context) []outage {
 		}
 		all = append(all,
 			outage{"Redis is dead", kill, func() error { return w.redis.Restart(ctx) }},
-			outage{"Redis is frozen", w.redis.Freeze, w.redis.Thaw},
-			outage{"Redis lies", w.lie(true), w.lie(false)})
+			outage{"Redis is frozen", w.redis.Freeze, w.redis.Thaw})
 	}
 	if w.postgres != nil {
 		kill := func() error {
@@ -71,13 +70,6 @@ func (w *world) acceptConnections() error {
 		}
 	}
 	return nil
-}
-
-func (w *world) lie(lying bool) func() error {
-	return func() error {
-		w.liar.lying.Store(lying)
-		return nil
-	}
 }
 
 func (w *world) holdLog() error {

@@ -21,7 +21,7 @@ import (
 )
 
 // memoryLimit is what a gateway may come to.
-const memoryLimit = 64 << 20
+const memoryLimit = 80 << 20
 
 // soak breaks what the gateway depends on, one thing at a time, and stops the
 // gateway under load.

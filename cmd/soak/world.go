@@ -29,7 +29,6 @@ type world struct {
 	nodes  []*node
 	issuer *issuer
 	redis  *redisserver.Server // nil where there is none to be had
-	liar   *liar               // between the gateway and redis
 
 	postgres *postgres.Server // nil where there is none, or none is wanted
 	plan     *plan
@@ -93,11 +92,6 @@ func newWorld(ctx context.Context, root, binary string, database bool) (w *world
 			return w, err
 		}
 	}
-	if w.redis != nil {
-		if w.liar, err = startLiar(w.redis.Addr); err != nil {
-			return w, err
-		}
-	}
 	gateway := child.Gateway{Binary: binary, Env: w.env(), Log: w.log}
 	if w.gateway, err = gateway.Start(ctx); err != nil {
 		return w, err
@@ -126,8 +120,8 @@ func (w *world) env() []string {
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)
-	if w.liar != nil {
-		env = append(env, "REDIS_URL=redis://"+w.liar.addr)
+	if w.redis != nil {
+		env = append(env, "REDIS_URL=redis://"+w.redis.Addr)
 	}
 	return env
 }
@@ -145,9 +139,6 @@ func (w *world) readListing(ctx context.Context) error {
 func (w *world) close() {
 	if w.gateway != nil {
 		w.gateway.Kill()
-	}
-	if w.liar != nil {
-		w.liar.close()
 	}
 	if w.redis != nil {
 		w.redis.Close()

@@ -34,13 +34,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/setting"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/words"
 )
 
 type Options struct {
@@ -76,14 +79,21 @@ type handler struct {
 	mux          *http.ServeMux
 	descriptions map[string]string // what is at each path
 	token        [sha256.Size]byte
+	wrongTokens  *limit.Door
+	refusals     limit.Thinner // of the log
 }
+
+const (
+	wrongPerMinute = 30 // requests without the token, from an address
+	wrongSources   = 1024
+)
 
 const livez, readyz = "/livez", "/readyz"
 
 func Handler(o Options) http.Handler {
 	h := &handler{
 		Options: o, mux: http.NewServeMux(), descriptions: map[string]string{},
-		token: sha256.Sum256([]byte(o.Token)),
+		token: sha256.Sum256([]byte(o.Token)), wrongTokens: limit.NewDoor(wrongPerMinute, wrongSources),
 	}
 	h.get("/", "this list; for browsers, a page", h.root)
 	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
@@ -118,13 +128,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	path := r.URL.Path
 	if status, log, answer := h.refusal(r); status != 0 && path != livez && path != readyz {
-		h.Log.Warn("admin: "+log, "remote", r.RemoteAddr)
+		h.warn(log, r)
 		if status == http.StatusUnauthorized {
-			const realm = "quotegate admin: any name, and the token as password"
-			w.Header().Add("WWW-Authenticate", `Basic realm="`+realm+`", charset="UTF-8"`)
-			w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
+			h.challenge(w, r, answer)
+		} else {
+			fail(w, status, answer)
 		}
-		fail(w, status, answer)
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
@@ -137,6 +146,35 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serveJSONErrors(h.mux, w, r)
+}
+
+// warn logs a refusal, unless there were too many just now.
+func (h *handler) warn(what string, r *http.Request) {
+	if h.refusals.Skip(time.Now()) {
+		return
+	}
+	attributes := []any{"remote", r.RemoteAddr}
+	if n := h.refusals.LeftOut(); n > 0 {
+		attributes = append(attributes, "unlogged", n)
+	}
+	h.Log.Warn("admin: "+what, attributes...)
+}
+
+// challenge asks for the token, some times a minute. The right token always passes.
+func (h *handler) challenge(w http.ResponseWriter, r *http.Request, answer string) {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a peer without an address has a limit together with others
+	if wait, over := h.wrongTokens.Take(r, limit.Address(peer.Addr()), wrongPerMinute); over {
+		seconds := int((wait + time.Second - 1) / time.Second)
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		fail(w, http.StatusTooManyRequests, fmt.Sprintf(
+			"Rate limit exceeded: %d wrong tokens per minute. Retry in %s.", wrongPerMinute,
+			words.Count(seconds, "second", "seconds")))
+		return
+	}
+	const realm = "quotegate admin: any name, and the token as password"
+	w.Header().Add("WWW-Authenticate", `Basic realm="`+realm+`", charset="UTF-8"`)
+	w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
+	fail(w, http.StatusUnauthorized, answer)
 }
 
 // recover turns a panic into an answer and a logged stack.

@@ -10,6 +10,8 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -219,7 +221,6 @@ func TestCPUProfileIsTakenOneAtATime(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	r := serve(t, token)
 	for name, headers := range map[string][]string{
 		"none":          nil,
 		"empty":         {"Authorization", "Bearer "},
@@ -230,6 +231,7 @@ func TestToken(t *testing.T) {
 		"without kind":  {"Authorization", token},
 		"in the cookie": {"Cookie", "Authorization=Bearer " + token},
 	} {
+		r := serve(t, token)
 		for _, path := range []string{"/", "/metrics", "/admin/usage", "/admin/lifecycle", "/admin/log-level", "/debug/pprof/", "/debug/pprof/heap", "/nothing"} {
 			status, body, header := r.ask(t, "GET", path, "", headers...)
 			if status != 401 || !json.Valid([]byte(body)) || header.Get("WWW-Authenticate") == "" {
@@ -244,17 +246,59 @@ func TestToken(t *testing.T) {
 				t.Errorf("%s, %s: got %d, want 200 without a token", name, probe, status)
 			}
 		}
+		if strings.Contains(r.log.String(), token[:8]) {
+			t.Errorf("%s: the log shows a token:\n%s", name, r.log.String())
+		}
+		if !strings.Contains(r.log.String(), "without the token") {
+			t.Errorf("%s: the log does not tell of the attempts:\n%s", name, r.log.String())
+		}
 	}
+	r := serve(t, token)
 	for _, good := range []string{"Bearer " + token, "bearer  " + token} {
 		if status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Authorization", good, "Host", "gateway.internal"); status != 200 {
 			t.Errorf("%q: got %d %s, want 200", good, status, body)
 		}
 	}
-	if strings.Contains(r.log.String(), token[:8]) {
-		t.Errorf("the log shows a token:\n%s", r.log.String())
+}
+
+// TestWrongTokensAreLimited: nobody guesses without a limit, or fills the log by it. The
+// right token always passes.
+func TestWrongTokensAreLimited(t *testing.T) {
+	const guesses = 1000
+	r := serve(t, token)
+	began := time.Now()
+	answers := map[int]int{}
+	for n := range guesses {
+		status, body, header := r.ask(t, "GET", "/", "", "Authorization", "Bearer guess-"+strconv.Itoa(n))
+		answers[status]++
+		limited := status == http.StatusTooManyRequests
+		if !json.Valid([]byte(body)) || (header.Get("Retry-After") != "") != limited {
+			t.Fatalf("guess %d: got %d, %s and %v", n+1, status, body, header)
+		}
 	}
-	if !strings.Contains(r.log.String(), "without the token") {
-		t.Errorf("the log does not tell of the attempts:\n%s", r.log.String())
+	minutes := int(time.Since(began)/time.Minute) + 2 // httprate counts each by itself
+	if answers[401] < 30 || answers[401] > 30*minutes || answers[401]+answers[429] != guesses {
+		t.Errorf("got answers %v, want 30 times 401 a minute, and else 429", answers)
+	}
+	if status, _, _ := r.ask(t, "GET", "/", "", "Authorization", "Bearer "+token); status != http.StatusOK {
+		t.Errorf("the right token: got %d", status)
+	}
+	lines := strings.Count(r.log.String(), "without the token")
+	if most := 20 * (int(time.Since(began)/time.Second) + 2); lines > most {
+		t.Errorf("got %d lines for %d guesses, want %d at most", lines, guesses, most)
+	}
+	time.Sleep(1100 * time.Millisecond)
+	r.ask(t, "GET", "/", "")
+	unlogged := 0
+	for _, match := range regexp.MustCompile(`unlogged"?[=:](\d+)`).FindAllStringSubmatch(r.log.String(), -1) {
+		n, err := strconv.Atoi(match[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlogged += n
+	}
+	if lines = strings.Count(r.log.String(), "without the token"); lines+unlogged != guesses+1 {
+		t.Errorf("got %d lines that tell of %d more, want %d together", lines, unlogged, guesses+1)
 	}
 }
 

@@ -23,7 +23,7 @@ func (r *Reader) Unheard(days, instances int, sunset time.Time) (string, error) 
 	defer cancel()
 	q := r.DB.Ask(ctx)
 	at := q.Now(r.Now())
-	reasons := slices.Clone(r.Writer.Silent())
+	var reasons []string
 	if !at.Before(sunset) {
 		reasons = append(reasons, silentSince(q, sunset.Unix())...)
 	}

@@ -56,7 +56,6 @@ type Writer struct {
 	Started  time.Time
 	Flush    func(context.Context) error // has counts written before a page reads them
 	Away     func() error                // an error while the database accepts no counts
-	Silent   func() []string             // about other instances, which have said that they cannot write
 	Writes   func() int64                // how often counts were written
 }
 
@@ -94,9 +93,6 @@ func New(db *store.Store, o Options, w Writer) *Reader {
 	}
 	if w.Away == nil {
 		r.Writer.Away = func() error { return nil }
-	}
-	if w.Silent == nil {
-		r.Writer.Silent = func() []string { return nil }
 	}
 	if w.Writes == nil {
 		r.Writer.Writes = func() int64 { return 0 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
+
 	"strings"
 	"sync"
 	"testing"
@@ -15,10 +14,6 @@ import (
 
 	"github.com/quotegate/quotegate/testdata/journal"
 )
-
-// patient waits for servers on a busy machine, and does not keep it busy with
-// probes.
-var patient = timeouts{request: time.Minute, start: time.Minute, probe: 20 * time.Millisecond, probes: 3}
 
 const masters = 3
 
@@ -125,24 +120,23 @@ func loseAServer(t *testing.T, url string, lost *server, others ...*server) {
 	t.Helper()
 	p := pair{servers: append(others, lost), log: &journal.Journal{}}
 	for i := range p.limiters {
-		p.limiters[i] = newSharedLimiter(t, url, logTo(p.log), newClock(), patient)
-		p.handlers[i] = guarded(p.limiters[i])
+		p.limiters[i] = startShared(t, url, logTo(p.log), calm)
 	}
 	p.wantExactLimits(t, 1)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	for worker, h := range p.handlers {
+	for worker, l := range p.limiters {
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				client := fmt.Sprintf("[2001:db8:%x:%x::1]:1", worker, n)
+				from := source(1_000_000*(worker+1) + n)
 				for sent := range 32 {
-					if w := get(h, client); (w.Code == 200) != (sent < 30) {
-						t.Errorf("request %d of %s: got %d", sent+1, client, w.Code)
+					if passed := l.passes(from); passed != (sent < 30) {
+						t.Errorf("request %d of %s: passed %v", sent+1, from.id, passed)
 						return
 					}
 				}
-				time.Sleep(time.Millisecond) // within a minute there must not be more clients than memory can count
+				time.Sleep(time.Millisecond) // within a minute there must not be more sources than memory can count
 			}
 		})
 	}
@@ -164,26 +158,11 @@ func loseAServer(t *testing.T, url string, lost *server, others ...*server) {
 // pair is two limiters that share their counts.
 type pair struct {
 	limiters [2]*Limiter
-	handlers [2]http.Handler
 	servers  []*server
 	log      *journal.Journal
 }
 
 func (p *pair) outages() int { return p.log.Count("does not answer") }
-
-// refusals is how many errors the servers have answered with. That of a client is counted
-// in memory.
-func (p *pair) refusals() (n int) {
-	for _, s := range p.servers {
-		for _, line := range strings.Fields(s.Info(context.Background(), "errorstats").Val()) {
-			if _, count, ok := strings.Cut(line, ":count="); ok {
-				one, _ := strconv.Atoi(count)
-				n += one
-			}
-		}
-	}
-	return n
-}
 
 // wantExactLimits has clients of a network use up their budgets at both instances by
 // turns. On a slow machine the servers may lose sight of one another meanwhile. Each
@@ -195,9 +174,9 @@ func (p *pair) wantExactLimits(t *testing.T, network int) {
 		for _, l := range p.limiters {
 			eventually(t, "Redis", l.isOn(Redis))
 		}
-		outages, refusals := p.outages(), p.refusals()
+		outages := p.outages()
 		wrong := p.spend(network)
-		if p.outages() != outages || p.refusals() != refusals {
+		if p.outages() != outages {
 			t.Logf("network %d: Redis did not decide alone; the next one is asked", network)
 			continue
 		}
@@ -217,11 +196,11 @@ func (p *pair) spend(network int) (wrong []string) {
 	)
 	for n := range 40 {
 		wg.Go(func() {
-			client := fmt.Sprintf("198.51.%d.%d:1", network, n)
+			from := source(256*network + n)
 			for sent := range 40 {
-				if w := get(p.handlers[sent%2], client); (w.Code == 200) != (sent < 30) {
+				if passed := p.limiters[sent%2].passes(from); passed != (sent < 30) {
 					mu.Lock()
-					wrong = append(wrong, fmt.Sprintf("request %d of %s: got %d", sent+1, client, w.Code))
+					wrong = append(wrong, fmt.Sprintf("request %d of %s: passed %v", sent+1, from.id, passed))
 					mu.Unlock()
 				}
 			}
@@ -236,9 +215,11 @@ func TestAClusterIsNotAServer(t *testing.T) {
 	t.Parallel()
 	skipIfShort(t)
 	var j journal.Journal
-	l := newSharedLimiter(t, startCluster(t)[0].url(), logTo(&j), newClock(), patient)
-	wantTheRules(t, guarded(l))
-	if !l.isOn(Fallback)() || j.Count("CROSSSLOT") != 1 {
-		t.Errorf("got %+v and a log of %s, want the fallback and CROSSSLOT", l.Stats(), j.String())
+	l := startShared(t, startCluster(t)[0].url(), logTo(&j), calm)
+	for n := range 40 {
+		wantPassed(t, l, (*Limiter).AdmitQuote, source(n), 30)
+	}
+	if !l.isOn(Fallback)() || j.Count("MOVED") == 0 {
+		t.Errorf("got %+v and a log of %s, want the fallback and MOVED", l.Stats(), j.String())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/quotegate/quotegate/gateway/redisconn"
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
@@ -28,7 +27,7 @@ type Config struct {
 func (c Config) Validate() error {
 	problems := []error{setting.Check(c)}
 	if c.RedisURL != "" {
-		if _, err := redisconn.Parse(c.RedisURL); err != nil {
+		if _, err := parseURL(c.RedisURL); err != nil {
 			problems = append(problems, fmt.Errorf("REDIS_URL: %w", err))
 		}
 	}

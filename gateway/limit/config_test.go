@@ -3,7 +3,6 @@ package limit
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sethvargo/go-envconfig"
 )
@@ -137,20 +136,5 @@ func TestValidateSaysWhatWouldBeRight(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}
-	}
-}
-
-// The times that the documentation tells: a decision may take 50 ms, and three probes
-// are a quarter of a second apart.
-func TestHowLongRedisIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	l, err := New(t.Context(), Config{PerMinute: 30, RedisURL: startRedis(t).url()}, quiet, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	want := timeouts{request: 50 * time.Millisecond, start: time.Second, probe: time.Second / 4, probes: 3}
-	if got := l.redis.timeouts; got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -3,9 +3,9 @@ package limit
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,236 +13,166 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/quotegate/quotegate/gateway/redisconn"
 	"github.com/quotegate/quotegate/shared/guard"
 )
 
-//go:embed ticket.lua
-var ticketScript string
-
-var ticketCommand = redis.NewScript(ticketScript)
-
 // timeouts say how long to wait for Redis.
 type timeouts struct {
-	request time.Duration // for one decision
-	start   time.Duration // for the first answer
-	probe   time.Duration // between probes while Redis does not answer
-	probes  int           // how many in a row it must answer to be used again
+	answer time.Duration // for one decision
+	start  time.Duration // for the first answer, and for a connection
+	probe  time.Duration // between probes after a failure
 }
 
-// redisCounter counts clients in Redis while Redis answers.
+var defaultTimeouts = timeouts{answer: 50 * time.Millisecond, start: time.Second, probe: 250 * time.Millisecond}
+
+const probesToPass = 3 // in a row, until Redis is used again after a failure
+
+//go:embed take.lua
+var takeScript string
+
+var take = redis.NewScript(takeScript)
+
+// redisCounter counts sources in Redis, for all instances together. After a failure it
+// does not ask Redis until some probes in a row were answered.
 type redisCounter struct {
-	redis    redis.UniversalClient
-	cluster  *redis.ClusterClient // the same, if it is a cluster
-	prefix   string               // of every key; the client follows
+	client   redis.UniversalClient
+	prefix   string // of every key
 	timeouts timeouts
 	log      *slog.Logger
-	secrets  []string // the passwords, which no log line may show
-	batches  *batcher
+	hidden   *strings.Replacer // of passwords
 
-	downSince  atomic.Pointer[time.Time]  // nil while Redis answers
-	lastFailed atomic.Pointer[question]   // the request that failed last
-	refusal    atomic.Pointer[redisError] // the last error that Redis answered, until watch has seen it
-	answered   int                        // probes in a row; used by watch only
-	lastWarned time.Time                  // of a refusal; used by watch only
-	stop       context.CancelFunc
-	watching   guard.Group
+	failure  atomic.Pointer[failure] // nil while Redis answers
+	stop     context.CancelFunc
+	watching guard.Group
 }
 
-// redisError is an error that Redis answered. It may still answer others.
-type redisError struct{ error }
+// failure is what ended the use of Redis.
+type failure struct {
+	since time.Time
+	key   string // that was asked about
+}
 
-func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, t timeouts) *redisCounter {
+func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait timeouts) *redisCounter {
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
-	target, err := redisconn.Parse(cfg.RedisURL)
+	t, err := parseURL(cfg.RedisURL)
 	if err != nil { // Validate has accepted it
 		panic(err)
 	}
 	r := &redisCounter{
-		redis: target.Connect(t.start, log), prefix: cfg.RedisPrefix + "limit:", timeouts: t,
-		log: log, secrets: target.Passwords,
+		client:   t.connect(wait.start),
+		prefix:   cfg.RedisPrefix + "limit:",
+		timeouts: wait,
+		log:      log,
+		hidden:   hiding(t.passwords()),
 	}
-	r.cluster, _ = r.redis.(*redis.ClusterClient)
-	r.batches = startBatcher(r.askAll, log)
-	if err := r.probe(ctx, t.start); err != nil {
-		r.fail(question{}, err)
+	if err := r.probe(ctx, "", wait.start); err != nil {
+		r.fail("", err)
 	} else {
 		log.Info("rate limit: counting in Redis, shared by all instances")
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	const what = "looking at Redis"
-	r.watching.Go(log, what, func() { guard.Every(ctx, t.probe, log, what, func() { r.watch(ctx) }) })
+	const what = "probing Redis"
+	passed := 0 // probes in a row
+	r.watching.Go(log, what, func() {
+		guard.Every(ctx, wait.probe, log, what, func() { passed = r.watch(ctx, passed) })
+	})
 	return r
 }
 
-func (r *redisCounter) up() bool { return r.downSince.Load() == nil }
+// hiding replaces passwords: a server that does not know AUTH repeats them in its error.
+func hiding(passwords []string) *strings.Replacer {
+	var pairs []string
+	for _, password := range passwords {
+		if password != "" {
+			pairs = append(pairs, password, "[password]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
 
-// take counts a request, or refuses it. It returns false if Redis does not
-// answer, or not in a way that can be true. It does not know the request's
-// context: a client that hangs up must not look like a failure of Redis.
-func (r *redisCounter) take(q question) (decision, bool) {
+func (r *redisCounter) up() bool { return r.failure.Load() == nil }
+
+// take counts a request, or refuses it. It returns false if Redis does not answer. It
+// does not know the request's context: a client that hangs up must not look like a
+// failure of Redis.
+func (r *redisCounter) take(from id, limit int) (decision, bool) {
 	if !r.up() {
 		return decision{}, false
 	}
-	d, err := r.batches.ask(q, r.timeouts.request)
-	if err == errLate {
-		r.fail(q, fmt.Errorf("no answer within %s", r.timeouts.request))
-	}
-	return d, err == nil
-}
-
-func (r *redisCounter) askAll(batch []*ask) {
-	for _, a := range batch {
-		a.key = r.prefix + a.question.String()
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), batch[0].deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), r.timeouts.answer)
 	defer cancel()
-	r.run(ctx, batch, window)
-	for _, a := range batch {
-		if refused, ok := a.err.(redisError); ok {
-			r.refusal.Store(&refused)
-		} else if a.err != nil {
-			r.fail(a.question, a.err)
-		}
+	key := r.prefix + from.String()
+	d, err := r.run(ctx, key, window, limit)
+	if err != nil {
+		r.fail(key, err)
+		return decision{}, false
 	}
+	return d, true
 }
 
-// giveBack takes a request out of the log again.
-func (r *redisCounter) giveBack(q question, stamp int64) {
-	r.quickly("giving a request back to Redis", func(ctx context.Context) error {
-		return r.redis.LRem(ctx, r.prefix+q.String(), -1, stamp).Err()
-	})
-}
-
-// promise keeps a ticket for all instances. It is false if Redis does not answer.
-func (r *redisCounter) promise(q question, subject string, known bool, next time.Duration) bool {
-	sign := -1
-	if known {
-		sign = 1
+// run runs the script: one round trip, or two where a server does not know it yet.
+func (r *redisCounter) run(ctx context.Context, key string, window time.Duration, limit int) (decision, error) {
+	said, err := take.Run(ctx, r.client, []string{key}, window.Microseconds(), limit).Int64Slice()
+	if err != nil {
+		return decision{}, err
 	}
-	return r.quickly("a ticket in Redis", func(ctx context.Context) error {
-		return r.ticket(ctx, q, subject, next.Microseconds(), sign, ticketsPerSubject).Err()
-	})
-}
-
-// redeem uses up a ticket that is due.
-func (r *redisCounter) redeem(q question, subject string) (promised, known bool) {
-	sign := 0
-	r.quickly("a ticket in Redis", func(ctx context.Context) (err error) {
-		sign, err = r.ticket(ctx, q, subject).Int()
-		return err
-	})
-	return sign != 0, sign > 0
-}
-
-func (r *redisCounter) ticket(ctx context.Context, q question, subject string, args ...any) *redis.Cmd {
-	key := r.prefix + "ticket:" + q.client.String() + ":" + subject
-	return ticketCommand.Run(ctx, r.redis, []string{key}, append([]any{early.Microseconds()}, args...)...)
-}
-
-// quickly asks Redis for what a request can do without, and returns whether it
-// answered. Whether there is an outage is decided by take alone.
-func (r *redisCounter) quickly(what string, ask func(context.Context) error) (answered bool) {
-	if !r.up() {
-		return false
+	if len(said) != 3 {
+		return decision{}, errors.New("the script did not answer three numbers")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.timeouts.request)
-	defer cancel()
-	guard.Do(r.log, what, func() { answered = ask(ctx) == nil })
-	return answered
+	return decision{
+		allowed: said[0] == 1,
+		used:    int(said[1]),
+		wait:    time.Duration(said[2]) * time.Microsecond,
+	}, nil
 }
 
-const probeKeys = 8 // of one probe; in a cluster they are on different nodes
-
-// probe runs the script on keys that expire at once. Unlike a PING it also fails
-// if Redis cannot write, because it is a replica or full. In a cluster the first
-// key is in the slot of the client that failed last: what the first braces of a
-// key enclose determines its slot.
-func (r *redisCounter) probe(ctx context.Context, timeout time.Duration) error {
+// probe counts on a key that expires at once. Unlike a PING it also fails if Redis cannot
+// write, because it is a replica or full. In a Cluster it asks the node that failed: what
+// the braces of a key enclose determines where it is.
+func (r *redisCounter) probe(ctx context.Context, failed string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	now := strconv.FormatInt(time.Now().UnixNano(), 36)
-	asks := make([]*ask, probeKeys)
-	for i := range asks {
-		asks[i] = &ask{question: question{limit: 1}, key: r.prefix + "probe:" + now + ":" + strconv.Itoa(i)}
-	}
-	if q := r.lastFailed.Load(); q != nil {
-		asks[0].key = r.prefix + "probe:" + now + ":{" + r.prefix + q.String() + "}"
-	}
-	r.run(ctx, asks, time.Millisecond)
-	for _, a := range asks {
-		if a.err != nil {
-			return a.err
-		}
-	}
-	return nil
+	_, err := r.run(ctx, r.prefix+"probe:{"+failed+"}", time.Millisecond, MaxPerMinute)
+	return err
 }
 
 // fail switches to counting in memory. It logs only the first failure of an outage.
-func (r *redisCounter) fail(q question, err error) {
-	r.lastFailed.Store(&q)
-	if now := time.Now(); r.downSince.CompareAndSwap(nil, &now) {
-		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does", "error", r.describe(err))
+func (r *redisCounter) fail(key string, err error) {
+	if r.failure.CompareAndSwap(nil, &failure{time.Now(), key}) {
+		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does",
+			"error", fmt.Sprintf("%.300s", r.hidden.Replace(err.Error())))
 	}
 }
 
-// describe is an error as the log may show it. A server may repeat in an error
-// what was sent to it, the password too.
-func (r *redisCounter) describe(err error) string {
-	s := err.Error()
-	for _, secret := range r.secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "[password]")
-		}
+// watch probes Redis after a failure, and uses it again when enough probes in a row have
+// passed. It returns how many have.
+func (r *redisCounter) watch(ctx context.Context, passed int) int {
+	failure := r.failure.Load()
+	if failure == nil {
+		return 0
 	}
-	return fmt.Sprintf("%.300s", s)
+	if err := r.probe(ctx, failure.key, r.timeouts.answer); err != nil {
+		if cluster, ok := r.client.(*redis.ClusterClient); ok {
+			cluster.ReloadState(ctx) // a replica may have taken over
+		}
+		return 0
+	}
+	passed++
+	if passed == probesToPass {
+		r.failure.Store(nil)
+		r.log.Info("rate limit: Redis is back, counting there again",
+			"after", time.Since(failure.since).Round(time.Millisecond))
+	}
+	return passed
 }
 
-// watch probes Redis during an outage, and uses it again after enough answers in
-// a row. If Redis has answered a client with an error, a probe tells whether it is
-// an outage, or that client alone is counted in memory.
-func (r *redisCounter) watch(ctx context.Context) {
-	down := r.downSince.Load()
-	refused := r.refusal.Swap(nil)
-	if down == nil && refused == nil {
-		r.answered = 0
-		return
-	}
-	err := r.probe(ctx, r.timeouts.request)
-	switch {
-	case down == nil && err != nil:
-		r.fail(question{}, err)
-	case down == nil:
-		if time.Since(r.lastWarned) >= window {
-			r.lastWarned = time.Now()
-			r.log.Warn("rate limit: Redis gave no usable answer for a client, whose request was counted in memory",
-				"error", r.describe(refused))
-		}
-	case err != nil:
-		r.answered = 0
-		if r.cluster != nil {
-			r.cluster.ReloadState(ctx) // a replica may have taken over
-		}
-	default:
-		r.answered++
-		if r.answered == r.timeouts.probes {
-			r.answered = 0
-			r.downSince.Store(nil)
-			r.log.Info("rate limit: Redis is back, counting there again",
-				"after", time.Since(*down).Round(time.Millisecond))
-		}
-	}
-}
-
-// close ends the watch and the connections. Later requests are counted in
-// memory, without a log line.
+// close ends the probes and the connections. Later requests are counted in memory,
+// without a log line.
 func (r *redisCounter) close() error {
 	r.stop()
 	r.watching.Wait()
-	now := time.Now()
-	r.downSince.Store(&now)
-	r.batches.close()
-	return r.redis.Close()
+	r.failure.Store(&failure{since: time.Now()})
+	return r.client.Close()
 }

@@ -269,8 +269,6 @@ func (m *Metrics) StatusOptions() status.Options {
 	answers := m.counter("status_answers_total",
 		"Answers to what became of a swap, by its state; none where a chain could not be asked.",
 		"state")
-	ranOut := m.counter("status_searches_unfinished_total",
-		"Searches for the event of a payout that one look-up could not end. The next one goes on.").WithLabelValues()
 	counters := map[status.State]prometheus.Counter{"": answers.WithLabelValues(none)}
 	for _, state := range status.States() { // so that every series begins at 0
 		counters[state] = answers.WithLabelValues(string(state))
@@ -282,7 +280,7 @@ func (m *Metrics) StatusOptions() status.Options {
 		}
 		counter.Inc()
 	}
-	return status.Options{Answered: answered, RanOut: ranOut.Inc}
+	return status.Options{Answered: answered}
 }
 
 // Sources are called at every scrape. They must be quick and safe for concurrent
@@ -381,8 +379,8 @@ func (s Sources) sendLimiter(send send) {
 	l := s.Limiter()
 	for decision, n := range map[string]uint64{"allowed": l.Allowed, "refused": l.Refused, "uncounted": l.Uncounted} {
 		send("limiter_decisions_total",
-			"Requests the rate limiter let pass (allowed), refused, or let pass without counting them "+
-				"(uncounted).",
+			"Quotes and status look-ups the rate limiter let pass (allowed), requests it refused, and requests "+
+				"it did not count because their peer has no address (uncounted).",
 			float64(n), "decision", decision)
 	}
 	for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {
@@ -391,8 +389,10 @@ func (s Sources) sendLimiter(send send) {
 				"does not answer.",
 			boolValue(l.Backend == b), "backend", string(b))
 	}
-	send("limiter_clients", "Clients held in memory.", float64(l.Clients))
-	send("limiter_clients_ceiling", "Most clients that memory will hold.", float64(l.Ceiling))
+	send("limiter_clients", "Addresses and API keys whose requests are held in memory.", float64(l.Sources))
+	send("limiter_clients_ceiling", "Most addresses that memory will hold.", float64(l.Ceiling))
+	send("limiter_forgotten_total", "Addresses that made room for others before their minute had passed.",
+		float64(l.Forgotten))
 }
 
 // stages are all that a version can be in.

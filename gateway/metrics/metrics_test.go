@@ -65,7 +65,7 @@ func sources(t testing.TB) Sources {
 			return []integrator.Health{{Network: 1, State: rpc.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: rpc.NoEndpoint}}
 		},
 		Limiter: func() limit.Stats {
-			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Uncounted: 2, Clients: 31, Ceiling: 101_856}
+			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Uncounted: 2, Forgotten: 4, Sources: 31, Ceiling: 139_264}
 		},
 		Lifecycle: func() lifecycle.Snapshot {
 			return lifecycle.Snapshot{
@@ -162,7 +162,7 @@ func TestExposition(t *testing.T) {
 		`quotegate_limiter_backend{backend="fallback"} 1`,
 		`quotegate_limiter_backend{backend="redis"} 0`,
 		`quotegate_limiter_clients 31`,
-		`quotegate_limiter_clients_ceiling 101856`,
+		`quotegate_limiter_clients_ceiling 139264`,
 		`quotegate_lifecycle_plan_refused 1`,
 		`quotegate_version_stage{stage="held",version="v1"} 1`,
 		`quotegate_version_stage{stage="active",version="v1"} 0`,

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ const (
 	usdcRouter    = "chain 8453, router of USDC"
 	registry      = "chain 8453, registry"
 	receiver      = "chain 8453, receiver"
+	usdcToken     = "chain 8453, token USDC"
 )
 
 func TestAllIsRight(t *testing.T) {
@@ -33,7 +36,10 @@ func TestAllIsRight(t *testing.T) {
 	})
 	got := g.results(deployment)
 	g.want(got, nil)
-	for _, name := range []string{first, second, ethRouter, usdcRouter, registry, receiver, "chain 10, endpoint 1", "chain 10, messenger"} {
+	for _, name := range []string{
+		first, second, ethRouter, usdcRouter, registry, receiver, usdcToken,
+		"chain 10, endpoint 1", "chain 10, messenger", "chain 10, token USDC",
+	} {
 		if got[name].Outcome != OK {
 			t.Errorf("%s: got %+v", name, got[name])
 		}
@@ -109,41 +115,87 @@ func TestContractsOfTheDeployment(t *testing.T) {
 	}
 }
 
-func TestWrongContracts(t *testing.T) {
-	anyone := common.Address{9}
-	evm := newEVM(t, base, types.GenesisAlloc{
-		find(t, base, "router of ETH"):  testcontracts.Pool(anyone, common.HexToAddress("0xbeef"), anyone, common.Address{}),
-		find(t, base, "router of USDC"): {Balance: big.NewInt(1)},
-		find(t, base, "registry"):       testcontracts.Pool(anyone, testcontracts.Native, anyone, common.Address{}),
-		find(t, base, "receiver"):       delegated(),
-	})
-	g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, evm), node.NewFront(t, evm)}})
-	g.want(g.results(deployment), map[string]string{
-		ethRouter:  "failed: this pool takes the token 0x000000000000000000000000000000000000bEEF, and not ETH, which is 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE",
-		usdcRouter: "failed: there is no contract at this address",
-		registry:   "failed: this contract does not answer as a registry: the contract reverted",
-		receiver:   "failed: this is a plain account that borrows the code of a contract",
-	})
+// Only what a partial deployment has is tested, on the chains that it needs: also a pool
+// that only pays out, as that of USDC here.
+func TestPartialDeployment(t *testing.T) {
+	d, err := chain.ParseDeployment([]byte(`{"name": "small", "tracking": "reference",
+		"pools": [{"chainId": 1, "token": "DAI", "router": "0x79466917C8c6e9eF03fdCF8b791C2304EDF2c29e"},
+			{"chainId": 369, "token": "USDC", "router": "0x8888ECFa4E2FF77E6b77835459D9C9c53bDc6Fe3"}],
+		"registries": {"369": "0xa9d074a8E98A4941A39ebbEe854649Ced6a8A285"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newRig(t, nil)
+	var got []string
+	for _, r := range OnChain(t.Context(), d, g.Client, g.logger()) {
+		got = append(got, r.Name)
+	}
+	want := []string{
+		"chain 1, status of swaps",
+		"chain 1, router of DAI 0x79466917C8c6e9eF03fdCF8b791C2304EDF2c29e",
+		"chain 1, token DAI 0x6B175474E89094C44Da98b954EedeAC495271d0F",
+		"chain 369, status of swaps",
+		"chain 369, router of USDC 0x8888ECFa4E2FF77E6b77835459D9C9c53bDc6Fe3",
+		"chain 369, token USDC 0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07",
+		"chain 369, registry 0xa9d074a8E98A4941A39ebbEe854649Ced6a8A285",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
-// A pool need not have token(), and what stands where a registry should must
-// answer as one.
-func TestContractsOfAnotherKind(t *testing.T) {
-	contract := func(code string) types.Account { return types.Account{Code: []byte(code)} }
+// What stands where a pool, a registry or the receiver should must answer as one.
+func TestContractsOfEveryKind(t *testing.T) {
+	code := func(code string) types.Account { return types.Account{Code: []byte(code)} }
+	anyone := common.Address{9}
+	usdc, err := chain.FindToken(base, "USDC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		reverts   = "the contract reverted"
+		nothing   = "it answers nothing"
+		nobody    = "there is no contract at this address"
+		borrows   = "this is a plain account that borrows the code of a contract"
+		badLength = "the registry's answer has another length"
+		noAddress = "token() is not an address"
+		isUsed    = "usedNonces(1) is not 0"
+	)
 	for _, c := range []struct {
-		name     string
-		account  types.Account
-		registry string
+		name                     string
+		account                  types.Account
+		pool, registry, receiver string // what is wrong with it in this role
 	}{
-		{"reverts", contract("\x60\x00\x60\x00\xfd"), "the contract reverted"},
-		{"answers nothing", contract("\x00"), "it answers nothing"},
-		{"answers two words", contract("\x60\x40\x60\x00\xf3"), "the registry's answer has another length"},
-		{"answers no address", contract("\x60\x00\x19\x60\x00\x52\x60\x20\x60\x00\xf3"), "the registry's answer has another length"},
+		{"an ERC-20", testcontracts.Token(anyone, "USDC", 6), reverts, reverts, reverts},
+		{"a plain account", types.Account{Balance: big.NewInt(1)}, nobody, nobody, nobody},
+		{"an EIP-7702 account", delegated(), borrows, borrows, borrows},
+		{"the pool", testcontracts.Pool(anyone, usdc.Address.Address, anyone, common.Address{}), "", reverts, reverts},
+		{"a pool of coins", testcontracts.Pool(anyone, testcontracts.Native, anyone, common.Address{}),
+			"its token is 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE, and not " + usdc.Address.String(), reverts, reverts},
+		{"a registry", testcontracts.Registry(anyone), reverts, "", reverts},
+		{"a receiver", testcontracts.Receiver(anyone, common.Address{1}, 6),
+			"its token is 0x0100000000000000000000000000000000000000, and not " + usdc.Address.String(), reverts, ""},
+		{"answers nothing", code("\x00"), nothing, nothing, nothing},
+		{"answers two words", code("\x60\x40\x60\x00\xf3"), noAddress, badLength, isUsed},
+		{"answers ones", code("\x60\x00\x19\x60\x00\x52\x60\x20\x60\x00\xf3"), noAddress, badLength, isUsed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			instead := types.GenesisAlloc{find(t, base, "router of USDC"): c.account, find(t, base, "registry"): c.account}
+			instead, wrong := types.GenesisAlloc{}, map[string]string{}
+			put := func(role, kind, problem string) {
+				instead[find(t, base, role)] = c.account
+				switch problem {
+				case "":
+				case nobody, borrows:
+					wrong["chain 8453, "+role] = "failed: " + problem
+				default:
+					wrong["chain 8453, "+role] = "failed: this contract does not answer as a " + kind + ": " + problem
+				}
+			}
+			put("router of USDC", "pool of USDC", c.pool)
+			put("registry", "registry", c.registry)
+			put("receiver", "receiver", c.receiver)
 			g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, newEVM(t, base, instead))}})
-			g.want(g.results(deployment), map[string]string{registry: "failed: this contract does not answer as a registry: " + c.registry})
+			g.want(g.results(deployment), wrong)
 		})
 	}
 }
@@ -151,7 +203,9 @@ func TestContractsOfAnotherKind(t *testing.T) {
 // notTested is what becomes of the contracts when no endpoint works.
 func notTested(endpoint string) map[string]string {
 	const why = "not tested: no endpoint of chain 8453 works"
-	return map[string]string{first: endpoint, ethRouter: why, usdcRouter: why, registry: why, receiver: why}
+	return map[string]string{
+		first: endpoint, ethRouter: why, usdcRouter: why, registry: why, receiver: why, usdcToken: why,
+	}
 }
 
 // An endpoint that does not work is named. The contracts are tested through the
@@ -213,7 +267,9 @@ func TestEndpointsThatDisagree(t *testing.T) {
 	behind.Instead("eth_getCode", node.Results(`"0x"`))
 	g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, evm), behind}})
 	const want = "failed: there is no contract at this address, says endpoint 2"
-	g.want(g.results(deployment), map[string]string{ethRouter: want, usdcRouter: want, registry: want, receiver: want})
+	g.want(g.results(deployment), map[string]string{
+		ethRouter: want, usdcRouter: want, registry: want, receiver: want, usdcToken: want,
+	})
 }
 
 // What is wrong with the tests themselves is not blamed on an endpoint's contracts.
@@ -229,8 +285,8 @@ func TestJudge(t *testing.T) {
 	} {
 		got := judge(optimism, false, all, []answer{{err: c.err}})
 		c.want.Name, c.want.What, c.want.Chain = "chain 10, endpoint 1", Endpoint, optimism
-		if len(got) != 2 || got[0] != c.want || got[1].Outcome != NotTested {
-			t.Errorf("%s: got %+v, want %+v and a messenger that is not tested", c.name, got, c.want)
+		if len(got) != 3 || got[0] != c.want || got[1].Outcome != NotTested || got[2].Outcome != NotTested {
+			t.Errorf("%s: got %+v, want %+v, and a messenger and a token that are not tested", c.name, got, c.want)
 		}
 	}
 }

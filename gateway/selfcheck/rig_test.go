@@ -41,6 +41,8 @@ func newEVM(t *testing.T, network chain.ID, instead types.GenesisAlloc) *node.EV
 				account = testcontracts.Registry(operator)
 			case Receiver:
 				account = testcontracts.Receiver(operator, common.Address{1}, 6)
+			case Token:
+				account = testcontracts.Token(operator, "USDC", 6)
 			}
 			alloc[c.address.Address] = account
 		}

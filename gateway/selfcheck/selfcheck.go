@@ -46,6 +46,7 @@ const (
 	Messenger What = "messenger" // of the issuer; the router of a CCTP source
 	Registry  What = "registry"
 	Receiver  What = "receiver"
+	Token     What = "token"
 	Status    What = "status" // whether swaps can be followed on a chain
 
 	// Only `gateway check` tests these.
@@ -74,6 +75,9 @@ type Result struct {
 	Chain   chain.ID `json:"chainId,omitempty"` // a network, or 0 if the test is about none
 	Outcome Outcome  `json:"outcome"`
 	Detail  string   `json:"detail,omitempty"` // what was found, or why it was not tested
+	// Missing is the address at which there is no contract, if all endpoints that
+	// answer say so, and zero otherwise.
+	Missing common.Address `json:"-"`
 }
 
 // String is the result as a sentence: "Chain 1, endpoint 2: no answer in time".
@@ -87,21 +91,50 @@ type Watch struct {
 	chains     *rpc.Client
 	log        *slog.Logger
 	last       atomic.Pointer[[]Result] // of the last round
+	missing    atomic.Pointer[map[place]bool]
+	minutes    int // since the last round; only Run uses it
+}
+
+// place is where a contract should be.
+type place struct {
+	network chain.ID
+	address common.Address
 }
 
 // NewWatch prepares to test. Run does it.
 func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch {
 	w := &Watch{deployment: d, chains: chains, log: log}
 	w.last.Store(&[]Result{})
+	w.missing.Store(&map[place]bool{})
 	return w
 }
 
-// Run tests now and every ten minutes, until ctx ends.
+// Inherit takes over what another watch knows to be missing, until the first round.
+func (w *Watch) Inherit(before *Watch) { w.missing.Store(before.missing.Load()) }
+
+// Run tests now and every ten minutes, until ctx ends. While a contract is missing,
+// it tests every minute, so that a quote is not warned of long after the contract is
+// there.
 func (w *Watch) Run(ctx context.Context) {
 	const what = "testing the deployment"
-	round := func() { w.round(ctx) }
-	guard.Do(w.log, what, round)
-	guard.Every(ctx, 10*time.Minute, w.log, what, round)
+	guard.Do(w.log, what, func() { w.round(ctx) })
+	guard.Every(ctx, time.Minute, w.log, what, func() { w.afterMinute(ctx) })
+}
+
+func (w *Watch) afterMinute(ctx context.Context) {
+	w.minutes++
+	if w.minutes < 10 && len(*w.missing.Load()) == 0 {
+		return
+	}
+	w.minutes = 0
+	w.round(ctx)
+}
+
+// Missing is true if a network is known to have no contract at an address: all
+// endpoints that answered when it was last tested said so. It is false for an address
+// that is not tested. It takes no lock.
+func (w *Watch) Missing(network chain.ID, address common.Address) bool {
+	return (*w.missing.Load())[place{network, address}]
 }
 
 // Results are those of the last round, none before the first has ended. A test
@@ -128,6 +161,7 @@ func (w *Watch) round(ctx context.Context) {
 	for _, r := range w.Results() {
 		before[r.Name] = r
 	}
+	missing := make(map[place]bool)
 	for i, r := range results {
 		known := before[r.Name]
 		switch {
@@ -138,8 +172,12 @@ func (w *Watch) round(ctx context.Context) {
 		case r.Outcome == OK && known.Outcome == Failed:
 			w.log.Info("self-check: a test that failed passes now", "what", r.Name)
 		}
+		if a := results[i].Missing; a != (common.Address{}) {
+			missing[place{r.Chain, a}] = true
+		}
 	}
 	w.last.Store(&results)
+	w.missing.Store(&missing)
 }
 
 // chainsAtOnce is how many chains are asked at the same time. An endpoint has ten
@@ -151,12 +189,15 @@ const chainsAtOnce = 6
 // endpoints are tested. The log is for bugs alone.
 func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger) []Result {
 	networks := chain.Networks()
+	if d != nil {
+		networks = d.Networks()
+	}
 	byChain := make([][]Result, len(networks))
 	var group guard.Group
 	turns := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
-		untested := Result{fmt.Sprintf("chain %s", n.ID), Endpoint, n.ID, Failed, errBug.Error()}
-		byChain[i] = []Result{untested}
+		name := fmt.Sprintf("chain %s", n.ID)
+		byChain[i] = []Result{{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: errBug.Error()}}
 		turns <- struct{}{}
 		group.Go(log, "testing a chain", func() {
 			defer func() { <-turns }()
@@ -170,8 +211,14 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 
 // answer is what one endpoint says of the contracts of its chain.
 type answer struct {
-	problems []string // for each contract, empty if it is right
-	err      error    // instead, if the endpoint does not work
+	found []finding // of each contract
+	err   error     // instead, if the endpoint does not work
+}
+
+// finding is what an endpoint says of a contract.
+type finding struct {
+	problem string // empty if it is right
+	missing bool   // there is no contract
 }
 
 // errBug is in place of an answer until there is one.
@@ -184,7 +231,7 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 		answers[i].err = errBug
 		group.Go(log, "testing an endpoint", func() {
 			answers[i].err = chains.Check(ctx, network, i+1, func(ctx context.Context, e *rpc.Endpoint) (err error) {
-				answers[i].problems, err = examine(ctx, e, network, all)
+				answers[i].found, err = examine(ctx, e, network, all)
 				return err
 			})
 		})
@@ -195,8 +242,10 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 
 // judge makes the results of a chain from what its endpoints say.
 func judge(network chain.ID, tracked bool, all []contract, answers []answer) (results []Result) {
-	add := func(what What, test string, outcome Outcome, detail string) {
-		results = append(results, Result{fmt.Sprintf("chain %s, %s", network, test), what, network, outcome, detail})
+	add := func(what What, test string, outcome Outcome, detail string) *Result {
+		name := fmt.Sprintf("chain %s, %s", network, test)
+		results = append(results, Result{Name: name, What: what, Chain: network, Outcome: outcome, Detail: detail})
+		return &results[len(results)-1]
 	}
 	if len(answers) == 0 && tracked {
 		add(Status, "status of swaps", NotTested,
@@ -208,7 +257,10 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 	}
 	for i, c := range all {
 		outcome, detail := verdict(network, i, answers)
-		add(c.what, c.name(), outcome, detail)
+		r := add(c.what, c.name(), outcome, detail)
+		if isMissing(i, answers) {
+			r.Missing = c.address.Address
+		}
 	}
 	return results
 }
@@ -224,7 +276,7 @@ func verdict(network chain.ID, contract int, answers []answer) (Outcome, string)
 	for i, a := range answers {
 		if a.err == nil {
 			answered++
-			if p := a.problems[contract]; p != "" && (problem == "" || p == problem) {
+			if p := a.found[contract].problem; p != "" && (problem == "" || p == problem) {
 				problem = p
 				says = append(says, strconv.Itoa(i+1))
 			}
@@ -243,6 +295,21 @@ func verdict(network chain.ID, contract int, answers []answer) (Outcome, string)
 	return Failed, problem
 }
 
+// isMissing is true if an endpoint says that there is no contract, and no other that
+// answers says that there is one.
+func isMissing(contract int, answers []answer) (missing bool) {
+	for _, a := range answers {
+		if a.err != nil {
+			continue
+		}
+		if !a.found[contract].missing {
+			return false
+		}
+		missing = true
+	}
+	return missing
+}
+
 // explain says what is wrong with an endpoint, if anything. One whose turn did not
 // come was not tested.
 func explain(err error) (Outcome, string) {
@@ -258,7 +325,7 @@ func explain(err error) (Outcome, string) {
 	return Failed, f.Text
 }
 
-// contract is one that the deployment names.
+// contract is one that the swaps of a deployment need.
 type contract struct {
 	what    What
 	role    string // such as "router of USDC"
@@ -268,13 +335,14 @@ type contract struct {
 
 func (c contract) name() string { return c.role + " " + c.address.String() }
 
-// contracts are those of the deployment on a network. A nil deployment has none.
+// contracts are those of the deployment on a network, and the tokens of its pairs. A nil
+// deployment has none.
 func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 	if d == nil {
 		return nil
 	}
 	pooled := slices.Contains(chain.PoolChains, network)
-	for _, row := range d.Routers() {
+	for _, row := range d.Contracts() {
 		if row.ChainID.Network() != network {
 			continue
 		}
@@ -287,22 +355,30 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 		}
 		found = append(found, c)
 	}
-	if pooled {
-		found = append(found, contract{what: Registry, role: "registry", address: d.Registry(network)})
+	for _, p := range d.Pairs() {
+		for _, t := range []chain.Token{p.SrcToken, p.DstToken} {
+			token := contract{what: Token, role: "token " + t.Symbol, address: t.Address}
+			if t.ChainID == network && !t.Native() && !slices.Contains(found, token) {
+				found = append(found, token)
+			}
+		}
 	}
-	if network == d.Settlement.ChainID {
+	if registry := d.Registry(network); registry != (chain.Address{}) {
+		found = append(found, contract{what: Registry, role: "registry", address: registry})
+	}
+	if network == d.Settlement.ChainID && d.Settlement.Receiver != (chain.Address{}) {
 		found = append(found, contract{what: Receiver, role: "receiver", address: d.Settlement.Receiver})
 	}
 	return found
 }
 
-// examine asks an endpoint about the contracts of its chain. For each it returns
-// what is wrong with it, or nothing. The error is a *rpc.Failure of the endpoint.
-func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]string, error) {
+// examine asks an endpoint about the contracts of its chain. The error is a
+// *rpc.Failure of the endpoint.
+func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]finding, error) {
 	if err := checkHead(ctx, e, network); err != nil {
 		return nil, err
 	}
-	problems := make([]string, len(all))
+	found := make([]finding, len(all))
 	var reads []rpc.Read
 	var judges []func(*rpc.Failure) // of the reads
 	for i, c := range all {
@@ -310,17 +386,17 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 		if err := e.ReadAll(ctx, rpc.ReadCode(c.address.Address, &code)); err != nil {
 			return nil, err
 		}
-		var output hexutil.Bytes
-		problems[i] = checkCode(code)
-		switch {
-		case problems[i] != "":
-		case c.what == Router:
-			reads = append(reads, rpc.ReadContract(c.address.Address, calldata.Token(), &output))
-			judges = append(judges, func(*rpc.Failure) { problems[i] = checkToken(output, c.token) })
-		case c.what == Registry:
-			reads = append(reads, rpc.ReadContract(c.address.Address, integrator.Probe(), &output))
-			judges = append(judges, func(f *rpc.Failure) { problems[i] = checkRegistry(output, f) })
+		if problem := checkCode(code); problem != "" {
+			found[i] = finding{problem, true}
+			continue
 		}
+		p := probeOf(c)
+		if p.input == nil {
+			continue
+		}
+		var output hexutil.Bytes
+		reads = append(reads, rpc.ReadContract(c.address.Address, p.input, &output))
+		judges = append(judges, func(f *rpc.Failure) { found[i].problem = p.judge(output, f) })
 	}
 	if err := e.Batch(ctx, reads); err != nil {
 		return nil, err
@@ -328,7 +404,45 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 	for i, read := range reads {
 		judges[i](read.Err)
 	}
-	return problems, nil
+	return found, nil
+}
+
+// probe is a call that tells whether a contract is what it should be.
+type probe struct {
+	kind  string
+	input []byte
+	check func(output []byte) (problem string)
+}
+
+// probeOf is empty for the contracts of others, which need only be there.
+func probeOf(c contract) probe {
+	switch c.what {
+	case Router:
+		check := func(output []byte) string { return checkToken(output, c.token) }
+		return probe{"pool of " + c.token.Symbol, calldata.Token(), check}
+	case Registry:
+		return probe{"registry", integrator.Probe(), checkRegistry}
+	case Receiver:
+		return probe{"receiver", calldata.IsUsed(unusedNonce), checkReceiver}
+	}
+	return probe{}
+}
+
+// judge says what is wrong with the answer, if anything.
+func (p probe) judge(output []byte, f *rpc.Failure) string {
+	var problem string
+	switch {
+	case f != nil:
+		problem = f.Text
+	case len(output) == 0:
+		problem = "it answers nothing"
+	default:
+		problem = p.check(output)
+	}
+	if problem == "" {
+		return ""
+	}
+	return "this contract does not answer as a " + p.kind + ": " + problem
 }
 
 // checkHead fails if the endpoint stands still.
@@ -351,35 +465,39 @@ func checkCode(code []byte) string {
 	switch {
 	case len(code) == 0:
 		return "there is no contract at this address"
-	case bytes.HasPrefix(code, []byte{0xef, 0x01, 0x00}) && len(code) == 3+common.AddressLength: // EIP-7702
+	case !rpc.IsContract(code):
 		return "this is a plain account that borrows the code of a contract, and its owner can change that at any time"
 	}
 	return ""
 }
 
-func checkRegistry(output []byte, f *rpc.Failure) string {
-	const wrong = "this contract does not answer as a registry: "
-	err := integrator.CheckProbe(output)
-	switch {
-	case f != nil:
-		return wrong + f.Text
-	case len(output) == 0:
-		return wrong + "it answers nothing"
-	case err != nil:
-		return wrong + err.Error()
+func checkRegistry(output []byte) string {
+	if err := integrator.CheckProbe(output); err != nil {
+		return err.Error()
 	}
 	return ""
 }
 
-// checkToken compares what a pool says to be its token. No output, or one of another
-// shape, is not an answer to token(), which a pool need not have.
+const word = 32 // bytes
+
+// checkToken compares what a pool says to be its token.
 func checkToken(output []byte, want chain.Token) string {
-	const word = 32
 	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > common.AddressLength {
-		return ""
+		return "token() is not an address"
 	}
 	if got := common.BytesToAddress(output); got != want.Address.Address {
-		return fmt.Sprintf("this pool takes the token %s, and not %s, which is %s", got, want.Symbol, want.Address)
+		return fmt.Sprintf("its token is %s, and not %s", got, want.Address)
+	}
+	return ""
+}
+
+// unusedNonce is one that no message has. The issuer's nonces are hashes.
+var unusedNonce = common.Hash{31: 1}
+
+// checkReceiver wants it to say that the nonce is unused.
+func checkReceiver(output []byte) string {
+	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > 0 {
+		return "usedNonces(1) is not 0"
 	}
 	return ""
 }

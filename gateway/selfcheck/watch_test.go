@@ -54,6 +54,80 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%s: got %d and %d lines, want %d and %d:\n%s", round.name, failed, passing, round.failed, round.passing, g.log.String())
 		}
 		g.hush(strings.Join(w.Problems(), "\n"))
+		// What is known to be missing is so until an endpoint says otherwise.
+		if got, want := w.Missing(optimism, messenger), slices.Contains(round.problems, problem); got != want {
+			t.Errorf("%s: missing is %v, want %v", round.name, got, want)
+		}
+	}
+}
+
+// A contract is missing if the endpoints that answer agree on it, and no other is.
+func TestMissing(t *testing.T) {
+	messenger, token := find(t, optimism, "messenger"), find(t, optimism, "token USDC")
+	there := newEVM(t, optimism, nil)
+	without := func(address common.Address, account types.Account) *node.EVM {
+		return newEVM(t, optimism, types.GenesisAlloc{address: account})
+	}
+	fronts := func(nodes ...*node.EVM) (list []*node.Front) {
+		for _, n := range nodes {
+			list = append(list, node.NewFront(t, n))
+		}
+		return list
+	}
+	empty := without(messenger, types.Account{})
+	down := node.NewFront(t, there)
+	down.Instead("eth_chainId", node.Status(500))
+	for _, c := range []struct {
+		name             string
+		endpoints        []*node.Front
+		messenger, token bool
+	}{
+		{"all is there", fronts(there), false, false},
+		{"no endpoint", nil, false, false},
+		{"none answers", []*node.Front{down}, false, false},
+		{"no messenger", fronts(empty), true, false},
+		{"no token", fronts(without(token, types.Account{})), false, true},
+		{"an EIP-7702 account", fronts(without(messenger, delegated())), true, false},
+		{"the one that answers", append(fronts(empty), down), true, false},
+		{"they agree", fronts(empty, without(messenger, delegated())), true, false},
+		{"they differ", fronts(there, empty), false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newRig(t, map[chain.ID][]*node.Front{optimism: c.endpoints})
+			w := NewWatch(deployment, g.Client, g.logger())
+			w.round(t.Context())
+			after := NewWatch(deployment, g.Client, g.logger())
+			after.Inherit(w)
+			for _, w := range []*Watch{w, after} {
+				if m, tok := w.Missing(optimism, messenger), w.Missing(optimism, token); m != c.messenger || tok != c.token {
+					t.Errorf("got messenger %v and token %v, want %v and %v", m, tok, c.messenger, c.token)
+				}
+				if w.Missing(base, messenger) || w.Missing(optimism, common.Address{}) {
+					t.Error("what is not tested is missing")
+				}
+			}
+		})
+	}
+}
+
+// While a contract is missing, a round is made every minute instead of every ten.
+func TestMissingIsTestedSooner(t *testing.T) {
+	messenger := find(t, optimism, "messenger")
+	front := node.NewFront(t, newEVM(t, optimism, nil))
+	g := newRig(t, map[chain.ID][]*node.Front{optimism: {front}})
+	w := NewWatch(deployment, g.Client, g.logger())
+	w.round(t.Context())
+	front.Instead("eth_getCode", node.Results(`"0x"`))
+	for minute := 1; minute <= 10; minute++ {
+		w.afterMinute(t.Context())
+		if got, want := w.Missing(optimism, messenger), minute == 10; got != want {
+			t.Errorf("after %d minutes: missing is %v, want %v", minute, got, want)
+		}
+	}
+	front.Instead("eth_getCode", nil)
+	w.afterMinute(t.Context())
+	if w.Missing(optimism, messenger) {
+		t.Error("a contract that is there is missing a minute later")
 	}
 }
 

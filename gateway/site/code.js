@@ -37,7 +37,7 @@ const CODES = [
   ['410', 'VERSION_BROWNOUT, VERSION_RETIRED', 'Move to what successor names.'],
   ['429', 'RATE_LIMITED', 'Wait as long as Retry-After says.'],
   ['500', 'INTERNAL', 'Tell us the requestId.'],
-  ['501, 503', 'STATUS_UNAVAILABLE, CHAIN_UNAVAILABLE, INTEGRATOR_UNVERIFIED', 'Wait as long as Retry-After says, or go without the status or the integrator.'],
+  ['501, 503', 'STATUS_UNAVAILABLE, CHAIN_UNAVAILABLE, INTEGRATOR_UNVERIFIED, ISSUER_FEE_TOO_HIGH', 'Wait as long as Retry-After says, or go without the status or the integrator.'],
 ];
 function showReference() {
   $('errors').append(el('p', {}, 'Errors are JSON: ', mono('error'), ' is a sentence, ', mono('code'), ' is stable, ', mono('requestId'), ' helps us to find it.'),

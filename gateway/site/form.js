@@ -8,8 +8,12 @@ const HUB = 369;
 const FIRST = [1, 8453, 56, HUB];
 const rank = (id) => (isPrivate(id) ? 99 + rank(networkOf(id)) : FIRST.includes(id) ? FIRST.indexOf(id) : 50);
 const inOrder = (ids) => [...new Set(ids)].sort((a, b) => rank(a) - rank(b) || chainName(a).localeCompare(chainName(b)));
-let linked = false; // whether a link filled in the recipient, and nobody has confirmed it
-const meant = new Set(); // the recipients that the visitor typed or confirmed
+// What the visitor typed into an empty field key by key, or undefined if it came in another way: from a link, the
+// clipboard, a drop or a browser's own help. Everything else that is paid is confirmed before it is signed.
+const typed = { recipient: '', integrator: '' };
+const KEYS = ['insertText', 'deleteContentBackward', 'deleteContentForward'];
+const meant = new Set(); // whom the visitor typed or confirmed: see payeesOf
+const recipientKey = (recipient, chain) => `${recipient} on ${chain}`;
 let onward; // the token that is meant in the end, where that takes a second swap from the hub
 
 function fill(select, values, label, wanted) {
@@ -82,11 +86,13 @@ function showRecipientHint() {
   const to = target();
   const hint = $('recipient-hint');
   hint.replaceChildren(isPrivate(to.chain) ? 'A private address, 0zk…' : `An address on ${chainName(to.chain)}, 0x…`);
-  if (linked) {
-    hint.append(' A link filled this in, and not you: you confirm it before you sign.');
+  const recipient = $('recipient').value;
+  if (recipient && typed.recipient !== recipient && !meant.has(recipientKey(recipient.trim(), to.chain))) {
+    hint.append(' You have not typed this: you confirm it before you sign.');
   } else if (account && !isPrivate(to.chain) && $('recipient').value.trim() !== account.address) {
     hint.append(' ', button('Use my address', () => {
       $('recipient').value = account.address;
+      typed.recipient = account.address;
       changed('recipient');
       $('recipient').focus();
     }, { class: 'second small' }));
@@ -194,14 +200,14 @@ function recall(query) {
   $('recipient').value = recipient;
   $('integrator').value = integrator;
   if (integrator) $('more').open = true;
-  linked = recipient !== '' && !meant.has(recipient);
+  typed.recipient = recipient && undefined;
+  typed.integrator = integrator && undefined;
   choose(from ?? {}, then ?? to ?? {});
   return Boolean(amount && recipient);
 }
 
 // Something was typed or chosen. A quote on the page belongs to what the form says; one that is being signed stays.
 function changed(id) {
-  if (id === 'recipient') linked = false;
   if (id.endsWith('-chain') || id.endsWith('-token')) choose(picked('from'), id.startsWith('to-') ? picked('to') : onward ?? picked('to'));
   else if (id === 'recipient') showRecipientHint();
   const input = $(id);
@@ -218,7 +224,13 @@ function watchForm() {
     event.preventDefault();
     getQuote();
   });
-  form.addEventListener('input', ({ target: { id } }) => { if (Object.values(FIELDS).includes(id)) changed(id); });
+  form.addEventListener('input', ({ target: { id, value }, inputType, data }) => {
+    if (Object.hasOwn(typed, id)) {
+      const byKey = typed[id] !== undefined && KEYS.includes(inputType) && !(data?.length > 1);
+      typed[id] = value === '' || byKey ? value : undefined;
+    }
+    if (Object.values(FIELDS).includes(id)) changed(id);
+  });
   form.addEventListener('change', ({ target: { id } }) => {
     if (!Object.values(FIELDS).includes(id)) return;
     if (id.endsWith('-chain') && onward) say($('to-hint').textContent);

@@ -191,7 +191,7 @@ async function showStatus(mine, status) {
   }
   const burn = text(field(status, 'burn.reason')) || text(field(status, 'burn.attestationState'));
   mine.headline = { SETTLING: 'On its way', SETTLED: `${amount} arrived` }[state] ?? 'Sent';
-  mine.sentence = state === 'SETTLED' ? 'It is there, and not yet final.' : state === 'NOT_FOUND' ? 'No node has seen the transaction yet.' : state === 'PENDING' ? 'Waiting for the chain to confirm it.'
+  mine.sentence = state === 'SETTLED' ? `It is there, and not yet final. ${reason}`.trim() : state === 'NOT_FOUND' ? 'No node has seen the transaction yet.' : state === 'PENDING' ? 'Waiting for the chain to confirm it.'
     : [reason, burn && `The issuer of USDC says: ${burn}.`].filter(Boolean).join(' ');
   draw();
 }

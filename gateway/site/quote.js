@@ -68,8 +68,7 @@ async function getQuote(again = false) {
   }
   if (mine !== turn) return;
   shown = swap;
-  swap.linked = linked; // whether the recipient is to be confirmed
-  if (!linked) meant.add(request.recipient);
+  swap.payees = payeesOf(swap);
   seekWallets();
   try {
     setPhase('quote');
@@ -181,13 +180,14 @@ function verdictOf({ quote: { srcToken, details } }) {
   if (has < needs) return { certain: true, sentence: `Your account has ${inWords(has, srcToken)}, and ${inWords(needs, srcToken)} are needed.` };
   const simulation = field(details, 'simulation');
   const runs = simulation ? simulation.calls.slice(0, 9) : [];
-  const failed = runs.findIndex((run) => run.status !== 'SUCCESS');
+  const failed = runs.findIndex((run) => run.status === 'FAILED');
   if (failed >= 0) return { sentence: `Dry run: transaction ${failed + 1} would fail: ${text(runs[failed].error, 300) || 'the node does not say why'}.` };
   if (field(simulation, 'event') === false) return { sentence: 'Dry run: the contract would not do what you asked for.' };
   const coin = { decimals: 18, symbol: coinOf(srcToken.chainId) };
   const [coins, cost] = simulation ? amounts('simulation.native') : amounts('checks.native');
   if (coins < cost || coins === 0n) return { sentence: `Your account has ${inWords(coins, coin)}, which is too little for the gas.` };
   if (!simulation) return undefined;
+  if (simulation.event !== true) return { sentence: 'Dry run: no node could show whether the contract would do the swap.' };
   const gas = runs.reduce((sum, run) => sum + run.gasUsed, 0);
   return { good: true, sentence: `Would succeed, with ${separate(String(gas))} gas; at most ${inWords(cost, coin)} for value and gas.` };
 }
@@ -221,8 +221,9 @@ function showQuote(swap) {
 function showChecked({ checked }) {
   const passed = `${checked.length} of ${Object.keys(CHECKS).length} checks passed`;
   const line = $('verdict');
-  line.className = linked ? 'hint' : 'good';
-  line.replaceChildren(...(linked ? [`${passed}, for a recipient that you have not typed. No check can tell whether it is yours: confirm it below.`]
+  const open = unconfirmed(shown).map(({ what }) => `a ${what}`).join(' and ');
+  line.className = open ? 'hint' : 'good';
+  line.replaceChildren(...(open ? [`${passed}, for ${open} that you have not typed. No check can tell whether you mean that: confirm it below.`]
     : [el('span', { 'aria-hidden': 'true' }, '✓ '), `${passed}, made in your browser against ${knownName()}`]));
 }
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;

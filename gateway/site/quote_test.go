@@ -49,6 +49,41 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestDemoPageSignsNothing: the page of the reference deployment says so before the form, and finds no wallet.
+func TestDemoPageSignsNothing(t *testing.T) {
+	w := openWorld(t, browser.Open(t, "about:blank"), "reference")
+	const link = "?from=ETH@1&to=WETH@369&amount=1.5&recipient=" + alice
+	for name, tt := range map[string]struct{ query, script string }{
+		"the form":    {"", "await quote({ from: 'ETH@1', to: 'WETH@369', amount: '1.5', recipient: $2 });"},
+		"a link":      {link, "await until(() => statusText().includes('Arrives'));"},
+		"an unshield": {"", "await quote({ from: 'USDC@69696969', to: 'USDC@369', amount: '100', recipient: $2 });"},
+	} {
+		w.open(t, tt.query)
+		got := run[map[string]any](t, w, walletJS+"/* "+name+" */ wallet();"+tt.script+`
+			wallet();
+			window.ethereum = { request: async () => [] };
+			dispatchEvent(new Event('ethereum#initialized'));
+			const banner = $('demo');
+			const before = Boolean(banner.compareDocumentPosition($('form')) & Node.DOCUMENT_POSITION_FOLLOWING);
+			const words = [...document.querySelectorAll('button')].map((button) => button.textContent);
+			return { banner: banner.offsetHeight > 0 && banner.innerText, before, status: statusText(), card: cardText(),
+				signing: words.filter((word) => /Sign|Connect/.test(word)), asked: window.calls.length };`, sender, alice)
+		if got["before"] != true || fmt.Sprint(got["signing"]) != "[]" || got["asked"] != 0.0 {
+			t.Errorf("%s: got %v", name, got)
+		}
+		wantWords(t, name, fmt.Sprint(got["banner"]), "Demo deployment: these contracts exist only on local test chains.", "cannot be signed here")
+		wantWords(t, name, fmt.Sprint(got["status"]), "Arrives on PulseChain")
+		wantWords(t, name, fmt.Sprint(got["card"]), "this quote cannot be signed here")
+		if strings.Contains(fmt.Sprint(got["card"]), "For a RAILGUN wallet") {
+			t.Errorf("%s: there is a call for a RAILGUN wallet", name)
+		}
+	}
+	// A file of another name is served without the banner: the other tests sign with it.
+	if shows := run[bool](t, newWorld(t, w.page), "return Boolean($('demo'));"); shows {
+		t.Error("another deployment has the banner")
+	}
+}
+
 // TestPageOpens is what the short form has of a browser: the page loads, asks and checks.
 func TestPageOpens(t *testing.T) {
 	w := newWorld(t, browser.Open(t, "about:blank"))
@@ -192,7 +227,7 @@ func pins(t *testing.T, w *world) {
 	}
 	_, listed := ask(t, w.Handler, "GET", "/v3/app/routers")
 	_, pairs := ask(t, w.Handler, "GET", "/v3/app/pairs")
-	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136")
+	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
 	pool, burn := form("USDC@1", "USDC@369", "100", alice, ""), form("USDC@10", "USDC@369", "100", alice, "")
 	for name, tt := range map[string]struct {
 		pin   string
@@ -203,8 +238,8 @@ func pins(t *testing.T, w *world) {
 		"the deployment file, a burn":  {string(reference), burn, ""},
 		"the listing":                  {listed, pool, ""},
 		"the listing of pairs":         {pairs, pool, ""},
-		"another listing of pairs":     {strings.ReplaceAll(pairs, "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"), pool, "but must be 0x22b1130bbe13df405097cca427cba49b4c6c2136."},
-		"another deployment":           {other, pool, "to is 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d, but must be 0x22b1130bbe13df405097cca427cba49b4c6c2136."},
+		"another listing of pairs":     {strings.ReplaceAll(pairs, "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"), pool, "but must be 0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359."},
+		"another deployment":           {other, pool, "to is 0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d, but must be 0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359."},
 		"another deployment of a burn": {strings.Replace(string(reference), "0x25b3", "0x25b4", 1), burn, "mintRecipient is 0x"},
 		"no JSON":                      {"<script>alert(1)</script>", pool, "routers must have one row"},
 		"other JSON":                   {`{"pools": [], "settlement": null}`, pool, "routers must have one row"},
@@ -239,7 +274,7 @@ func pins(t *testing.T, w *world) {
 		await until(() => $('pin-hint').textContent.startsWith('Nothing is pinned'));
 		await quote();
 		return { alert: first, status: statusText() };`, other, pool)
-	wantWords(t, "a dropped file", got.Alert, "but must be 0x22b1")
+	wantWords(t, "a dropped file", got.Alert, "but must be 0xfb69")
 	wantWords(t, "an emptied box", got.Status, "what this gateway lists")
 	// What is pinned while a quote is under way counts for it.
 	w.open(t, "")
@@ -248,7 +283,7 @@ func pins(t *testing.T, w *world) {
 		w.pass(rw, r)
 	})
 	got = run[shown](t, w, "fill($1); $('ask').click(); await until(() => alertText() || sendButton());"+look, pool)
-	wantWords(t, "a pin set in flight", got.Alert, "but must be 0x22b1")
+	wantWords(t, "a pin set in flight", got.Alert, "but must be 0xfb69")
 }
 
 func wrongInput(t *testing.T, w *world) {
@@ -441,7 +476,7 @@ func addressBar(t *testing.T, w *world) {
 			t.Errorf("%s: got %q from the address bar, want %q", name, got[name], want)
 		}
 	}
-	wantWords(t, "the hint", got["hint"], "A link filled this in, and not you: you confirm it before you sign.")
+	wantWords(t, "the hint", got["hint"], "You have not typed this: you confirm it before you sign.")
 	if got["stored"] != "0" {
 		t.Error("something is stored in the browser")
 	}
@@ -461,7 +496,7 @@ func addressBar(t *testing.T, w *world) {
 	} {
 		w.open(t, link)
 		told := run[[]bool](t, w, `
-			const marked = () => $('recipient-hint').textContent.includes('A link filled this in');
+			const marked = () => $('recipient-hint').textContent.includes('You have not typed this');
 			const before = marked();
 			type('amount', '101'); pick('to', 'USDC@69696969'); pick('to', 'USDC@369');
 			await quote();

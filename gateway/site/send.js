@@ -9,7 +9,8 @@ function showSend() {
   const { request, quote, expiresAt } = shown;
   showChecked(shown);
   const payee = whom(shown);
-  if (shown.unshield) return place.replaceChildren(...payee, ...(linked ? [] : developers.toWrap(shown)), clock(shown.expiresAt));
+  if (listing.demo) return place.replaceChildren(...payee, el('p', { id: 'no-signing' }, 'Demo deployment: this quote cannot be signed here.'), clock(expiresAt));
+  if (shown.unshield) return place.replaceChildren(...payee, ...(unconfirmed(shown).length ? [] : developers.toWrap(shown)), clock(shown.expiresAt));
   if (!wallets.size) return place.replaceChildren(...payee, ...withoutWallet(), clock(expiresAt));
   const wallet = wallets.get(chosen);
   const choice = el('select', { id: 'wallet' }, [...wallets].map(([id, one]) => el('option', { value: id }, named(one))));
@@ -22,7 +23,7 @@ function showSend() {
   const ticks = isPrivate(request.dstChain) ? [tick('consent', () => true, 'This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.')] : [];
   const go = el('button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) }, `Sign in ${named(wallet)}: ${plural(shown.calls.length, 'transaction')}`);
   const verdict = verdictOf(shown);
-  const enable = () => { go.disabled = Boolean(linked || verdict?.certain || place.querySelector('input[type=checkbox]:not(:checked)')); };
+  const enable = () => { go.disabled = Boolean(unconfirmed(shown).length || verdict?.certain || place.querySelector('input[type=checkbox]:not(:checked)')); };
   if (account) noteBalance(source().key, account.address, quote);
   place.replaceChildren(...payee, ...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []), ...ticks,
     verdict && !verdict.good ? el('p', { class: 'wrong' }, verdict.sentence) : '', go, clock(expiresAt), el('p', { id: 'waiting', class: 'hint' }));
@@ -35,22 +36,39 @@ function tick(id, changed, ...words) {
   return el('label', { class: 'tick' }, box, el('span', {}, ...words));
 }
 
-// The whole recipient in groups of four, which can be compared, and whose it is. One that was not typed is to be confirmed.
-const grouped = (address) => el('span', { class: 'mono groups' }, (/^0x/i.test(address) ? ['0x', ...address.slice(2).match(/.{1,4}/g)] : address.match(/.{1,4}/g)).map((four) => el('span', {}, four)));
-function whom({ request, quote, linked: fromLink }) {
+// Whom a quote pays that was not typed here: the recipient, and a partner at its rate. Each is confirmed once on this page.
+function payeesOf({ request, quote }) {
   const { recipient, dstChain, integratorId } = request;
-  const confirmed = (is) => {
-    linked = !is;
-    meant[is ? 'add' : 'delete'](recipient);
-    showRecipientHint();
-    showChecked(shown);
-    if (shown.unshield) keepFocus(showSend);
-  };
-  const partner = integratorId ? ` The link also names an integrator, who gets ${quote.fee.integrator.percentage} %.` : '';
-  const box = fromLink && tick('meant', confirmed, 'A link filled in this recipient. I have compared it, and I mean to pay ', grouped(recipient), ` on ${chainName(dstChain)}.${partner}`);
-  if (box) box.firstChild.checked = !linked;
+  const payees = [{ id: 'meant', what: 'recipient', address: recipient, key: recipientKey(recipient, dstChain) }];
+  if (typed.recipient?.trim() === recipient) meant.add(payees[0].key);
+  if (integratorId) {
+    const { address, percentage } = quote.fee.integrator;
+    const key = `${integratorId} for ${percentage} %`;
+    payees.push({ id: 'meant-partner', what: 'partner', address, rate: percentage, key });
+    if (typed.integrator?.trim() === integratorId) meant.add(key);
+  }
+  return payees.filter(({ key }) => !meant.has(key));
+}
+const unconfirmed = ({ payees }) => payees.filter(({ key }) => !meant.has(key));
+
+// The whole address in groups of four, which can be compared.
+const grouped = (address) => el('span', { class: 'mono groups' }, (/^0x/i.test(address) ? ['0x', ...address.slice(2).match(/.{1,4}/g)] : address.match(/.{1,4}/g)).map((four) => el('span', {}, four)));
+function whom({ request, payees }) {
+  const { recipient, dstChain } = request;
+  const boxes = payees.map(({ id, key, what, address, rate }) => {
+    const confirmed = (is) => {
+      meant[is ? 'add' : 'delete'](key);
+      showRecipientHint();
+      showChecked(shown);
+      if (shown.unshield) keepFocus(showSend);
+    };
+    const words = what === 'partner' ? [`a fee of ${rate} % to the partner `, grouped(address), '.'] : [grouped(address), ` on ${chainName(dstChain)}.`];
+    const box = tick(id, confirmed, `I did not type this ${what}. I have compared it, and I mean to pay `, ...words);
+    box.firstChild.checked = meant.has(key);
+    return box;
+  });
   return [el('div', { id: 'whom' }, el('p', { class: 'hint' }, `Pays on ${chainName(dstChain)} to`), el('p', {}, grouped(recipient)),
-    el('p', { id: 'whose', class: 'hint' }, whose(request, account?.address))), ...(box ? [box] : [])];
+    el('p', { id: 'whose', class: 'hint' }, whose(request, account?.address))), ...boxes];
 }
 function whose({ recipient, dstChain }, from) {
   if (isPrivate(dstChain)) return 'A private address: this page cannot tell whose it is.';
@@ -98,7 +116,7 @@ function clock(until) {
 }
 
 async function send(swap, wallet) {
-  if (phase !== 'quote' || swap !== shown || linked) return;
+  if (listing.demo || phase !== 'quote' || swap !== shown || unconfirmed(swap).length) return;
   calm();
   asked = '';
   $('add')?.remove();
@@ -139,6 +157,7 @@ function showStep(swap, wallet, step, stop) {
     case 'connect': return wait('Connect your account in the wallet.');
     case 'switch': return wait(`Let the wallet use ${chainName(Number(step.chainId))}.`);
     case 'read': return wait('Reading what the account has…');
+    case 'unchecked': return showUnchecked(step);
     case 'sign':
       if (step.what === 'batch') return wait(`Sign all ${step.count} together in ${wallet.name}.`);
       return wait(`${turn}: ${{ swap: 'sign the swap', approval: 'sign the approval', reset: 'sign the reset of the allowance' }[step.what]} in ${wallet.name}.`);
@@ -148,6 +167,12 @@ function showStep(swap, wallet, step, stop) {
     case 'unclear': return showUnclear(journeyOf(swap, stop), step);
     default: return undefined;
   }
+}
+
+// Stays beside what the wallet asks, so that it is read before anything is signed.
+function showUnchecked({ addresses }) {
+  const places = addresses.slice(0, 9).map((address) => text(address, 42)).join(' and ');
+  complain('Your wallet’s node does not say whether these contracts exist.', [`Sign only if you know ${places}.`], $('send-alert'));
 }
 
 // It was not sent, as far as the error says, and the visitor reads why.

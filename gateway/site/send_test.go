@@ -24,6 +24,7 @@ const walletJS = `
 			eth_chainId: () => chain,
 			wallet_switchEthereumChain: ([{ chainId }]) => { chain = chainId; return null; },
 			wallet_addEthereumChain: () => null,
+			eth_getCode: () => rules.code ?? '0x6080',
 			eth_getBalance: () => rules.balance ?? '0xffffffffffffffffffffff',
 			eth_call: ([{ data }]) => (data.startsWith('0x70a08231') ? rules.balance : rules.allowance) ?? (data.startsWith('0x70a08231') ? '0xffffffffffffffffffffff' : '0x0'),
 			eth_sendTransaction: hash,
@@ -94,6 +95,10 @@ func sends(t *testing.T, w *world) {
 		"swap refused":                 {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(4001) : hash()) }; }`, alert: "The approval was sent and stands.", count: 2},
 		"too little":                   {form: usdc, rules: `balance: '0x5f5e0ff'`, alert: "has 99.999999 USDC on Ethereum, and 100 USDC are needed"},
 		"too little of a coin":         {form: eth, rules: `balance: '0x0'`, alert: "The account has too little ETH."},
+		"no contract":                  {form: usdc, rules: `code: '0x'`, alert: "There is no contract at " + router + " on chain 1: what is sent there is lost."},
+		"no contract for coins":        {form: eth, rules: `code: '0x'`, alert: "There is no contract at 0xd98c74c52e2bb6641982271ae856ff685f8726aa on chain 1"},
+		"an EIP-7702 account":          {form: eth, rules: `code: '0xef0100' + 'ab'.repeat(20)`, alert: "There is no contract at"},
+		"a silent node, and coins":     {form: eth, rules: `does: () => ({ eth_getCode: () => new Promise(() => {}) })`, alert: "No node says whether there is a contract at"},
 		"disconnected":                 {form: usdc, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, alert: "The wallet is disconnected from the chain.", count: 1},
 		"account gone":                 {form: usdc, rules: `does: () => ({ eth_accounts: () => [] })`, alert: "The wallet has disconnected the account."},
 		"accounts not told":            {form: usdc, rules: `does: ({ refuse }) => ({ eth_accounts: () => refuse(4200) })`, count: 2},
@@ -141,6 +146,15 @@ func sends(t *testing.T, w *world) {
 	}
 	addsChain(t, w, usdc)
 	expires(t, w, usdc)
+	// Tokens go on where the node is silent, and the visitor reads so before signing.
+	w.open(t, "")
+	warned := run[string](t, w, fast+walletJS+`
+		wallet({ does: ({ refuse }) => ({ eth_getCode: () => refuse(4200), eth_sendTransaction: () => new Promise(() => {}) }) });
+		await quote($2);
+		sendButton().click();
+		await until(() => transactions().length === 1);
+		return alertText() + $('waiting').innerText;`, sender, usdc)
+	wantWords(t, "a silent node", warned, "does not say whether these contracts exist", router, "1 of 2: sign the approval")
 	// While the wallet is asked, the button has the focus, says what to do, and there is a way out.
 	w.open(t, "")
 	waiting := run[[]string](t, w, walletJS+`
@@ -228,6 +242,7 @@ func statuses(t *testing.T, w *world) {
 	ours := `"swap": {"dstChain": "369", "dstToken": "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "recipient": "` + alice + `", "recipientType": 0, "amount": "100000000"}`
 	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + ours + `, "settlement": {"chainId": 369, "txHash": "` + there + `", "amount": "99700000", "arrived": "99700000", "timestamp": "2026-11-15T12:00:00Z"}}`
 	unsettled := strings.NewReplacer("true", "false", `"nextCheckSeconds": 0`, `"nextCheckSeconds": 2`).Replace(settled)
+	short := strings.NewReplacer(`"nextCheckSeconds": 2`, `"reason": "What was paid out is not what was swapped.", "nextCheckSeconds": 3600`).Replace(unsettled)
 	shielded := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + ours + `, "settlement": {"chainId": 1, "txHash": "` + there + `", "amount": "99500000", "arrived": "99251250"}}`
 	for name, tt := range map[string]struct {
 		answers []string
@@ -240,6 +255,7 @@ func statuses(t *testing.T, w *world) {
 		"settled at once":  {[]string{settled}, "Payout\n0xbbbb…bbbb", "", "", "✓ 99.7 USDC arrived"},
 		"shielded":         {[]string{shielded}, "Paid out\n99.5 USDC\nArrived\n99.2512… USDC, after what RAILGUN takes", "", "", "✓ 99.25125 USDC arrived"},
 		"not yet final":    {[]string{unsettled, settled}, "Settled, and final", "", "", "✓"},
+		"short":            {[]string{short}, "It is there, and not yet final. What was paid out is not what was swapped.", "", "✓ In a block on Ethereum done|✓ On its way done|✓ Arrived on PulseChain done", "… 99.7 USDC arrived"},
 		"goes back":        {[]string{unsettled, `{"state": "SETTLING", ` + ours + `}`, settled}, "Settled, and final", "", "", "✓"},
 		"settling":         {[]string{`{"state": "SETTLING", ` + ours + `, "reason": "The pool is empty.", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "The pool is empty.", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "… On its way"},
 		"whom to ask":      {[]string{`{"state": "SETTLING", ` + ours + `, "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "Contact\nhelp@example.org", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},

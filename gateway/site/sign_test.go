@@ -9,6 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"github.com/quotegate/quotegate/testdata/browser"
 )
 
 // linkedRecipient: nothing can be signed for a recipient that came from outside until the visitor has confirmed it, in
@@ -71,7 +76,7 @@ func linkedRecipient(t *testing.T, w *world) {
 			t.Errorf("%s: it can be signed, or looks blessed, before it is confirmed: %v", name, got)
 		}
 		wantWords(t, name, fmt.Sprint(before["status"]), "11 of 11 checks passed, for a recipient that you have not typed", "confirm it below")
-		wantWords(t, name, fmt.Sprint(before["label"]), "A link filled in this recipient.", "I mean to pay "+alice+" on PulseChain.")
+		wantWords(t, name, fmt.Sprint(before["label"]), "I did not type this recipient.", "I mean to pay "+alice+" on PulseChain.")
 		confirmed := got["confirmed"].(map[string]any)
 		if confirmed["off"] != false || confirmed["blessed"] != true || got["withdrawn"].(map[string]any)["off"] != true {
 			t.Errorf("%s: confirmed %v, and withdrawn %v", name, confirmed, got["withdrawn"])
@@ -80,7 +85,7 @@ func linkedRecipient(t *testing.T, w *world) {
 			t.Errorf("%s: another wallet came: %v, and %v were sent", name, redrawn, got["count"])
 		}
 	}
-	// A RAILGUN wallet gets nothing either, and an integrator of the link is told.
+	// A RAILGUN wallet gets nothing either.
 	w.open(t, "?from=USDC@69696969&to=USDC@369&amount=100&recipient="+alice)
 	wrap := run[[]bool](t, w, `
 		await until(() => $('meant'));
@@ -91,8 +96,95 @@ func linkedRecipient(t *testing.T, w *world) {
 	if fmt.Sprint(wrap) != "[false true true]" {
 		t.Errorf("the calls for a RAILGUN wallet are there before and after the confirmation, and the focus stays: %v", wrap)
 	}
+	// A partner of the link is confirmed by itself, with its rate and its whole address.
 	w.open(t, link+"&integrator="+partner)
-	wantWords(t, "an integrator", run[string](t, w, "await until(() => $('meant')); return cardText();"), "The link also names an integrator, who gets 0.25 %.")
+	got := run[map[string]any](t, w, walletJS+`
+		wallet();
+		await until(() => sendButton() && $('meant-partner'));
+		const look = () => [sendButton().disabled, Boolean(document.querySelector('#answer .good'))];
+		const label = $('meant-partner').labels[0].textContent;
+		const told = statusText();
+		$('meant').click();
+		const recipient = look();
+		const left = statusText();
+		$('meant-partner').click();
+		const both = look();
+		$('meant').click();
+		const partner = look();
+		sendButton().click();
+		return { label, told, left, looks: JSON.stringify([recipient, both, partner]), asked: methods().length };`, sender)
+	if got["looks"] != "[[true,false],[false,true],[true,false]]" || got["asked"] != 0.0 {
+		t.Errorf("a partner of a link: got %v", got)
+	}
+	wantWords(t, "the tick", fmt.Sprint(got["label"]), "I did not type this partner.", "I mean to pay a fee of 0.25 % to the partner "+partner)
+	wantWords(t, "the checks", fmt.Sprint(got["told"]), "for a recipient and a partner that you have not typed")
+	wantWords(t, "the checks", fmt.Sprint(got["left"]), "passed, for a partner that you have not typed")
+}
+
+// TestConfirmation uses real keys and a real clipboard. Only what was typed into an empty field needs no confirmation. It
+// has a browser of its own, since all tabs share the clipboard.
+func TestConfirmation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, NOT TESTED: without -short it uses the page in a browser")
+	}
+	w := newWorld(t, browser.Open(t, "about:blank"))
+	key := func(command string) chromedp.Action[chromedp.Void] {
+		return chromedp.KeyEvent("v", chromedp.KeyModifiers(chromedp.ModifierCtrl), func(p *input.DispatchKeyEventParams) {
+			if p.Type == input.DispatchKeyEventTypeRawKeyDown || p.Type == input.DispatchKeyEventTypeKeyDown {
+				p.Commands = []string{command}
+			}
+		})
+	}
+	into := func(id string) chromedp.Action[chromedp.Void] { return chromedp.Focus(chromedp.CSS("#" + id)) }
+	types := chromedp.KeyEvent
+	const base = "?from=USDC@1&to=USDC@369&amount=100"
+	const link = base + "&recipient=" + alice
+	type steps = []chromedp.Action[chromedp.Void]
+	for name, tt := range map[string]struct {
+		query string
+		copy  string // what is in the clipboard
+		do    steps
+		asks  string
+	}{
+		"typed":                     {base, "", steps{into("recipient"), types(alice)}, ""},
+		"typed with a slip":         {base, "", steps{into("recipient"), types(alice + "a"), types("\b")}, ""},
+		"pasted":                    {base, alice, steps{into("recipient"), key("paste")}, "meant"},
+		"pasted after keys":         {base, alice[2:], steps{into("recipient"), types("0x"), key("paste")}, "meant"},
+		"a link, a letter and back": {link, "", steps{into("recipient"), key("moveToEndOfLine"), types("a"), types("\b")}, "meant"},
+		"a link, half typed anew":   {link, "", steps{into("recipient"), key("moveToEndOfLine"), types("\b\b"), types(alice[40:])}, "meant"},
+		"a link, all typed anew":    {link, "", steps{into("recipient"), key("selectAll"), types("\b"), types(alice)}, ""},
+		"a link, emptied, pasted":   {link, alice, steps{into("recipient"), key("selectAll"), types("\b"), key("paste")}, "meant"},
+		"a partner, typed":          {base, "", steps{into("recipient"), types(alice), into("integrator"), types(partner)}, ""},
+		"a partner, pasted":         {base, partner, steps{into("recipient"), types(alice), into("integrator"), key("paste")}, "meant-partner"},
+		"a partner of a link":       {base + "&integrator=" + partner, "", steps{into("recipient"), types(alice)}, "meant-partner"},
+		"a partner of a link, a letter and back": {base + "&integrator=" + partner, "",
+			steps{into("recipient"), types(alice), into("integrator"), key("moveToEndOfLine"), types("a"), types("\b")}, "meant-partner"},
+		"both of a link": {link + "&integrator=" + partner, "", nil, "meant meant-partner"},
+	} {
+		w.open(t, tt.query)
+		run[bool](t, w, walletJS+"/* "+name+` */
+			wallet();
+			if (location.search.includes('recipient')) { await until(() => statusText().includes('Arrives')); $('change').click(); }
+			$('more').open = true;
+			$('tx').value = $2;
+			return true;`, sender, tt.copy)
+		do := tt.do
+		if tt.copy != "" {
+			do = append(steps{into("tx"), key("selectAll"), key("copy")}, do...)
+		}
+		if err := chromedp.Do(w.page.Context(), do...); err != nil {
+			t.Fatal(err)
+		}
+		got := run[map[string]string](t, w, `
+			const form = formNow();
+			$('ask').click();
+			await until(() => alertText() || statusText().includes('Arrives') && sendButton());
+			const boxes = [...document.querySelectorAll('#send input[type=checkbox]')].map(({ id }) => id).join(' ');
+			return { ...form, alert: alertText(), boxes, off: String(sendButton()?.disabled) };`)
+		if got["recipient"] != alice || got["boxes"] != tt.asks || got["off"] != fmt.Sprint(tt.asks != "") {
+			t.Errorf("%s: the page wants %q, want %q: %v", name, got["boxes"], tt.asks, got)
+		}
+	}
 }
 
 // wholeRecipient: above what is signed, whole and in groups of four, and whose it is.

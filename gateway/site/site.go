@@ -77,12 +77,20 @@ func render(l listing) (body []byte, policy string) {
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 	}, "; ")
+	banner := ""
+	if l.Demo {
+		banner = demoBanner
+	}
 	fill := strings.NewReplacer(
-		"{{style}}", style, "{{noscript}}", noScript,
+		"{{style}}", style, "{{noscript}}", noScript, "{{banner}}", banner,
 		"{{first}}", first, "{{script}}", script, "{{listing}}", string(data),
 	)
 	return []byte(fill.Replace(web.Squeeze(read("page.html")))), policy
 }
+
+// demoBanner stands before the form of the reference deployment.
+const demoBanner = `<p id="demo" class="alarm" role="note"><strong>Demo deployment:</strong> ` +
+	`these contracts exist only on local test chains. Quotes are for testing and cannot be signed here.</p>`
 
 // noScript hides what does nothing without scripts.
 const noScript = ".js{display:none}#swap{min-height:0}"
@@ -124,6 +132,7 @@ var tight = strings.NewReplacer(
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
 	Deployment string              `json:"deployment"`
+	Demo       bool                `json:"demo,omitempty"` // its contracts are on local chains only
 	Versions   []string            `json:"versions"`
 	Chains     map[chain.ID]string `json:"chains"`
 	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
@@ -135,7 +144,7 @@ type listing struct {
 
 func listingOf(d *chain.Deployment, versions []string) listing {
 	l := listing{
-		Deployment: d.Name, Versions: versions, Explorers: d.Explorers,
+		Deployment: d.Name, Demo: d.Name == chain.Reference().Name, Versions: versions, Explorers: d.Explorers,
 		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}, Coins: map[chain.ID]string{},
 	}
 	places := map[string]json.Number{}
@@ -148,20 +157,19 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 		}
 		return places[key]
 	}
-	for _, p := range chain.Pairs() {
+	for _, p := range d.Pairs() {
 		l.Pairs = append(l.Pairs, [4]json.Number{
 			place(p.Src, &p.SrcToken), place(p.Dst, &p.DstToken),
 			json.Number(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)), json.Number(strconv.Itoa(int(d.Seconds(&p)))),
 		})
 	}
-	for _, network := range chain.Networks() {
-		if network.Coin != chain.ETH {
+	for _, id := range d.IDs() {
+		if network, _ := chain.FindNetwork(id); network.Coin != chain.ETH {
 			l.Coins[network.ID] = network.Coin
 		}
-	}
-	for _, id := range chain.IDs() {
 		l.Chains[id] = id.Name()
 		if id.Private() {
+			l.Chains[id.Network()] = id.Network().Name() // where its transactions are sent
 			l.Networks[id] = id.Network().String()
 		}
 	}

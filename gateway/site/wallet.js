@@ -15,6 +15,7 @@ const named = ({ name, rdns }) => (rdns ? `${name} (${rdns})` : name);
 const inUse = (wallet) => wallet !== undefined && (account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet);
 
 function watchWallets() {
+  if (listing.demo) return;
   addEventListener('eip6963:announceProvider', ({ detail }) => {
     const { info, provider } = detail ?? {};
     const rdns = plain(field(info, 'rdns'), 80).toLowerCase();
@@ -31,6 +32,7 @@ function watchWallets() {
 }
 // Wallets that answer now come after, and so instead of, those that announced themselves before.
 function seekWallets() {
+  if (listing.demo) return;
   dispatchEvent(new Event('eip6963:requestProvider'));
   offerInjected();
 }
@@ -82,6 +84,7 @@ function withoutWallet() {
 // The wallet first, if the visitor wants that.
 function showAccount() {
   const row = $('wallet-row');
+  if (listing.demo) return put(row, el('span', { class: 'hint' }, 'Demo deployment: no wallet is needed.'));
   if (!wallets.size) return put(row, el('span', { class: 'hint' }, 'No wallet found yet. A quote needs none.'));
   if (account) {
     put(row, iconOf(account.wallet), el('span', {}, `${named(account.wallet)}: `, short(account.address, 'your address')),
@@ -145,7 +148,7 @@ const isCoin = ({ chain, symbol }) => !isPrivate(chain) && symbol === coinOf(cha
 // Undefined if there was none.
 function gasOf({ srcAmount, details }) {
   const needed = text(field(details, 'simulation.native.needed'), 78);
-  if (!/^\d+$/.test(needed) || !details.simulation.calls.every(({ status, gasLimit }) => status === 'SUCCESS' && gasLimit > 0)) return undefined;
+  if (!/^\d+$/.test(needed) || !details.simulation.calls.every(({ status, gasLimit }) => status !== 'FAILED' && gasLimit > 0)) return undefined;
   const gas = BigInt(needed) - BigInt(srcAmount);
   return gas > 0n ? gas * 3n / 2n : undefined;
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/quotegate/quotegate/gateway/site"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/browser"
 	"github.com/quotegate/quotegate/testdata/golden"
 )
@@ -26,9 +28,11 @@ const (
 	private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 )
 
-// A world is the page in a browser, and a gateway between which and the page a test can put itself.
+// A world is the page in a browser, and a gateway between which and the page a test can put itself. The gateway's own
+// page would sign nothing, since its deployment is the reference: the root serves the page of another name.
 type world struct {
 	http.Handler
+	root http.Handler
 	page *browser.Page
 	url  string
 
@@ -57,8 +61,12 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // pass has the gateway itself answer.
 func (w *world) pass(rw http.ResponseWriter, r *http.Request) {
+	handler := w.Handler
+	if r.URL.Path == "/" {
+		handler = w.root
+	}
 	record := httptest.NewRecorder()
-	w.Handler.ServeHTTP(record, r)
+	handler.ServeHTTP(record, r)
 	for name, values := range record.Header() {
 		if name != "Content-Length" {
 			rw.Header()[name] = values
@@ -74,7 +82,21 @@ var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
 
 func newWorld(t *testing.T, beside *browser.Page) *world {
 	t.Helper()
-	w := &world{Handler: golden.Gateway(t), instead: map[string]http.HandlerFunc{}}
+	return openWorld(t, beside, "devnet")
+}
+
+// openWorld opens the page of the reference deployment's contracts, under a name.
+func openWorld(t *testing.T, beside *browser.Page, name string) *world {
+	t.Helper()
+	deployment := chain.Reference()
+	deployment.Name = name
+	page := site.Page(deployment, []string{"v3", "v3legacy", "v1"}, "v3")
+	root := func(rw http.ResponseWriter, r *http.Request) {
+		if err := page(rw, r); err != nil {
+			t.Error(err)
+		}
+	}
+	w := &world{Handler: golden.Gateway(t), root: http.HandlerFunc(root), instead: map[string]http.HandlerFunc{}}
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	w.url = server.URL
@@ -112,9 +134,11 @@ const helpers = `
 		}
 		throw new Error('it never came: ' + what + '\nalert: ' + alertText() + '\nstatus: ' + statusText());
 	};
-	const type = (id, value) => {
+	const type = (id, value) => { // as keys do, into an empty field
+		$(id).value = '';
+		$(id).dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'deleteContentBackward' }));
 		$(id).value = value;
-		$(id).dispatchEvent(new Event('input', { bubbles: true }));
+		$(id).dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'insertText', data: value.slice(-1) }));
 		$(id).dispatchEvent(new Event('change', { bubbles: true }));
 	};
 	const pick = (side, key) => { const [token, chain] = key.split('@'); type(side + '-chain', chain); type(side + '-token', token); };

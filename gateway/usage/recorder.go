@@ -60,9 +60,6 @@ const (
 type Options struct {
 	evidence.Options
 
-	// Board is where instances tell one another that they cannot write. If nil, nowhere.
-	Board Board
-
 	// After is how the recorder waits between two writes of its own. If nil, time.After.
 	After func(time.Duration) <-chan time.Time
 }
@@ -83,13 +80,10 @@ type Recorder struct {
 	host             string
 	timeout          atomic.Int64 // of one write, in nanoseconds
 
-	prepared  atomic.Bool              // the database has the schema, and its key is known
-	written   atomic.Bool              // counts were written
-	writes    atomic.Int64             // how often
-	failing   atomic.Pointer[outage]   // nil while the database answers
-	unwritten atomic.Pointer[[]string] // about instances that cannot write; nil until the board is read
-	board     Board                    // nil if there is none
-	posted    bool                     // there is word of this instance on it; used by run, and then by Close
+	prepared atomic.Bool            // the database has the schema, and its key is known
+	written  atomic.Bool            // counts were written
+	writes   atomic.Int64           // how often
+	failing  atomic.Pointer[outage] // nil while the database answers
 
 	writing  chan struct{}      // full while writing; guards the fields below
 	waiting  []batch            // which the database has not confirmed, in their order
@@ -125,14 +119,13 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	}
 	r := &Recorder{
 		buffer:  newBuffer(shardEntries),
-		board:   o.Board,
 		writing: make(chan struct{}, 1),
 		hours:   map[int64]struct{}{},
 		ids:     map[uint64]int64{},
 		done:    make(chan struct{}),
 	}
 	r.Reader = evidence.New(db, o.Options, evidence.Writer{
-		Instance: rand.Text(), Flush: r.flushSoon, Away: r.away, Silent: r.silent, Writes: r.writes.Load,
+		Instance: rand.Text(), Flush: r.flushSoon, Away: r.away, Writes: r.writes.Load,
 	})
 	r.Writer.Started = r.Now()
 	r.every.Store(int64(writeInterval))
@@ -184,14 +177,6 @@ func (r *Recorder) Unfit() error {
 func (r *Recorder) away() error {
 	if f := r.failing.Load(); f != nil {
 		return fmt.Errorf("the database is away since %s: %w", words.Stamp(f.since), f.err)
-	}
-	return nil
-}
-
-// silent names the instances that have said that they cannot write.
-func (r *Recorder) silent() []string {
-	if all := r.unwritten.Load(); all != nil {
-		return *all
 	}
 	return nil
 }
@@ -257,7 +242,6 @@ func (r *Recorder) Notes() []string {
 		notes = append(notes, fmt.Sprintf("counts are not written since %s, and wait in memory: %v",
 			words.Stamp(f.since), f.err))
 	}
-	notes = append(notes, r.silent()...)
 	return append(notes, r.stats.Load().Notes...)
 }
 
@@ -303,14 +287,12 @@ func (r *Recorder) flushSoon(ctx context.Context) error {
 // as slowly.
 func (r *Recorder) run(ctx context.Context, after func(time.Duration) <-chan time.Time, first chan<- error) {
 	defer close(r.done)
-	r.leaveWord(ctx) // until something is written: the process may end before
 	for ctx.Err() == nil {
 		pause := writeInterval
 		guard.Do(r.Log, "writing the counts", func() {
 			began := time.Now()
 			unprepared := !r.prepared.Load()
 			err := r.writeInTime(ctx)
-			r.leaveWord(ctx)
 			select {
 			case first <- err:
 			default: // only the first is waited for
@@ -359,7 +341,6 @@ func (r *Recorder) writeLast(ctx context.Context) error {
 		const stopped = "update usage_instances set stopped = written where instance = $1"
 		_, err = r.DB.ExecContext(ctx, stopped, r.Writer.Instance)
 	}
-	r.leaveWord(ctx)
 	_ = r.DB.Close() // everything is written, or cannot be
 	return err
 }

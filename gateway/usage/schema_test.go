@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/store"
@@ -55,6 +56,11 @@ func TestSchemaOfAServerThatComesLate(t *testing.T) {
 		t.Errorf("got %q, want a gate to hold", got)
 	}
 	dropTables(t, r)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		if err := r.Recorder.Flush(t.Context()); err == nil {
+			break // a busy machine may need more than one
+		}
+	}
 	if got := r.Report(t).Versions[1].Day; got != (evidence.Count{Calls: 3, Clients: 1}) || own(r).Unfit() != nil {
 		t.Errorf("got %+v and %v on an empty database, want the calls of meanwhile", got, own(r).Unfit())
 	}

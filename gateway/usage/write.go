@@ -143,7 +143,7 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 	}
 	r.markHour(at)
 	for _, step := range []func(context.Context, time.Time) error{
-		r.flushWaiting, r.flushNew, r.recordDeadInstances, r.readBoard, r.roll, r.recall, r.measure,
+		r.flushWaiting, r.flushNew, r.recordDeadInstances, r.roll, r.recall, r.measure,
 	} {
 		if err := step(ctx, at); err != nil {
 			return err

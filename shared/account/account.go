@@ -208,17 +208,13 @@ func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages [
 
 // run has the node simulate the messages. The error is Declined if it does not.
 func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) error {
-	if e.Lacks(rpc.Simulate) {
-		return rpc.ErrNoMethod
-	}
 	var blocks []rpc.Simulated
 	if err := e.ReadAll(ctx, rpc.ReadSimulation(messages, &blocks)); err != nil {
 		return err
 	}
 	results, ok := decode(blocks, len(messages))
 	if !ok {
-		e.Miss(rpc.Simulate) // it answers, and its answer is of no use
-		return rpc.ErrNoMethod
+		return rpc.ErrNoMethod // it answers, and its answer is of no use
 	}
 	s.BlockNumber = uint64(blocks[0].Number) - 1
 	s.HasLogs = true
@@ -229,20 +225,25 @@ func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 // estimate has the node estimate a message instead. The error is Declined if it does
 // not.
 func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
-	if e.Lacks(rpc.Estimate) {
-		return rpc.ErrNoMethod
-	}
 	gas, reverted, output, err := e.Estimate(ctx, m)
 	if err != nil {
 		return err
 	}
 	if gas > mostGas {
-		e.Miss(rpc.Estimate)
 		return rpc.ErrNoMethod
 	}
 	s.Calls = []Result{{GasUsed: gas, GasLimit: withMargin(gas)}}
 	if reverted {
 		s.Calls[0].Error = explainRevert(output)
+		return nil
+	}
+	// A call of an address without a contract succeeds, and the money is lost.
+	var code hexutil.Bytes
+	if err := e.ReadAll(ctx, rpc.ReadCode(*m.To, &code)); err != nil {
+		return err
+	}
+	if !rpc.IsContract(code) {
+		s.Calls[0].Error = "There is no contract at the address that is called"
 	}
 	return nil
 }

@@ -147,7 +147,12 @@ func TestReasons(t *testing.T) {
 			}
 			w.front.Instead(node.Batch, nil)
 			w.front.Instead("eth_call", nil)
-			w.now = w.now.Add(2 * time.Minute) // past every rest
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				w.now = w.now.Add(2 * time.Minute) // past every rest
+				if _, err = w.Read(t.Context(), w.usdc, w.evm.Operator, spender); err == nil {
+					break // a busy machine may need more than one
+				}
+			}
 			w.wants(t, "when it works again", 0, 0)
 		})
 	}

@@ -39,6 +39,7 @@ var (
 	etherPool = common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA")
 	messenger = common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d")
 	burner    = common.HexToAddress("0xB012") // a contract that uses up all gas
+	delegated = common.HexToAddress("0xDE1E") // an account that borrows the code of another address (EIP-7702)
 )
 
 func newSwaps(t *testing.T) *swaps {
@@ -52,6 +53,7 @@ func newSwaps(t *testing.T) *swaps {
 			usdtPool:               contracts.Pool(operator, s.usdt.Address.Address, operator, common.Address{}),
 			etherPool:              contracts.Pool(operator, contracts.Native, operator, common.Address{}),
 			messenger:              contracts.TokenMessenger(0, s.usdc.Address.Address, 6),
+			delegated:              {Code: append([]byte{0xef, 0x01, 0x00}, make([]byte, 20)...), Balance: new(big.Int)},
 			burner:                 {Code: common.FromHex("5b600056"), Balance: new(big.Int)}, // a loop
 		}
 	})
@@ -234,10 +236,12 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	if got.HasLogs || got.Calls[0].GasUsed < 21_000 || got.BlockNumber == 0 {
 		t.Errorf("got %+v, want an estimate without logs", got)
 	}
-	wants(t, "one call that reverts", s.simulate(swap(usdcPool, 101, 0)), "The contract says: allowance too low")
-	if got := s.front.Count("eth_simulateV1"); got != 1 {
-		t.Errorf("the node was asked %d times for what it cannot do, want once", got)
+	// A call of no contract succeeds on the chain, and the coins are gone.
+	for name, address := range map[string]common.Address{"an empty address": {1}, "an EIP-7702 account": delegated} {
+		got := s.simulate(swap(address, 5, 5))
+		wants(t, name, got, "There is no contract at the address that is called")
 	}
+	wants(t, "one call that reverts", s.simulate(swap(usdcPool, 101, 0)), "The contract says: allowance too low")
 	const none = "No node of this service for chain 1 could try the transactions"
 	if got, err := s.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}); err == nil || err.Error() != none {
 		t.Errorf("two calls: got %v, %v, want %q", got, err, none)

@@ -38,9 +38,9 @@ type Tracker interface {
 // Routes are the answers beside the quote, under the paths of a version.
 func (s Service) Routes(version string) []web.Route {
 	return []web.Route{
-		{Path: "/" + version + "/swap/status", Polled: statusSubject, Handle: s.Status},
+		{Path: "/" + version + "/swap/status", ReadsNodes: true, Handle: s.Status},
 		{Path: "/" + version + "/swap/healthcheck", Free: true, Handle: s.Health},
-		{Path: "/" + version + "/app/routers", Listing: true, Handle: s.Routers()},
-		{Path: "/" + version + "/app/pairs", Listing: true, Handle: s.Pairs()},
+		{Path: "/" + version + "/app/routers", Handle: s.Routers()},
+		{Path: "/" + version + "/app/pairs", Handle: s.Pairs()},
 	}
 }

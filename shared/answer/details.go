@@ -83,6 +83,9 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 	} else {
 		mapSendCalls(b, q.Pair.Src.Network(), d)
 	}
+	if q.Missing != nil {
+		b.Text("contract", "MISSING")
+	}
 	mapArrival(b, &d.Arrival)
 	b.Time("validUntil", d.ValidUntil)
 	b.Number("validForSeconds", uint64(d.ValidFor))
@@ -95,7 +98,7 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 	}
 	if d.Request.Integrator != (integrator.ID{}) {
 		b.Open("integrator")
-		b.Text("registry", d.Registry.String())
+		b.Address("registry", d.Registry)
 		b.Number("chainId", uint64(q.Fee.ChainID))
 		b.Time("checkedAt", q.Fee.Partner.CheckedAt)
 		b.Close()
@@ -109,9 +112,9 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 func mapRequest(b *wire.Body, p *chain.Pair, r *quote.Request) {
 	b.Open("request")
 	b.Text("srcChain", r.SrcChain.String())
-	b.Text("srcToken", p.SrcToken.Address.String())
+	b.Address("srcToken", p.SrcToken.Address)
 	b.Text("dstChain", r.DstChain.String())
-	b.Text("dstToken", p.DstToken.Address.String())
+	b.Address("dstToken", p.DstToken.Address)
 	b.Amount("amount", &r.Amount)
 	if r.Recipient.Private != nil {
 		b.Text("recipient", r.Recipient.Private.String())
@@ -157,7 +160,7 @@ func mapSendCalls(b *wire.Body, network chain.ID, d *quote.Details) {
 		if i > 0 {
 			b.Next()
 		}
-		b.Text("to", t.To.String())
+		b.Address("to", t.To)
 		b.Hex("data", t.Data)
 		b.Quantity("value", t.Value)
 	}
@@ -232,11 +235,15 @@ func mapSimulation(b *wire.Body, d *quote.Details) {
 		}
 		b.Number("gasUsed", c.GasUsed)
 		b.Number("gasLimit", c.GasLimit)
-		if c.Error == "" {
-			b.Text("status", "SUCCESS")
-		} else {
+		main := i == len(s.Calls)-1
+		switch {
+		case c.Error != "":
 			b.Text("status", "FAILED")
-			b.Foreign("error", c.Error)
+			b.Text("error", c.Error)
+		case main && s.Event == nil:
+			b.Text("status", "UNPROVEN")
+		default:
+			b.Text("status", "SUCCESS")
 		}
 	}
 	b.CloseArray()

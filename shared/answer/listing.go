@@ -40,7 +40,7 @@ type router struct {
 type settlement struct {
 	ChainID  chain.ID `json:"chainId"`
 	Domain   uint32   `json:"domain"`
-	Receiver string   `json:"receiver"`
+	Receiver string   `json:"receiver,omitempty"` // left out where no burn is served
 }
 
 // mapSettlement is where burns into a deployment are minted, and for whom.
@@ -104,13 +104,13 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 		Client:     oldestClient,
 		Contact:    d.Contact,
 	}
-	for _, id := range chain.IDs() {
+	for _, id := range d.IDs() {
 		row := chainBody{ChainID: id, Name: id.Name()}
 		if id.Private() {
 			row.Network = id.Network()
 		}
 		body.Chains = append(body.Chains, row)
-		tokens := chain.Tokens(id)
+		tokens := d.Tokens(id)
 		slices.SortFunc(tokens, func(a, b chain.Token) int { return cmp.Compare(a.Symbol, b.Symbol) })
 		for _, t := range tokens {
 			least, most := fee.Limits(&t)
@@ -124,7 +124,7 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 			})
 		}
 	}
-	for _, p := range chain.Pairs() {
+	for _, p := range d.Pairs() {
 		body.Pairs = append(body.Pairs, pairBody{
 			SrcChain:    p.Src,
 			SrcToken:    p.SrcToken.Symbol,

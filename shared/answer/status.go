@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,6 @@ func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found.Next = web.NextCheck(r, found.State != status.NotFound, len(found.Swaps) > 0, found.Next)
 	w.Header().Set("Cache-Control", cacheControl(found))
 	return web.JSON(w, http.StatusOK, mapStatus(src, hash, found, s.Deployment.Contact))
 }
@@ -49,16 +49,6 @@ func decodeStatus(query *wire.Query) (src chain.ID, hash common.Hash, err error)
 	}
 	err = wire.Read(query, "txHash", parseHash, &hash)
 	return src, hash, err
-}
-
-// statusSubject is the transaction that a request asks about. Routing IDs of one network
-// ask about the same one.
-func statusSubject(r *http.Request) string {
-	src, hash, err := decodeStatus(wire.QueryOf(r))
-	if err != nil {
-		return ""
-	}
-	return src.Network().String() + ":" + hash.Hex()
 }
 
 func parseHash(text string) (hash common.Hash, err error) {
@@ -80,9 +70,10 @@ func parseHash(text string) (hash common.Hash, err error) {
 }
 
 // cacheControl lets a client and the caches on the way keep an answer as long as
-// it holds. A transaction that is not found may be there the next moment.
+// it holds. A transaction that is not found may be there the next moment. An answer that
+// is repeated for one caller is not for others.
 func cacheControl(s *status.Status) string {
-	if s.State == status.NotFound {
+	if s.State == status.NotFound || s.Repeated {
 		return "no-store"
 	}
 	age := 24 * time.Hour // of a final answer
@@ -101,7 +92,7 @@ type statusBody struct {
 	TxHash   common.Hash  `json:"txHash"`
 	Reason   string       `json:"reason,omitempty"`
 
-	// These four are of the first swap, where there are several.
+	// These four are of the least advanced swap, where there are several.
 	Swap       *swapBody       `json:"swap,omitempty"`
 	Source     *sourceBody     `json:"source,omitempty"`
 	Burn       *burnBody       `json:"burn,omitempty"`
@@ -147,15 +138,20 @@ type burnBody struct {
 	Reason   string           `json:"reason,omitempty"`
 }
 
-// settlementBody is a status.Settlement. It is always encoded through a pointer, as
-// its amounts need.
 type settlementBody struct {
-	ChainID chain.ID    `json:"chainId"`
-	TxHash  common.Hash `json:"txHash"`
-	Amount  uint256.Int `json:"amount"`
-	Arrived uint256.Int `json:"arrived"`
-	Time    time.Time   `json:"timestamp"`
-	Note    common.Hash `json:"note,omitzero"`
+	ChainID chain.ID     `json:"chainId"`
+	TxHash  common.Hash  `json:"txHash,omitzero"`
+	Amount  *uint256.Int `json:"amount"`
+	Arrived *uint256.Int `json:"arrived"`
+	Time    time.Time    `json:"timestamp,omitzero"`
+	Note    common.Hash  `json:"note,omitzero"`
+	Short   *shortBody   `json:"short,omitempty"`
+}
+
+// shortBody is a status.Short. It is always encoded through a pointer, as its amounts need.
+type shortBody struct {
+	Swapped uint256.Int `json:"swapped"`
+	Paid    uint256.Int `json:"paid"`
 }
 
 func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string) statusBody {
@@ -174,12 +170,13 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string)
 		body.Swaps = append(body.Swaps, mapSwap(&s.Swaps[i]))
 	}
 	if len(body.Swaps) > 0 {
-		first := body.Swaps[0]
-		body.Swap = first.Swap
-		body.Burn = first.Burn
-		body.Settlement = first.Settlement
-		body.Expected = first.Expected
-		body.Reason = cmp.Or(body.Reason, first.Reason)
+		byRank := func(a, b swapState) int { return cmp.Compare(a.rank(), b.rank()) }
+		least := slices.MinFunc(body.Swaps, byRank)
+		body.Swap = least.Swap
+		body.Burn = least.Burn
+		body.Settlement = least.Settlement
+		body.Expected = least.Expected
+		body.Reason = cmp.Or(body.Reason, least.Reason)
 	}
 	if len(body.Swaps) == 1 {
 		body.Swaps = nil // it would repeat the answer
@@ -187,12 +184,21 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string)
 	return body
 }
 
+// rank orders swaps by how far they are. Of two in the same state, the final one is further.
+func (s swapState) rank() int {
+	rank := 2 * slices.Index(status.States(), s.State)
+	if s.Final {
+		rank++
+	}
+	return rank
+}
+
 func mapSwap(s *status.Swap) swapState {
 	body := swapState{
 		State:      s.State,
 		Final:      s.Final,
 		Reason:     s.Reason,
-		Settlement: (*settlementBody)(s.Settlement),
+		Settlement: mapPayout(s.Settlement),
 		Expected:   s.Seconds,
 	}
 	if !s.Unread {
@@ -208,6 +214,21 @@ func mapSwap(s *status.Swap) swapState {
 		}
 	}
 	return body
+}
+
+func mapPayout(p *status.Settlement) *settlementBody {
+	if p == nil {
+		return nil
+	}
+	return &settlementBody{
+		ChainID: p.ChainID,
+		TxHash:  p.TxHash,
+		Amount:  &p.Amount,
+		Arrived: &p.Arrived,
+		Time:    p.Time,
+		Note:    p.Note,
+		Short:   (*shortBody)(p.Short),
+	}
 }
 
 func mapOrder(s *calldata.Swap) *swapBody {

@@ -105,6 +105,8 @@ type Settled struct {
 	Amount        uint256.Int // without the fees
 	Recipient     []byte
 	RecipientType uint8
+	ProtocolFee   uint256.Int
+	IntegratorFee uint256.Int
 }
 
 // DecodeSettled reads the log of a pool.
@@ -122,12 +124,91 @@ func DecodeSettled(topics []common.Hash, data []byte) (*Settled, error) {
 		Amount:        c.number("amount"),
 		Recipient:     c.Argument("recipient"),
 		RecipientType: c.Argument("recipientType")[0],
+		ProtocolFee:   c.number("protocolFee"),
+		IntegratorFee: c.number("integratorFee"),
 	}, nil
+}
+
+// transferTopic is of ERC-20's Transfer(address indexed from, address indexed to, uint256 value).
+var transferTopic = Hash([]byte("Transfer(address,address,uint256)"))
+
+// DecodeTransfer reads the log of a token.
+func DecodeTransfer(topics []common.Hash, data []byte) (to common.Address, amount uint256.Int, ok bool) {
+	if len(topics) != 3 || topics[0] != transferTopic || len(data) != word {
+		return to, amount, false
+	}
+	amount.SetBytes(data)
+	return common.BytesToAddress(topics[2][:]), amount, true
+}
+
+// shieldTopic is of RAILGUN's event Shield; see DecodeShield.
+var shieldTopic = Hash([]byte("Shield(uint256,uint256,(bytes32,(uint8,address,uint256),uint120)[]," +
+	"(bytes32[3],bytes32)[],uint256[])"))
+
+// Shielded is a note of an ERC-20 that RAILGUN has taken.
+type Shielded struct {
+	NPK   common.Hash
+	Token common.Address
+	Value uint256.Int // what the note is worth
+	Fee   uint256.Int // what RAILGUN has kept beside it
+}
+
+// DecodeShield reads the notes of a log of RAILGUN, in their order. A note that is not of
+// an ERC-20 is left as the zero value.
+func DecodeShield(topics []common.Hash, data []byte) ([]Shielded, bool) {
+	const noteWords = 5 // npk, token type, token, token's sub-ID, value
+	if len(topics) != 1 || topics[0] != shieldTopic {
+		return nil, false
+	}
+	notes, ok := listAt(data, 2, noteWords)
+	fees, alsoOK := listAt(data, 4, 1)
+	if !ok || !alsoOK || len(notes)/noteWords != len(fees) {
+		return nil, false
+	}
+	shielded := make([]Shielded, len(fees))
+	for i := range shielded {
+		note := notes[noteWords*i : noteWords*(i+1)]
+		if note[1] != (common.Hash{}) || note[3] != (common.Hash{}) {
+			continue
+		}
+		shielded[i].NPK = note[0]
+		shielded[i].Token = common.BytesToAddress(note[2][:])
+		shielded[i].Value.SetBytes(note[4][:])
+		shielded[i].Fee.SetBytes(fees[i][:])
+	}
+	return shielded, true
+}
+
+// listAt reads a list whose items have so many words each, and whose offset is at a place
+// of data.
+func listAt(data []byte, place, itemWords int) ([]common.Hash, bool) {
+	length := uint64(len(data) / word) // in words
+	at := func(i uint64) (n uint64, ok bool) {
+		if i >= length {
+			return 0, false
+		}
+		w := new(uint256.Int).SetBytes(data[i*word : (i+1)*word])
+		return w.Uint64(), w.IsUint64()
+	}
+	offset, ok := at(uint64(place))
+	if !ok || offset%word != 0 {
+		return nil, false
+	}
+	start := offset/word + 1
+	count, ok := at(start - 1)
+	if !ok || count > length/uint64(itemWords) || start+count*uint64(itemWords) > length {
+		return nil, false
+	}
+	list := make([]common.Hash, count*uint64(itemWords))
+	for i := range list {
+		list[i] = common.Hash(data[(start+uint64(i))*word:])
+	}
+	return list, true
 }
 
 // DecodeBurnt reads the log of a messenger's event DepositForBurn, which tells what
 // the message of the burn will say, except for where it is from, its nonce, its
-// sender and the fee.
+// sender and the fee that is taken.
 func DecodeBurnt(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := burnEvent.decodeLog(topics, data)
 	if err != nil {
@@ -139,6 +220,7 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Message, error) {
 		MintRecipient:     common.Hash(c.Argument("mintRecipient")),
 		Amount:            c.number("amount"),
 		Depositor:         topics[2],
+		MaxFee:            c.number("maxFee"),
 		HookData:          c.Argument("hookData"),
 	}, nil
 }

@@ -157,7 +157,7 @@ func TestSettlementIDs(t *testing.T) {
 		got    []byte
 		of     abi.ABI
 		method string
-	}{{calldata.IsSettled(someHash), contracts.PoolABI, "settled"}, {calldata.IsUsed(someHash), contracts.TransmitterABI, "usedNonces"}} {
+	}{{calldata.SettledIn(someHash), contracts.PoolABI, "settled"}, {calldata.IsUsed(someHash), contracts.TransmitterABI, "usedNonces"}} {
 		want, err := c.of.Pack(c.method, someHash)
 		if err != nil || !bytes.Equal(c.got, want) {
 			t.Errorf("%s: got %x, want %x (%v)", c.method, c.got, want, err)

@@ -162,8 +162,9 @@ func Allowance(owner, spender common.Address) []byte {
 	return appendAddress(appendAddress([]byte(allowanceSelector), owner), spender)
 }
 
-// IsSettled asks a pool whether it has settled a swap: settled(bytes32 id).
-func IsSettled(id common.Hash) []byte { return append([]byte(settledSelector), id[:]...) }
+// SettledIn asks a pool in which block it has settled a swap: settled(bytes32 id), which
+// is 0 as long as it has not.
+func SettledIn(id common.Hash) []byte { return append([]byte(settledSelector), id[:]...) }
 
 // IsUsed asks the issuer's transmitter whether it has taken a message:
 // usedNonces(bytes32 nonce), which is 1 then.

@@ -219,7 +219,7 @@ func decode(body []byte, fast bool) (Rate, error) {
 		}
 		rate, err := ParseRate(text(row.MinimumFee))
 		if err != nil {
-			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err)}
+			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err), cause: err}
 		}
 		fees[threshold] = Rate{max(fees[threshold].nano, rate.nano)}
 	}

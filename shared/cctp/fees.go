@@ -9,7 +9,9 @@
 // serves: a burn whose maxFee is too low is refused, or held back until the
 // source chain is final, while one that is too high still pays only the fee of
 // the day. Where there is no last good rate, or no service configured, the
-// built-in table serves. Where the table has a fee, a fee of 0 is such nonsense.
+// built-in table serves. Where the table has a fee, a fee of 0 is such nonsense, and
+// so is a fee above 100 basis points; if the rate that then serves is 0, the source is
+// not quoted.
 //
 // The service sees at most one request a minute for each source, and four at
 // once, each bounded in time, whatever the number of callers and however it
@@ -187,6 +189,9 @@ type State struct {
 	Rate   Rate
 	Origin Origin
 	Age    time.Duration // since the service gave the rate; 0 if it did not
+	// TooHigh is set if Rate is 0, but the service has since told a fee above the
+	// highest that is believed. A burn with a maxFee of 0 would revert then.
+	TooHigh bool
 	// Err is why the last look-up gave no rate, in words fit for a public
 	// page. It is nil if it did, and where there was none.
 	Err error
@@ -208,6 +213,7 @@ type result struct {
 	good   Rate
 	goodAt time.Time // zero: never
 	err    error     // of the last look-up
+	absurd bool      // the last fee that the service told is not believed
 }
 
 // state chooses the rate that protects the user most.
@@ -215,13 +221,13 @@ func (s *source) state(now time.Time) State {
 	known := s.known.Load()
 	state := State{Source: s.chain, Rate: s.builtIn, Origin: BuiltIn, Err: known.err}
 	age := now.Sub(known.goodAt)
-	if known.goodAt.IsZero() || age >= keep && s.builtIn.nano > known.good.nano {
-		return state
+	if !known.goodAt.IsZero() && (age < keep || s.builtIn.nano <= known.good.nano) {
+		state.Rate, state.Origin, state.Age = known.good, LastGood, age
+		if age < fresh {
+			state.Origin = Live
+		}
 	}
-	state.Rate, state.Origin, state.Age = known.good, LastGood, age
-	if age < fresh {
-		state.Origin = Live
-	}
+	state.TooHigh = known.absurd && state.Rate.nano == 0
 	return state
 }
 
@@ -237,6 +243,7 @@ func (f *Fees) renew(s *source) {
 	if err != nil {
 		next = *s.known.Load()
 		next.err = err
+		next.absurd = next.absurd || errors.Is(err, errAbsurd)
 	}
 	s.known.Store(&next)
 	state := s.state(now)
@@ -273,6 +280,8 @@ const (
 
 var (
 	highest = Rate{absurdBPS * nanoPerBPS}
+	// errAbsurd completes a sentence, as the errors of ParseRate do.
+	errAbsurd = fmt.Errorf("is above %d basis points", absurdBPS)
 	// whole is 100 %, in the unit of Rate.
 	whole = uint256.NewInt(10_000 * nanoPerBPS)
 	// decimal is a number as JSON writes it. Three digits bound the exponent,
@@ -303,7 +312,7 @@ func ParseRate(text string) (Rate, error) {
 	up := new(big.Int).Sub(exact.Denom(), big.NewInt(1))
 	nano := up.Div(up.Add(up, exact.Num()), exact.Denom())
 	if nano.Cmp(new(big.Int).SetUint64(highest.nano)) > 0 {
-		return Rate{}, fmt.Errorf("is above %d basis points", absurdBPS)
+		return Rate{}, errAbsurd
 	}
 	return Rate{nano.Uint64()}, nil
 }

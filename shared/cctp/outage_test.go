@@ -191,3 +191,34 @@ func TestSourcesWithoutFastTransfers(t *testing.T) {
 		})
 	}
 }
+
+// TestFeesThatAreTooHigh: a fee that is not believed leaves the last good rate or the
+// table. If that is 0, the source is marked until the service tells a fee that is.
+func TestFeesThatAreTooHigh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startService(t, charge("101"))
+		f, _ := s.fees(t)
+		for i, step := range []struct {
+			behave         http.HandlerFunc
+			polygon, linea string
+			tooHigh        bool // for polygon; the table has a fee for linea
+		}{
+			{charge("101"), "0", "13", true},
+			{fail(500), "0", "13", true},
+			{charge("2"), "2", "2", false},
+			{charge("101"), "2", "2", false},
+			{charge("0"), "0", "2", false}, // none for linea, which charges
+			{charge("101"), "0", "2", true},
+			{charge("100"), "100", "100", false},
+		} {
+			s.become(step.behave)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantRate(t, f, polygon, step.polygon)
+			wantRate(t, f, linea, step.linea)
+			if got := f.Of(polygon).TooHigh; got != step.tooHigh || f.Of(linea).TooHigh {
+				t.Errorf("step %d: too high is %v, want %v, and never for linea", i+1, got, step.tooHigh)
+			}
+		}
+	})
+}

@@ -88,7 +88,7 @@ func TestDeploymentTakesItsBounds(t *testing.T) {
 // TestEveryWrongExplorerIsNamed, not the first alone.
 func TestEveryWrongExplorerIsNamed(t *testing.T) {
 	_, err := chain.ParseDeployment(edit(t, `"registries"`, `"explorers": {"1": "http://a.example", "2": "https://b.example"}, "registries"`))
-	if err == nil || !strings.Contains(err.Error(), `explorers["1"]`) || !strings.Contains(err.Error(), `explorers["2"]`) {
+	if err == nil || !strings.Contains(err.Error(), `explorers.1:`) || !strings.Contains(err.Error(), `explorers.2:`) {
 		t.Errorf("got %v, want both explorers named", err)
 	}
 }

@@ -8,15 +8,11 @@ package chain
 import (
 	"encoding/hex"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto/keccak"
-
-	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // ID is a routing ID: the chain ID of a network, or one of the two virtual IDs
@@ -67,21 +63,7 @@ func (id ID) UsualGap() time.Duration { return max(20*id.BlockTime(), 2*time.Min
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
 // ParseID reads a routing ID from a request.
-func ParseID(text string) (ID, error) {
-	if id, ok := idByText[text]; ok {
-		return id, nil
-	}
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
-		return 0, fault.New(fault.UnsupportedChain,
-			"Chain %s is not supported; supported chain IDs are %s", text, supportedIDs)
-	}
-	hint := ""
-	if id := otherNotation(text); id != 0 {
-		hint = "; write " + id.String()
-	}
-	return 0, fault.New(fault.UnsupportedChain,
-		"A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, supportedIDs)
-}
+func ParseID(text string) (ID, error) { return all.ParseID(text) }
 
 // otherNotation finds the chain that is meant by an ID in hexadecimal (0x171) or
 // as CAIP-2 writes it (eip155:369), or by the name of a network. It is 0 for none.
@@ -100,27 +82,17 @@ func otherNotation(text string) ID {
 	return 0
 }
 
-// IDs lists every routing ID: the public chains and the privacy pools, in order.
-func IDs() []ID { return slices.Clone(allIDs) }
-
-var (
-	allIDs       = []ID{PrivacyEthereum, PrivacyBNB}
-	idByText     = make(map[string]ID, len(networks)+2)
-	supportedIDs string
-)
-
-func init() {
+// idByText has the routing IDs of all networks and privacy pools.
+var idByText = func() map[string]ID {
+	ids := map[string]ID{}
+	for _, id := range privacy {
+		ids[id.String()] = id
+	}
 	for _, n := range networks {
-		allIDs = append(allIDs, n.ID)
+		ids[n.ID.String()] = n.ID
 	}
-	slices.Sort(allIDs)
-	texts := make([]string, len(allIDs))
-	for i, id := range allIDs {
-		texts[i] = id.String()
-		idByText[texts[i]] = id
-	}
-	supportedIDs = strings.Join(texts, ", ")
-}
+	return ids
+}()
 
 // Address is an EVM address together with its EIP-55 text, so that the text
 // of a known contract is computed once and not for every quote.
@@ -150,7 +122,7 @@ func ParseAddress(text string) (common.Address, error) {
 		return common.Address{}, errShape
 	}
 	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
-	if mixed && !checksummed(text[2:]) {
+	if mixed && a.Hex() != text {
 		return common.Address{}, ErrChecksum
 	}
 	return a, nil
@@ -162,23 +134,3 @@ var (
 	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
 		"check for a typing error, or send it all in lower case")
 )
-
-// checksummed reports whether the letters have the case of EIP-55: upper case
-// exactly where the hash of the lower-case digits has a nibble of 8 or more.
-func checksummed(digits string) bool {
-	var lower [2 * common.AddressLength]byte
-	for i := range lower {
-		lower[i] = digits[i] | 0x20 // leaves 0 to 9 as they are
-	}
-	var buf [common.HashLength]byte
-	hasher := keccak.NewLegacyKeccak256()
-	hasher.Write(lower[:])
-	hash := hasher.Sum(buf[:0])
-	for i := range lower {
-		nibble := hash[i/2] >> (4 * (1 - i%2)) & 0xf
-		if c := digits[i]; c > '9' && (c < 'a') != (nibble >= 8) {
-			return false
-		}
-	}
-	return true
-}

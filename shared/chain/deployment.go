@@ -1,25 +1,21 @@
 package chain
 
 import (
-	"cmp"
 	_ "embed"
-	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
 // Deployment says where an operator's contracts are: the target of every source
 // transaction, the settlement chain of burned USDC, the integrator registries.
-// ParseDeployment guarantees that it covers every supported pair.
+// It serves the pairs that it has the contracts for: its methods Pairs, FindPair, Tokens,
+// IDs and ParseID know no others.
 type Deployment struct {
+	catalog
+
 	Name       string
 	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
@@ -29,10 +25,10 @@ type Deployment struct {
 
 	targets    map[sourceKey]Address
 	registries map[ID]Address
-	contracts  map[common.Address]bool // all there are: targets, registries, the receiver, retired routers
+	uses       map[common.Address][]use // of every contract, also of retired routers
 	seconds    map[pairKey]uint32
 
-	routers       []Router // the targets, by chain and symbol
+	rows          []Router // the targets, by chain and symbol
 	retired       []Router // those whose token is known
 	tracked       bool
 	confirmations map[ID]uint64 // by network, where the file says so
@@ -49,7 +45,7 @@ type Railgun struct {
 type Settlement struct {
 	ChainID  ID
 	Domain   uint32  // the issuer's number for that chain
-	Receiver Address // the only contract that can deliver and receive a burn
+	Receiver Address // the only contract that can deliver and receive a burn; zero if none are served
 }
 
 // Router is one row of the router listing: the contract that must receive the
@@ -59,6 +55,10 @@ type Router struct {
 	Token   Token
 	Router  Address
 }
+
+func (r Router) source() sourceKey { return sourceKey{r.ChainID, r.Token.Symbol} }
+
+func (r Router) what() string { return "the router of " + r.source().String() }
 
 //go:embed reference.json
 var reference []byte
@@ -90,9 +90,12 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 	add(d.Name != before.Name, "the name")
 	add(d.Contact != before.Contact, "the contact")
 	add(d.Settlement != before.Settlement, "the settlement")
-	for _, r := range d.routers {
-		old := before.targets[sourceKey{r.ChainID, r.Token.Symbol}]
-		add(old != r.Router, "the router of "+r.Token.Symbol+" on chain "+r.ChainID.String())
+	for _, r := range d.rows {
+		add(before.targets[r.source()] != r.Router, r.what())
+	}
+	for _, r := range before.rows {
+		_, kept := d.targets[r.source()]
+		add(!kept, r.what())
 	}
 	for _, id := range PoolChains {
 		add(d.registries[id] != before.registries[id], "the registry of chain "+id.String())
@@ -122,13 +125,64 @@ func (d *Deployment) FeeChain(dst ID) ID {
 // Registry is the integrator registry of a pool chain.
 func (d *Deployment) Registry(network ID) Address { return d.registries[network] }
 
-// Owns tells whether an address is a contract of the deployment, or a messenger
-// of the issuer's.
-func (d *Deployment) Owns(a common.Address) bool { return d.contracts[a] }
-
-// Routers lists the target of every source there is, virtual IDs included, by
+// Routers lists the target of every source that is served, virtual IDs included, by
 // chain and symbol.
-func (d *Deployment) Routers() []Router { return slices.Clone(d.routers) }
+func (d *Deployment) Routers() []Router {
+	return d.rowsOf(func(p *Pair, row sourceKey) bool { return p.source() == row })
+}
+
+// Contracts lists the routers and the pools that only pay out.
+func (d *Deployment) Contracts() []Router {
+	return d.rowsOf(func(p *Pair, row sourceKey) bool {
+		return p.source() == row || d.payer(p.Dst, p.DstToken.Symbol) == row
+	})
+}
+
+// rowsOf are the rows that a pair which is served needs.
+func (d *Deployment) rowsOf(needs func(p *Pair, row sourceKey) bool) (found []Router) {
+	for _, r := range d.rows {
+		if slices.ContainsFunc(d.pairs, func(p Pair) bool { return needs(&p, r.source()) }) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// Unserved lists the pairs of the table that the deployment does not serve.
+func (d *Deployment) Unserved() (pairs []Pair) {
+	for _, p := range all.pairs {
+		if d.byKey[p.key()] == nil {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// UsesIssuer tells whether a pair that is served goes through the issuer's network.
+func (d *Deployment) UsesIssuer() bool {
+	return slices.ContainsFunc(d.pairs, func(p Pair) bool {
+		return p.Route == CCTPInbound || d.FeeChain(p.Dst) != p.Dst.Network()
+	})
+}
+
+// Networks lists the chains that the pairs which are served need, by ID: where the money
+// comes from, where it goes to and, for burns, the settlement chain.
+func (d *Deployment) Networks() (needed []Network) {
+	ids := map[ID]bool{}
+	for _, p := range d.pairs {
+		ids[p.Src.Network()] = true
+		ids[p.Dst.Network()] = true
+	}
+	if d.UsesIssuer() {
+		ids[d.Settlement.ChainID] = true
+	}
+	for _, n := range networks {
+		if ids[n.ID] {
+			needed = append(needed, n)
+		}
+	}
+	return needed
+}
 
 // Tracked tells whether the pools settle swaps as docs/pool.md says, so that
 // anyone can find the settlement of a swap on chain.
@@ -138,7 +192,7 @@ func (d *Deployment) Tracked() bool { return d.tracked }
 // transactions, or took them before it was retired. Where a privacy pool shares
 // its router with its network, the row of the network counts.
 func (d *Deployment) FindRouter(network ID, address common.Address) (Router, bool) {
-	for _, rows := range [][]Router{d.routers, d.retired} { // networks come before privacy pools
+	for _, rows := range [][]Router{d.rows, d.retired} { // networks come before privacy pools
 		for _, r := range rows {
 			if r.Router.Address == address && r.ChainID.Network() == network {
 				return r, true
@@ -165,11 +219,10 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	if paid == nil {
 		return Payout{}, false
 	}
-	payer := sourceKey{dst, paid.Symbol}
+	payer := d.payer(dst, paid.Symbol)
 	p := Payout{Network: d.FeeChain(dst), Token: token}
 	if p.Network != dst.Network() {
 		p.Onward = true
-		payer.id = p.Network
 		if t := tokenOf(payer.id, payer.symbol); t != nil {
 			p.Token = t.Address.Address
 		}
@@ -187,6 +240,15 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	return p, true
 }
 
+// payer is the pool that pays out a token on dst: the one there or, where there are no
+// pools, the one of the settlement chain.
+func (d *Deployment) payer(dst ID, symbol string) sourceKey {
+	if network := d.FeeChain(dst); network != dst.Network() {
+		return sourceKey{network, symbol}
+	}
+	return sourceKey{dst, symbol}
+}
+
 // UsualSeconds is how long a swap from a router usually takes, 0 if the deployment
 // does not say.
 func (d *Deployment) UsualSeconds(from Router, dst ID, token common.Address) uint32 {
@@ -194,311 +256,4 @@ func (d *Deployment) UsualSeconds(from Router, dst ID, token common.Address) uin
 		return d.seconds[pairKey{from.ChainID, dst, from.Token.Symbol, t.Symbol}]
 	}
 	return 0
-}
-
-// deploymentFile is a deployment as an operator writes it.
-type deploymentFile struct {
-	Name       string `json:"name"`
-	Settlement struct {
-		ChainID  ID     `json:"chainId"`
-		Receiver string `json:"receiver"`
-	} `json:"settlement"`
-	Pools      []poolRow         `json:"pools"`
-	Retired    []poolRow         `json:"retired,omitempty"`    // never quoted, never listed
-	Registries map[string]string `json:"registries"`           // by pool chain
-	Messengers map[string]string `json:"messengers,omitempty"` // by CCTP source chain, if not the issuer's usual one
-	Seconds    []secondsRow      `json:"seconds,omitempty"`    // how long swaps usually take
-	Railgun    *Railgun          `json:"railgun,omitempty"`    // if its rates are not the usual ones
-	Explorers  map[string]string `json:"explorers,omitempty"`  // by network: an address before /tx/ and /address/
-
-	Contact       string            `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
-	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
-	Confirmations map[string]uint64 `json:"confirmations,omitempty"` // by network
-}
-
-// secondsRow states the time of all pairs that match what it names.
-type secondsRow struct {
-	Type     string `json:"type,omitempty"`
-	SrcChain ID     `json:"srcChain,omitempty"`
-	SrcToken string `json:"srcToken,omitempty"`
-	DstChain ID     `json:"dstChain,omitempty"`
-	DstToken string `json:"dstToken,omitempty"`
-	Seconds  uint32 `json:"seconds"`
-}
-
-type poolRow struct {
-	ChainID ID     `json:"chainId"` // a routing ID: privacy pools have rows of their own
-	Token   string `json:"token"`
-	Router  string `json:"router"`
-}
-
-const mostContact = 200 // bytes
-
-// ReadDeployment reads an operator's file.
-func ReadDeployment(path string) (*Deployment, error) {
-	return jsonfile.Load(path, jsonfile.MaxSize, ParseDeployment)
-}
-
-// ParseDeployment reads a deployment. The error joins all problems.
-func ParseDeployment(data []byte) (*Deployment, error) {
-	var file deploymentFile
-	problems := jsonfile.Decode(data, &file)
-	b := builder{
-		problems: problems,
-		Deployment: Deployment{
-			Name:       file.Name,
-			targets:    make(map[sourceKey]Address),
-			registries: make(map[ID]Address),
-			contracts:  make(map[common.Address]bool),
-			seconds:    make(map[pairKey]uint32),
-			Explorers:  make(map[ID]string),
-
-			confirmations: make(map[ID]uint64),
-		},
-	}
-	if file.Name == "" {
-		b.problem("name: missing")
-	}
-	b.settlement(file)
-	b.pools(file.Pools)
-	b.messengers(file.Messengers)
-	b.registryRows(file.Registries)
-	b.retired(file.Retired)
-	b.times(file.Seconds)
-	b.railgun(file.Railgun)
-	b.explorers(file.Explorers)
-	b.tracking(file.Tracking, file.Contact, file.Confirmations)
-	b.coverage()
-	b.warnOfSharedRouters()
-	b.list()
-	if err := b.problems.Err(); err != nil {
-		return nil, err
-	}
-	return &b.Deployment, nil
-}
-
-// builder fills a deployment from a file and collects the problems.
-type builder struct {
-	Deployment
-	problems *jsonfile.Problems
-}
-
-func (b *builder) problem(format string, args ...any) { b.problems.Add("", format, args...) }
-
-func (b *builder) settlement(file deploymentFile) {
-	network, _ := FindNetwork(file.Settlement.ChainID)
-	if network.CCTP == nil || network.ID != file.Settlement.ChainID || !slices.Contains(PoolChains, network.ID) {
-		b.problem("settlement.chainId: %d is not a pool chain on the issuer's network; use 1 or 8453",
-			file.Settlement.ChainID)
-	} else {
-		b.Settlement.ChainID, b.Settlement.Domain = network.ID, network.CCTP.Domain
-	}
-	b.Settlement.Receiver = b.address("settlement.receiver", file.Settlement.Receiver)
-}
-
-func (b *builder) pools(rows []poolRow) {
-	for i, row := range rows {
-		at := fmt.Sprintf("pools[%d] (%s on %d)", i, row.Token, row.ChainID)
-		src := sourceKey{row.ChainID, row.Token}
-		router := b.address(at+".router", row.Router)
-		_, repeated := b.targets[src]
-		switch {
-		case !slices.ContainsFunc(allPairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
-			b.problem("%s: no supported pair needs a pool for this token on this chain", at)
-		case repeated:
-			b.problem("%s: repeats an earlier row", at)
-		default:
-			b.targets[src] = router
-		}
-	}
-}
-
-func (b *builder) messengers(rows map[string]string) {
-	b.contracts[messenger.Address] = true
-	for _, id := range onCCTP {
-		b.targets[sourceKey{id, USDC}] = messenger
-	}
-	b.addresses("messengers", rows, onCCTP, "not a CCTP source chain", func(id ID, a Address) {
-		b.targets[sourceKey{id, USDC}] = a
-	})
-}
-
-// addresses reads the contracts of some chains.
-func (b *builder) addresses(field string, rows map[string]string, of []ID, otherwise string, set func(ID, Address)) {
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		at := fmt.Sprintf("%s[%q]", field, key)
-		if id := idByText[key]; slices.Contains(of, id) {
-			set(id, b.address(at, rows[key]))
-		} else {
-			b.problem("%s: %s", at, otherwise)
-		}
-	}
-}
-
-func (b *builder) registryRows(rows map[string]string) {
-	noPool := fmt.Sprintf("not a pool chain; those are %v", PoolChains)
-	b.addresses("registries", rows, PoolChains, noPool, func(id ID, a Address) { b.registries[id] = a })
-	for _, id := range PoolChains {
-		if _, ok := rows[id.String()]; !ok {
-			b.problem("registries: chain %s is missing", id)
-		}
-	}
-}
-
-// retired checks that no retired router is still in use.
-func (b *builder) retired(rows []poolRow) {
-	for i, row := range rows {
-		at := fmt.Sprintf("retired[%d] (%s on %d)", i, row.Token, row.ChainID)
-		router := b.address(at+".router", row.Router)
-		for src, target := range b.targets {
-			if target == router && target != (Address{}) && src.id.Network() == row.ChainID.Network() {
-				b.problem("%s: the same router is the current one of %s on %s", at, src.symbol, src.id)
-			}
-		}
-		if t := tokenOf(row.ChainID, row.Token); t != nil {
-			b.Deployment.retired = append(b.Deployment.retired, Router{row.ChainID, *t, router})
-		}
-	}
-}
-
-// times fills in how long swaps take. Where several rows match a pair, the last
-// counts.
-func (b *builder) times(rows []secondsRow) {
-	const week = 7 * 24 * 60 * 60
-	for i, row := range rows {
-		if row.Seconds == 0 || row.Seconds > week {
-			b.problem("seconds[%d].seconds: %d is not between 1 and %d, a week", i, row.Seconds, week)
-		}
-		matched := false
-		for _, p := range allPairs {
-			if row.matches(&p) {
-				matched = true
-				b.seconds[p.key()] = row.Seconds
-			}
-		}
-		if !matched {
-			b.problem("seconds[%d]: no supported pair matches it; "+
-				"type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols", i)
-		}
-	}
-}
-
-func (r secondsRow) matches(p *Pair) bool {
-	return (r.Type == "" || r.Type == p.Route.String()) &&
-		(r.SrcChain == 0 || r.SrcChain == p.Src) && (r.SrcToken == "" || r.SrcToken == p.SrcToken.Symbol) &&
-		(r.DstChain == 0 || r.DstChain == p.Dst) && (r.DstToken == "" || r.DstToken == p.DstToken.Symbol)
-}
-
-func (b *builder) railgun(rates *Railgun) {
-	const highest = 1000 // 10 %: far above what RAILGUN has ever taken
-	b.Railgun = Railgun{ShieldBPS: 25, UnshieldBPS: 25}
-	if rates == nil {
-		return
-	}
-	b.Railgun = *rates
-	for name, rate := range map[string]uint16{"shieldBps": rates.ShieldBPS, "unshieldBps": rates.UnshieldBPS} {
-		if rate > highest {
-			b.problem("railgun.%s: %d is above %d basis points, which is 10 %%", name, rate, highest)
-		}
-	}
-}
-
-// explorers are links for people, so each must be a plain https address.
-func (b *builder) explorers(rows map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		id, ok := idByText[key]
-		at, err := url.Parse(rows[key])
-		isPublic := ok && !id.Private()
-		isSite := err == nil && at.Scheme == "https" && at.Host != "" && at.RawQuery == ""
-		if !isPublic || !isSite || strings.HasSuffix(rows[key], "/") {
-			b.problem("explorers[%q]: %q is not an https address of a public chain, without a slash at its end",
-				key, rows[key])
-			continue
-		}
-		b.Explorers[id] = rows[key]
-	}
-}
-
-// tracking reads whether the pools let anyone follow a swap, and how many
-// confirmations make a transaction final.
-func (b *builder) tracking(mode, contact string, confirmations map[string]uint64) {
-	b.Contact = contact
-	if len(contact) > mostContact || strings.ContainsFunc(contact, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		b.problem("contact: write one line of at most %d letters, such as an address of mail or of a page", mostContact)
-	}
-	switch mode {
-	case "", "none":
-	case "reference":
-		b.tracked = true
-	default:
-		b.problem("tracking: %q is unknown; "+
-			"write reference if the pools settle as docs/pool.md says, and none otherwise", mode)
-	}
-	for _, key := range slices.Sorted(maps.Keys(confirmations)) {
-		id, ok := idByText[key]
-		n := confirmations[key]
-		switch {
-		case !ok || id.Private():
-			b.problem("confirmations[%q]: not a supported network", key)
-		case n == 0 || n > mostConfirmations:
-			b.problem("confirmations[%q]: %d is not between 1 and %d", key, n, mostConfirmations)
-		default:
-			b.confirmations[id] = n
-		}
-	}
-}
-
-// coverage checks that every pair's source token has a target.
-func (b *builder) coverage() {
-	reported := map[sourceKey]bool{}
-	for _, p := range allPairs {
-		src := p.source()
-		if _, ok := b.targets[src]; !ok && !reported[src] {
-			reported[src] = true
-			b.problem("pools: no row for %s on chain %s, which supported pairs need", src.symbol, src.id)
-		}
-	}
-}
-
-// warnOfSharedRouters tells of privacy pools without routers of their own. On
-// chain their swaps look like ordinary ones, which cost another fee.
-func (b *builder) warnOfSharedRouters() {
-	for src, router := range b.targets {
-		public := src.id.Network()
-		if !src.id.Private() || b.targets[sourceKey{public, src.symbol}] != router {
-			continue
-		}
-		b.Warnings = append(b.Warnings, fmt.Sprintf(
-			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary "+
-				"one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
-			src.symbol, src.id, public, router, src.id))
-	}
-	slices.Sort(b.Warnings)
-}
-
-// list sorts the targets.
-func (b *builder) list() {
-	for src, target := range b.targets {
-		b.routers = append(b.routers, Router{src.id, *tokenOf(src.id, src.symbol), target})
-	}
-	slices.SortFunc(b.routers, func(a, b Router) int {
-		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
-	})
-}
-
-// address reads an address from the file, where only EIP-55 text is accepted.
-func (b *builder) address(at, text string) Address {
-	a, err := ParseAddress(text)
-	switch {
-	case text == "":
-		b.problem("%s: missing", at)
-	case err != nil:
-		b.problem("%s: %q %v", at, text, err)
-	case a.Hex() != text:
-		b.problem("%s: %q has no EIP-55 checksum; write %s if it is right", at, text, a.Hex())
-	case a == (common.Address{}):
-		b.problem("%s: the zero address is no contract", at)
-	}
-	b.contracts[a] = true
-	return NewAddress(a)
 }

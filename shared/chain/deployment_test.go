@@ -66,38 +66,36 @@ func edit(t *testing.T, old, new string) []byte {
 func TestDeploymentProblems(t *testing.T) {
 	const poolETH = `{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"},`
 	tests := []struct{ name, old, new, says string }{
-		{"uncovered pair", poolETH, "", "pools: no row for ETH on chain 1"},
-		{"uncovered privacy pair", `"chainId": 96969696, "token": "WETH"`, `"chainId": 96969696, "token": "USDC"`, "pools: no row for WETH on chain 96969696"},
-		{"repeated row", poolETH, poolETH + poolETH, "(ETH on 1): repeats an earlier row"},
+		{"repeated row", poolETH, poolETH + poolETH, "pools[2]: ETH on chain 1 has an earlier row"},
 		{"unknown field", `"name": "reference"`, `"name": "reference", "owner": "me"`, "owner: unknown field"},
 		{"unknown field in a row", `"token": "ETH"`, `"token": "ETH", "fee": 3`, "fee: unknown field"},
 		{"bad checksum", "0xD98c74c5", "0xd98c74c5", "checksum does not match"},
 		{"no checksum", "0xD98c74c52e2bb6641982271AE856fF685F8726AA", "0xd98c74c52e2bb6641982271ae856ff685f8726aa", "has no EIP-55 checksum; write 0xD98c74c52e2bb6641982271AE856fF685F8726AA"},
-		{"zero router", "0xD98c74c52e2bb6641982271AE856fF685F8726AA", "0x0000000000000000000000000000000000000000", "the zero address is no contract"},
-		{"a pool nobody needs", `"chainId": 4663, "token": "ETH"`, `"chainId": 4663, "token": "USDC"`, "no supported pair needs a pool for this token on this chain"},
-		{"a pool where the messenger stands", poolETH, poolETH + strings.Replace(strings.Replace(poolETH, `"ETH"`, `"USDC"`, 1), `: 1,`, `: 137,`, 1), "(USDC on 137): no supported pair needs a pool"},
-		{"unknown chain", `"chainId": 4663`, `"chainId": 4664`, "(ETH on 4664): no supported pair"},
+		{"a pool nobody needs", `"chainId": 4663, "token": "ETH"`, `"chainId": 4663, "token": "USDC"`, "no pair needs a pool for USDC on chain 4663"},
+		{"a pool where the messenger stands", poolETH, poolETH + strings.Replace(strings.Replace(poolETH, `"ETH"`, `"USDC"`, 1), `: 1,`, `: 137,`, 1), "no pair needs a pool for USDC on chain 137"},
+		{"unknown chain", `"chainId": 4663`, `"chainId": 4664`, "no pair needs a pool for ETH on chain 4664"},
 		{"settlement without the issuer", `"chainId": 8453, "receiver"`, `"chainId": 56, "receiver"`, "settlement.chainId: 56 is not a pool chain on the issuer's network"},
 		{"settlement without a pool", `"chainId": 8453, "receiver"`, `"chainId": 10, "receiver"`, "settlement.chainId: 10 is not a pool chain on the issuer's network"},
 		{"no receiver", `"0x25b3Af079309a5477760AC0405107952d11c8fd9"`, `""`, "settlement.receiver: missing"},
-		{"missing registry", `"56": "0x42`, `"57": "0x42`, "registries: chain 56 is missing"},
-		{"registry elsewhere", `"56": "0x42`, `"10": "0x42`, `registries["10"]: not a pool chain`},
-		{"messenger elsewhere", `"registries"`, `"messengers": {"8453": "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"}, "registries"`, `messengers["8453"]: not a CCTP source chain`},
-		{"retired router in use", `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"}], "registries"`, "the same router is the current one of ETH on 1"},
+		{"missing registry", `"56": "0x42`, `"57": "0x42`, "registries.56: missing; swaps are paid out on that chain"},
+		{"registry elsewhere", `"56": "0x42`, `"10": "0x42`, `registries.10: not a pool chain`},
+		{"messenger elsewhere", `"registries"`, `"messengers": {"8453": "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d"}, "registries"`, `messengers.8453: not a CCTP source chain`},
 		{"seconds of no pair", measured, `"seconds": [{"srcChain": 1, "srcToken": "USDT", "dstChain": 56, "seconds": 9}]`, "seconds[0]: no supported pair matches it"},
 		{"seconds of no route", measured, `"seconds": [{"type": "direct", "seconds": 9}]`, "seconds[0]: no supported pair matches it"},
 		{"no seconds", measured, `"seconds": [{"type": "DIRECT"}]`, "seconds[0].seconds: 0 is not between 1 and 604800"},
 		{"too many seconds", measured, `"seconds": [{"seconds": 604801}]`, "seconds[0].seconds: 604801 is not between"},
-		{"explorer without https", `"registries"`, `"explorers": {"1": "http://example.org"}, "registries"`, `explorers["1"]: "http://example.org" is not an https address`},
-		{"explorer with a slash", `"registries"`, `"explorers": {"1": "https://example.org/"}, "registries"`, `explorers["1"]: "https://example.org/" is not`},
-		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers["69696969"]: "https://example.org" is not`},
+		{"explorer without https", `"registries"`, `"explorers": {"1": "http://example.org"}, "registries"`, `explorers.1: "http://example.org" is not an https address`},
+		{"explorer with a slash", `"registries"`, `"explorers": {"1": "https://example.org/"}, "registries"`, `explorers.1: "https://example.org/" is not`},
+		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers.69696969: "https://example.org" is not`},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
-		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 letters"},
-		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations["98866"]: 0 is not between 1 and 10000`},
-		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations["98866"]: 10001 is not between`},
-		{"confirmations of no network", `"98866": 1`, `"69696969": 1`, `confirmations["69696969"]: not a supported network`},
+		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 bytes"},
+		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations.98866: 0 is not between 1 and 10000`},
+		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations.98866: 10001 is not between`},
+		{"confirmations of no network", `"98866": 1`, `"69696969": 1`, `confirmations.69696969: not a supported network`},
 		{"no name", `"reference"`, `""`, "name: missing"},
+		{"a long name", `"reference"`, `"` + strings.Repeat("ä", 65) + `"`, "name: write at most 64 printable characters"},
+		{"a name of two lines", `"reference"`, `"a\u2028b"`, "name: write at most 64 printable characters"},
 		{"not JSON", `{"name"`, `name`, "not valid JSON"},
 	}
 	for _, tt := range tests {
@@ -115,10 +113,18 @@ func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"nmae: unknown field", "name: missing", "settlement.chainId: 2", "settlement.receiver:", "registries: chain 4663 is missing", "no row for WETH on chain 96969696"} {
+	for _, want := range []string{"nmae: unknown field", "name: missing", "settlement.chainId: 2", "settlement.receiver:", "pools: no pair is served"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing from:\n%v", want, err)
 		}
+	}
+}
+
+// TestSyntaxErrorsAreReportedOnce: what seems to be missing may be behind the mistake.
+func TestSyntaxErrorsAreReportedOnce(t *testing.T) {
+	_, err := chain.ParseDeployment(edit(t, `"tracking": "reference",`, `"tracking": "reference"`))
+	if want := "not valid JSON: line 32, column 2: invalid character '\"' after object key:value pair"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -184,6 +190,13 @@ func TestRailgunRates(t *testing.T) {
 	if want := (chain.Railgun{UnshieldBPS: 30}); d.Railgun != want {
 		t.Errorf("got %v, want %v", d.Railgun, want)
 	}
+	d, err = chain.ParseDeployment(edit(t, `"registries"`, `"railgun": {"shieldBps": 30}, "registries"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (chain.Railgun{ShieldBPS: 30, UnshieldBPS: 25}); d.Railgun != want {
+		t.Errorf("got %v where one rate is stated, want %v", d.Railgun, want)
+	}
 }
 
 // TestSharedRoutersAreWarnedOf: the reference deployment shares none, and a file
@@ -210,6 +223,7 @@ func TestChanges(t *testing.T) {
 		"the settlement":                  edit(t, `0x25b3Af079309a5477760AC0405107952d11c8fd9`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
 		"the router of ETH on chain 1":    edit(t, `0xD98c74c52e2bb6641982271AE856fF685F8726AA`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
 		"the router of USDC on chain 137": edit(t, `"registries"`, `"messengers": {"137": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "registries"`),
+		"the router of DAI on chain 56":   edit(t, `{"chainId": 56, "token": "DAI", "router": "0x20dC68383024653B71694cdef114dF916d211Dee"},`, ``),
 		"the retired routers":             edit(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`),
 		"the usual times":                 edit(t, measured, `"seconds": [{"seconds": 9}]`),
 		"the tracking":                    edit(t, `"tracking": "reference"`, `"tracking": "none"`),

@@ -20,6 +20,8 @@ type Network struct {
 	MostGas string
 	// CCTP describes the chain in the issuer's burn-and-mint network, nil if it is not part of it.
 	CCTP *CCTP
+	// Railgun are RAILGUN's contracts there, nil if it has none.
+	Railgun *RailgunContracts
 	// Block is the shortest time between two blocks that the network is known for.
 	Block time.Duration
 	// Confirmations is after how many blocks a transaction counts as final where a deployment does not say otherwise:
@@ -39,6 +41,12 @@ type CCTP struct {
 	// FastFeeMilliBPS is the built-in fee for a fast transfer from there, in thousandths of a basis point. It is 0
 	// where there is no fast transfer.
 	FastFeeMilliBPS uint32
+}
+
+// RailgunContracts are those that people use.
+type RailgunContracts struct {
+	Proxy      Address // RailgunSmartWallet, which shields and unshields
+	RelayAdapt Address // wraps and unwraps the chain's coin on the way
 }
 
 // Token is one token on one network.
@@ -75,7 +83,8 @@ var table = []Network{
 	// With pools of the service.
 	{
 		ID: 1, Name: "Ethereum", Coin: "ETH", MostGas: "0.05", CCTP: cctp(0, 1_000),
-		Block: 12 * time.Second, Confirmations: 12,
+		Railgun: railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
+		Block:   12 * time.Second, Confirmations: 12,
 		Final: "a block that is replaced is nearly always among the last two; 64 blocks make it final",
 		Tokens: []Token{
 			ether,
@@ -96,7 +105,8 @@ var table = []Network{
 	},
 	{
 		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", MostGas: "0.01",
-		Block: 450 * time.Millisecond, Confirmations: 67,
+		Railgun: railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
+		Block:   450 * time.Millisecond, Confirmations: 67,
 		Final: "validators take turns; final after some seconds where fast finality works",
 		Tokens: []Token{
 			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
@@ -247,6 +257,12 @@ var (
 
 func cctp(domain, fastFeeMilliBPS uint32) *CCTP {
 	return &CCTP{Domain: domain, Messenger: messenger, Transmitter: transmitter, FastFeeMilliBPS: fastFeeMilliBPS}
+}
+
+func railgun(proxy, relayAdapt string) *RailgunContracts {
+	return &RailgunContracts{
+		Proxy: NewAddress(common.HexToAddress(proxy)), RelayAdapt: NewAddress(common.HexToAddress(relayAdapt)),
+	}
 }
 
 func token(symbol, address string, decimals uint8) Token {

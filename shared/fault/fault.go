@@ -28,6 +28,7 @@ const (
 	IntegratorInactive     Code = "INTEGRATOR_INACTIVE"
 	IntegratorFeeTooHigh   Code = "INTEGRATOR_FEE_TOO_HIGH"
 	IntegratorUnverified   Code = "INTEGRATOR_UNVERIFIED"
+	IssuerFeeTooHigh       Code = "ISSUER_FEE_TOO_HIGH"
 	StatusUnavailable      Code = "STATUS_UNAVAILABLE"
 	ChainUnavailable       Code = "CHAIN_UNAVAILABLE"
 	NotFound               Code = "NOT_FOUND"
@@ -45,7 +46,7 @@ func Codes() []Code {
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
 		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorFeeTooHigh, IntegratorUnverified,
-		StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed,
+		IssuerFeeTooHigh, StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed,
 		VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }

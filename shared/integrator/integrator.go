@@ -384,10 +384,11 @@ type Health = rpc.Health
 
 // Health reports on every chain with a registry, by ID, without calling it. What
 // other uses of its endpoints met with does not count.
-func (r *Registry) Health() []Health {
-	report := make([]Health, len(chain.PoolChains))
-	for i, id := range chain.PoolChains {
-		report[i] = r.chains.Health(id, rpc.Partners, rpc.Strangers)
+func (r *Registry) Health() (report []Health) {
+	for _, id := range chain.PoolChains {
+		if r.deployment.Registry(id) != (chain.Address{}) {
+			report = append(report, r.chains.Health(id, rpc.Partners, rpc.Strangers))
+		}
 	}
 	return report
 }

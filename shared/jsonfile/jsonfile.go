@@ -9,6 +9,7 @@ package jsonfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -180,32 +181,47 @@ func (w *Watch[T]) Refused() *Refusal { return w.refused.Load() }
 // that is read, and its values are strings, numbers, booleans, texts that decode
 // themselves, and structs, maps and slices of these.
 func Decode(data []byte, into any) *Problems {
-	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	problems := &Problems{data: data, kind: reflect.TypeOf(into).Elem()}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
 		at := max(syntax.Offset-1, 0) // Offset counts the character at fault too
-		w.problems.Add("", "not valid JSON: %s%w", place(data[:at]), err)
-	} else if err := w.value("", reflect.ValueOf(into).Elem()); err != nil {
-		w.problems.Add("", "%w", err)
+		problems.Add("", "not valid JSON: %s%w", place(data[:at]), err)
+		problems.closed = true
+		return problems
 	}
-	return &w.problems
+	w := walker{data: data, dec: json.NewDecoder(bytes.NewReader(data)), problems: problems}
+	if err := w.value("", reflect.ValueOf(into).Elem()); err != nil {
+		problems.Add("", "%w", err)
+		problems.closed = true
+	}
+	return problems
 }
 
 // Problems are what is wrong with a file: the first of each place, and only so many
 // as a person reads.
 type Problems struct {
-	all    []error
+	all    []problem
 	more   bool
+	closed bool // the file was not read to its end, so that what seems to be missing may be there
 	places map[string]bool
+
+	data []byte // the file, and what it was read into; none if there is no file
+	kind reflect.Type
+}
+
+type problem struct {
+	line string // where the value begins, empty if that is not known yet
+	at   string
+	err  error
 }
 
 // Add notes a problem at a place, such as "rows[2].id". A place that has one
 // already, such as a value of the wrong type, gets no second. An empty place is the
 // whole file.
-func (p *Problems) Add(place, format string, args ...any) { p.add("", place, format, args...) }
+func (p *Problems) Add(at, format string, args ...any) { p.add("", at, format, args...) }
 
-func (p *Problems) add(line any, at, format string, args ...any) {
-	if p.places[at] {
+func (p *Problems) add(line, at, format string, args ...any) {
+	if p.places[at] || p.closed {
 		return
 	}
 	if len(p.all) == maxProblems {
@@ -217,20 +233,46 @@ func (p *Problems) add(line any, at, format string, args ...any) {
 	}
 	if at != "" {
 		p.places[at] = true
-		at += ": "
 	}
-	p.all = append(p.all, fmt.Errorf("%s%s%w", line, at, fmt.Errorf(format, args...)))
+	p.all = append(p.all, problem{line, at, fmt.Errorf(format, args...)})
 }
 
 // Has reports whether a place has a problem.
 func (p *Problems) Has(place string) bool { return p.places[place] }
 
-// Err joins all problems, one a line. It is nil if there is none.
+// Err joins all problems, one a line. Those of a value begin with its line in the
+// file. It is nil if there is none.
 func (p *Problems) Err() error {
-	if p.more {
-		return errors.Join(append(p.all[:maxProblems:maxProblems], errors.New("and more"))...)
+	lines := p.lines()
+	var all []error
+	for _, one := range p.all {
+		line := cmp.Or(one.line, lines[one.at])
+		if one.at != "" {
+			line += one.at + ": "
+		}
+		all = append(all, fmt.Errorf("%s%w", line, one.err))
 	}
-	return errors.Join(p.all...)
+	if p.more {
+		all = append(all, errors.New("and more"))
+	}
+	return errors.Join(all...)
+}
+
+// lines finds the places of problems that were added after the file was read, by
+// reading it once more: to note the place of every value would take much memory.
+func (p *Problems) lines() map[string]string {
+	found := map[string]string{}
+	for _, one := range p.all {
+		if one.line == "" && one.at != "" {
+			found[one.at] = ""
+		}
+	}
+	if len(found) > 0 && p.data != nil {
+		dec := json.NewDecoder(bytes.NewReader(p.data))
+		again := walker{data: p.data, dec: dec, problems: &Problems{}, sought: found}
+		_ = again.value("", reflect.New(p.kind).Elem()) // it was read before
+	}
+	return found
 }
 
 // walker fills a value from a file that is known to be valid JSON. Unlike
@@ -241,7 +283,8 @@ type walker struct {
 	reached  int // where the key or value begins that is read
 	depth    int
 	values   int
-	problems Problems
+	problems *Problems
+	sought   map[string]string // places whose lines are to be filled in, nil for none
 }
 
 // begin moves to the key or value that comes next.
@@ -260,12 +303,15 @@ func (w *walker) place() place { return w.data[:w.reached] }
 
 // problem notes what is wrong with what is read.
 func (w *walker) problem(path, format string, args ...any) {
-	w.problems.add(w.place(), path, format, args...)
+	w.problems.add(w.place().String(), path, format, args...)
 }
 
 // value reads a value into v. An error ends the walk.
 func (w *walker) value(path string, v reflect.Value) error {
 	w.begin()
+	if _, ok := w.sought[path]; ok {
+		w.sought[path] = w.place().String()
+	}
 	w.depth++
 	defer func() { w.depth-- }()
 	w.values++
@@ -286,8 +332,8 @@ func (w *walker) value(path string, v reflect.Value) error {
 	}
 	kind := map[byte]string{'{': "object", '[': "array"}[first]
 	switch {
-	case first == 'n' && path == "":
-		w.problem(path, "got null, want %s", wanted(v)) // it would be taken for a file that lists nothing
+	case path == "" && kind != wanted(v):
+		return fmt.Errorf("%sthe file must be one %s", w.place(), wanted(v)) // null is no file that lists nothing
 	case kind == "":
 		w.scalar(path, v)
 	case kind != wanted(v):
@@ -352,7 +398,7 @@ func (w *walker) object(path string, v reflect.Value) error {
 		w.begin()
 		token, _ := w.dec.Token()
 		key := token.(string)
-		at := strings.TrimPrefix(path+"."+key, ".")
+		at := strings.TrimPrefix(path+"."+cmp.Or(key, `""`), ".")
 		if seen[key] {
 			w.problem(at, "given twice")
 		}
@@ -381,7 +427,8 @@ func field(v reflect.Value, key string) (member reflect.Value) {
 		return reflect.New(v.Type().Elem()).Elem()
 	}
 	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); name == key {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == key && name != "" && name != "-" {
 			member = v.Field(i)
 		}
 	}

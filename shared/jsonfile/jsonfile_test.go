@@ -71,6 +71,46 @@ func TestDecodeReportsEveryProblem(t *testing.T) {
 	}
 }
 
+// TestAddedProblems come with the line of their place. A file that cannot be read to its end has one problem, whatever
+// its reader misses in it.
+func TestAddedProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n\"rows\": [{},\n{\"id\": 5}]}": "line 3, column 8: rows[1].id: is odd\nname: missing",
+		"{\"rows\": [7]}":                  "line 1, column 11: rows[0]: got number, want object\nrows[1].id: is odd\nname: missing",
+		"{\"name\": \"n\"":                 "not valid JSON: line 1, column 12: unexpected end of JSON input",
+		"[]":                               "line 1, column 1: the file must be one object",
+		" null":                            "line 1, column 2: the file must be one object",
+		"\"name\"":                         "line 1, column 1: the file must be one object",
+	} {
+		var got file
+		problems := jsonfile.Decode([]byte(text), &got)
+		problems.Add("rows[1].id", "is odd")
+		problems.Add("name", "missing")
+		if err := problems.Err(); err == nil || err.Error() != want {
+			t.Errorf("%q: got\n%v\nwant\n%s", text, err, want)
+		}
+	}
+}
+
+// TestKeysWithoutAField: a field that is not read has no name that a key could match.
+func TestKeysWithoutAField(t *testing.T) {
+	var got struct {
+		Name    string         `json:"name"`
+		Tags    map[string]int `json:"tags"`
+		Skipped []string       `json:"-"`
+		hidden  []string
+	}
+	err := jsonfile.Decode([]byte(`{"": [], "-": [], "hidden": [], "tags": {"": 3}}`), &got).Err()
+	want := "line 1, column 2: \"\": unknown field\n" +
+		"line 1, column 10: -: unknown field\nline 1, column 19: hidden: unknown field"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	if got.Tags[""] != 3 || got.Skipped != nil || got.hidden != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // TestDecodeReportsTheErrorOfADecoder has a type read itself.
 func TestDecodeReportsTheErrorOfADecoder(t *testing.T) {
 	var got file
@@ -120,6 +160,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"name":"n","rows":[{"id":1}],"map":{"a":{"id":3}}}`))
 	f.Add([]byte(`{"a":{"b":[[],{}]}}`))
 	f.Add([]byte(`null`))
+	f.Add([]byte(`{"name":"n","":[]}`))
 	f.Add([]byte(`{"at":{},"size":-1,"text":null,"tags":{"a":null}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got file

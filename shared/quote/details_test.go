@@ -329,6 +329,11 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 	if w.known == nil || w.known != q.Details.Checks {
 		t.Error("what was read of the account is read again")
 	}
+	// Without its event, the main call has failed, though it does not revert.
+	const noEvent = "The call runs, but the contract does not emit the event of this swap"
+	if calls := q.Details.Simulation.Calls; calls[0].Error != "" || calls[1].Error != noEvent {
+		t.Errorf("got the errors %q and %q, want one of the main call", calls[0].Error, calls[1].Error)
+	}
 	if len(w.tried) != 2 || &w.tried[0] != &q.Details.Transactions[0] || q.Details.Simulation.Needed.Uint64() != 300_000 || *q.Details.Simulation.Event {
 		t.Errorf("tried %d calls, needs %s, event %v; want both calls, 300000 and no event", len(w.tried), q.Details.Simulation.Needed.Dec(), *q.Details.Simulation.Event)
 	}

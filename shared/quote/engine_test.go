@@ -3,6 +3,7 @@ package quote_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 const private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
@@ -95,6 +97,102 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 	}
 }
 
+// TestMissingContracts: a quote tells of a contract that does not exist if it needs it,
+// and only then. Every contract is written as its chain, and a router's source.
+func TestMissingContracts(t *testing.T) {
+	d := chain.Reference()
+	router := func(id chain.ID, symbol string) quote.Contract {
+		for _, row := range d.Routers() {
+			if row.ChainID == id && row.Token.Symbol == symbol {
+				return quote.Contract{Network: id.Network(), Address: row.Router.Address}
+			}
+		}
+		t.Fatalf("no router of %s on %s", symbol, id)
+		return quote.Contract{}
+	}
+	token := func(id chain.ID, symbol string) quote.Contract {
+		found, err := chain.FindToken(id, symbol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return quote.Contract{Network: id.Network(), Address: found.Address.Address}
+	}
+	native := contracts.Native
+	receiver := quote.Contract{Network: d.Settlement.ChainID, Address: d.Settlement.Receiver.Address}
+	privacy := chain.PrivacyEthereum
+	type contracts = []quote.Contract
+	for _, c := range []struct {
+		src    chain.ID
+		symbol string
+		dst    chain.ID
+		paid   string
+		needs  contracts
+	}{
+		{1, "USDC", 369, "USDC", contracts{router(1, "USDC"), token(1, "USDC"), router(369, "USDC"), token(369, "USDC")}},
+		{1, "ETH", 369, "WETH", contracts{router(1, "ETH"), router(369, "WETH"), token(369, "WETH")}},
+		{369, "WETH", 1, "ETH", contracts{router(369, "WETH"), token(369, "WETH"), router(1, "ETH")}},
+		{10, "USDC", 369, "USDC", contracts{
+			router(10, "USDC"), token(10, "USDC"), receiver, router(369, "USDC"), token(369, "USDC"),
+		}},
+		{369, "USDC", 10, "USDC", contracts{
+			router(369, "USDC"), token(369, "USDC"), router(8453, "USDC"), token(8453, "USDC"), token(10, "USDC"),
+		}},
+		{8453, "USDC", privacy, "USDC", contracts{
+			router(8453, "USDC"), token(8453, "USDC"), router(privacy, "USDC"), token(1, "USDC"),
+		}},
+		{privacy, "USDC", 8453, "USDC", contracts{
+			router(privacy, "USDC"), token(1, "USDC"), router(8453, "USDC"), token(8453, "USDC"),
+		}},
+	} {
+		req := request(t, findPair(t, c.src, c.symbol, c.dst, c.paid))
+		asked := map[quote.Contract]bool{}
+		missing := quote.Contract{}
+		isMissing := func(network chain.ID, address common.Address) bool {
+			place := quote.Contract{Network: network, Address: address}
+			if address != native {
+				asked[place] = true
+			}
+			return place == missing
+		}
+		engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Missing: isMissing})
+		get := func() *quote.Quote {
+			q, err := engine.Quote(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q
+		}
+		if q := get(); q.Missing != nil {
+			t.Errorf("%s to %s: %v is missing", c.src, c.dst, q.Missing)
+		}
+		for place := range asked {
+			if !slices.Contains(c.needs, place) {
+				t.Errorf("%s to %s: asked about %v", c.src, c.dst, place)
+			}
+		}
+		for _, missing = range c.needs {
+			if q := get(); q.Missing == nil || *q.Missing != missing {
+				t.Errorf("%s to %s: got %v, want %v missing", c.src, c.dst, q.Missing, missing)
+			}
+		}
+	}
+}
+
+// TestIssuerFeeThatCannotBeRight: where the rate is 0 and the issuer has told an absurd
+// fee, there is no quote.
+func TestIssuerFeeThatCannotBeRight(t *testing.T) {
+	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: tooHigh{}})
+	_, err := engine.Quote(t.Context(), request(t, findPair(t, 1329, "USDC", 369, "USDC")))
+	f := fault.From(err)
+	if f.Code != fault.IssuerFeeTooHigh || f.RetryAfter != time.Minute || !strings.Contains(f.Message, "chain 1329") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type tooHigh struct{}
+
+func (tooHigh) Of(source chain.ID) cctp.State { return cctp.State{Source: source, TooHigh: true} }
+
 func TestShieldNotesAreFresh(t *testing.T) {
 	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference()})
 	pair, err := chain.FindPair(369, "USDC", chain.PrivacyEthereum, "USDC")
@@ -171,17 +269,17 @@ func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 	}{
 		"an account":               {common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), "", ""},
 		"the first account":        {common.HexToAddress("0x10000"), "", ""},
-		"a precompile":             {common.HexToAddress("0x1"), "reserved", fault.Reserved},
-		"the last reserved":        {common.HexToAddress("0xffff"), "reserved", fault.Reserved},
+		"a precompile":             {common.HexToAddress("0x1"), "below 0x10000", fault.Reserved},
+		"the last reserved":        {common.HexToAddress("0xffff"), "below 0x10000", fault.Reserved},
 		"the native sentinel":      {chain.Native.Address, "native coin", fault.Reserved},
-		"the grave":                {common.HexToAddress("0x000000000000000000000000000000000000dEaD"), "destroy", fault.Reserved},
+		"a burn address":           {common.HexToAddress("0x000000000000000000000000000000000000dEaD"), "burn address", fault.Reserved},
 		"the destination token":    {pair.DstToken.Address.Address, "contract of USDC on chain 369", fault.Token},
 		"the source token":         {pair.SrcToken.Address.Address, "contract of USDC on chain 137", fault.Token},
 		"a token of another chain": {anywhere(1, "USDT"), "contract of USDT on chain 1", fault.Token},
 		"one of another two":       {anywhere(56, "USD1"), "contract of USD1 on chain 56", fault.Token},
-		"the messenger":            {d.Target(pair).Address, "contract of this service", fault.Contract},
-		"the receiver":             {d.Settlement.Receiver.Address, "contract of this service", fault.Contract},
-		"a registry":               {d.Registry(369).Address, "contract of this service", fault.Contract},
+		"the messenger":            {d.Target(pair).Address, "the issuer's TokenMessenger", fault.Contract},
+		"the receiver":             {d.Settlement.Receiver.Address, "the receiver of burns on chain 8453", fault.Contract},
+		"a registry":               {d.Registry(369).Address, "the integrator registry of chain 369", fault.Contract},
 		"zero, as v1 asks":         {common.Address{}, "", ""},
 	} {
 		req := request(t, pair)

@@ -76,8 +76,15 @@ type Quote struct {
 	Calldata   []byte
 	Value      uint256.Int // native value to send, zero for an ERC-20 source
 	Details    *Details    // nil if the request did not ask for them
+	Missing    *Contract   // a contract that the swap needs and that does not exist; nil if none is known
 
 	issuerFee cctp.State // of a burn
+}
+
+// Contract is one that a swap needs on a network.
+type Contract struct {
+	Network chain.ID
+	Address common.Address
 }
 
 // Fee is what the swap costs, in the destination token's smallest unit.
@@ -112,8 +119,11 @@ type Parts struct {
 	IssuerFees  IssuerFees
 	Integrators Integrators
 	Accounts    Accounts
-	TTL         time.Duration    // how long a quote is valid at most
-	Now         func() time.Time // nil for time.Now
+	// Missing is true if it is known that a network has no contract at an address. Nil
+	// if nothing is known of the networks.
+	Missing func(network chain.ID, address common.Address) bool
+	TTL     time.Duration    // how long a quote is valid at most
+	Now     func() time.Time // nil for time.Now
 }
 
 // Engine quotes swaps on one deployment. It is safe for concurrent use.
@@ -122,6 +132,9 @@ type Engine struct{ Parts }
 func NewEngine(parts Parts) *Engine {
 	if parts.Now == nil {
 		parts.Now = time.Now
+	}
+	if parts.Missing == nil {
+		parts.Missing = func(chain.ID, common.Address) bool { return false }
 	}
 	return &Engine{parts}
 }
@@ -150,7 +163,7 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 // resolve finds the pair and its contract, and checks that the recipient can be
 // paid at the destination.
 func (e *Engine) resolve(req *Request) (*Quote, error) {
-	pair, err := chain.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
+	pair, err := e.Deployment.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +173,29 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	if err := req.Recipient.canOwn(e.Deployment); err != nil {
 		return nil, err
 	}
-	return &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}, nil
+	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
+	for _, c := range e.needed(q) {
+		if e.Missing(c.Network, c.Address) {
+			q.Missing = &c
+			break
+		}
+	}
+	return q, nil
+}
+
+// needed are the contracts that a swap needs, as it passes through them. A native coin
+// among them is never missing.
+func (e *Engine) needed(q *Quote) []Contract {
+	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
+	list := make([]Contract, 0, 6)
+	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
+	if q.Pair.Route == chain.CCTPInbound {
+		list = append(list, Contract{e.Deployment.Settlement.ChainID, e.Deployment.Settlement.Receiver.Address})
+	}
+	if payout, ok := e.Deployment.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
+		list = append(list, Contract{payout.Network, payout.Pools[0]}, Contract{payout.Network, payout.Token})
+	}
+	return append(list, Contract{dst, q.Pair.DstToken.Address.Address})
 }
 
 // price checks the amount and subtracts the fees.
@@ -217,6 +252,13 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 // send on to the hub.
 func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
+	if q.issuerFee.TooHigh {
+		const text = "The issuer states a transfer fee for chain %s that is too high to be right, " +
+			"and the last known fee is 0, with which the burn could fail; try again later"
+		err := fault.New(fault.IssuerFeeTooHigh, text, q.Pair.Src)
+		err.RetryAfter = time.Minute
+		return err
+	}
 	maxFee, err := q.issuerFee.Rate.MaxFee(&swap.Amount)
 	if err != nil {
 		return fault.About(fault.Amount, err)
@@ -381,6 +423,9 @@ func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*
 		s.Event = new(false)
 		for _, log := range s.Calls[len(s.Calls)-1].Logs {
 			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(from, log.Topics, log.Data)
+		}
+		if main := &s.Calls[len(s.Calls)-1]; !*s.Event && main.Error == "" {
+			main.Error = "The call runs, but the contract does not emit the event of this swap"
 		}
 	}
 	return s, ""

@@ -117,47 +117,13 @@ func (r Recipient) canOwn(d *chain.Deployment) error {
 	if r.Private != nil || r.Zero() {
 		return nil
 	}
-	var reason fault.Reason
-	var what string
-	token, isToken := tokens[r.EVM]
-	switch {
-	case isToken:
-		reason, what = fault.Token, "the contract of "+token
-	case d.Owns(r.EVM):
-		reason, what = fault.Contract, "a contract of this service or of the issuer"
-	case r.EVM == chain.Native.Address:
-		reason, what = fault.Reserved, "the placeholder of the native coin"
-	case r.EVM == dead:
-		reason, what = fault.Reserved, "where people destroy money"
-	case r.EVM.Cmp(firstAccount) < 0:
-		reason, what = fault.Reserved, "reserved for contracts of the chain itself"
-	default:
+	reason, what := d.Unpayable(r.EVM, chain.AnyChain)
+	if reason == "" {
 		return nil
 	}
 	return fault.About(fault.Recipient, fault.BadRecipient(reason,
 		"The recipient %s is %s: what is sent there cannot be moved again; name an account", r.EVM.Hex(), what))
 }
-
-var (
-	// firstAccount ends the addresses that chains use for precompiled contracts.
-	firstAccount = common.BytesToAddress([]byte{1, 0, 0})
-	dead         = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
-)
-
-// tokens says which token an address is, of any chain: an address that is copied by
-// mistake is often that of the token, and a chain may have the contracts of the one
-// it was forked from.
-var tokens = func() map[common.Address]string {
-	names := make(map[common.Address]string)
-	for _, id := range chain.IDs() {
-		for _, t := range chain.Tokens(id) {
-			if _, named := names[t.Address.Address]; !named && !t.Native() {
-				names[t.Address.Address] = t.Symbol + " on chain " + t.ChainID.String()
-			}
-		}
-	}
-	return names
-}()
 
 // encode gives the bytes that name the recipient in calldata, and their type.
 // For a private recipient that is a fresh note, different every time; for an

@@ -52,6 +52,33 @@ func TestAskAnother(t *testing.T) {
 	}
 }
 
+// A question that wants more than one answer gets that of the next endpoint, and none of
+// those that have answered counts as failed.
+func TestAskMore(t *testing.T) {
+	t.Parallel()
+	fronts := []*node.Front{node.NewFront(t, simple), node.NewFront(t, simple), node.NewFront(t, simple)}
+	fronts[0].Instead("eth_call", node.Drops)
+	g := newRig(t, fronts...)
+	answered := 0
+	ask := func() error {
+		return g.Ask(t.Context(), 369, Wallets, func(ctx context.Context, e *Endpoint) error {
+			if _, err := call(ctx, e, nil); err != nil {
+				return err
+			}
+			answered++
+			return ErrMore
+		})
+	}
+	if err := ask(); err == nil || answered != 2 {
+		t.Errorf("got %v after %d answers, want 2", err, answered)
+	}
+	g.wantHealth(Working, 1, Wallets)
+	fronts[0].Instead("eth_call", nil)
+	g.pass(firstRest)
+	_ = ask()
+	g.wantHealth(Working, 0, Wallets)
+}
+
 // Two questions at the same time are not given the same endpoint.
 func TestAskAnotherAtOnce(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,7 @@
 //     asked which before its first use, and again after a failure.
 //   - Every question ends in bounded time and reads a bounded answer. So many
 //     questions are under way, so many more wait, and the rest are refused.
-//   - An endpoint that takes much longer than it usually does is not waited for while
-//     there is another one. What an endpoint cannot do is remembered, and makes it no
-//     worse for anything else.
+//   - What an endpoint cannot do makes it no worse for anything else.
 //   - Each use has a lane: bounds of its own, and a rest of its own for each
 //     endpoint. An endpoint that fails in one lane is not skipped in another.
 //   - One network of callers holds at most a quarter of a lane; see CallerNetwork.
@@ -27,8 +25,10 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -109,8 +109,8 @@ type Use func(context.Context, *Endpoint) error
 // Ask waits for a turn in the lane and gives use one endpoint of the chain after
 // the other, until use returns nil. use may be called several times, never at
 // the same time, and must make its calls with the context it is given. It must
-// not ask the client another question. An endpoint that takes longer than it usually
-// does has its call ended and the next one is asked; see habit.
+// not ask the client another question. If it returns ErrMore, the endpoint has answered,
+// and the next one is asked as well.
 //
 // The error is a *Failure. What use returns counts like a failed call if it is a
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
@@ -139,112 +139,48 @@ func (a *Asked) Add(e *Endpoint) bool {
 	return true
 }
 
-func (a *Asked) has(e *Endpoint) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.endpoints[e]
-}
-
-// forget takes out endpoints that had too little time to answer.
-func (a *Asked) forget(late []*Endpoint) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, e := range late {
-		delete(a.endpoints, e)
-	}
-}
-
 // AskAnother is like Ask, for an answer that must be of another endpoint than an
 // earlier one: it passes over the endpoints in asked, and adds those that it tries.
 // Questions with the same asked may be under way at the same time: each endpoint is
 // given to one of them. If there is none left, the failure is Unconfigured.
 func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use Use) error {
 	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
-		q := tries{client: c, lane: lane, use: use, reason: Resting}
-		for i, e := range endpoints {
+		reason := Resting    // of the last one that failed
+		var details []string // why each endpoint gave no answer
+		for _, e := range endpoints {
 			if !asked.Add(e) {
 				continue
 			}
+			why := ""
 			if rest := e.take(lane); rest > 0 {
-				q.note(e, fmt.Sprintf("rests for %v", rest.Round(time.Millisecond)))
-				continue
-			}
-			patience := c.limits[lane].Try
-			isReady := func(next *Endpoint) bool { return !asked.has(next) && next.resting(lane) == 0 }
-			if slices.ContainsFunc(endpoints[i+1:], isReady) {
-				patience = e.patience(lane, patience)
-			}
-			if q.try(ctx, e, patience) {
-				asked.forget(q.late)
+				why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
+			} else if f := c.try(ctx, e, lane, use); f != nil {
+				reason = f.Reason
+				why = f.Text
+			} else {
 				return nil
 			}
+			details = append(details, fmt.Sprintf("endpoint %d: %s", e.Place, why))
 			if ctx.Err() != nil {
 				break
 			}
 		}
-		if q.tryLateAgain(ctx) {
-			return nil
+		if len(details) == 0 {
+			return errNoOther
 		}
-		return q.failure(endpoints)
+		wait := longRetry
+		if reason != Reverted && reason != Misconfigured {
+			for _, e := range endpoints {
+				wait = min(wait, e.resting(lane))
+			}
+		}
+		return &Failure{reason, strings.Join(details, "; "), wait}
 	})
 }
 
-// tries are those of one question, and what they came to.
-type tries struct {
-	client  *Client
-	lane    Lane
-	use     Use
-	reason  Reason      // of the last one that failed
-	details []string    // why each endpoint gave no answer
-	late    []*Endpoint // that were not waited for
-}
-
-// note says why an endpoint gave no answer.
-func (q *tries) note(e *Endpoint, why string) {
-	q.details = append(q.details, fmt.Sprintf("endpoint %d: %s", e.Place, why))
-}
-
-// try asks an endpoint, and tells whether it answered.
-func (q *tries) try(ctx context.Context, e *Endpoint, patience time.Duration) bool {
-	f := q.client.try(ctx, e, q.lane, patience, q.use)
-	if f == nil {
-		return true
-	}
-	if f == errLate {
-		q.late = append(q.late, e)
-	}
-	q.reason = f.Reason
-	q.note(e, f.Text)
-	return false
-}
-
-// tryLateAgain asks the endpoints that were not waited for, with all the time that
-// there is: nobody else has an answer.
-func (q *tries) tryLateAgain(ctx context.Context) bool {
-	for _, e := range q.late {
-		if ctx.Err() != nil {
-			return false
-		}
-		if q.try(ctx, e, q.client.limits[q.lane].Try) {
-			return true
-		}
-	}
-	return false
-}
-
-// failure is that of a question which no endpoint has answered.
-func (q *tries) failure(endpoints []*Endpoint) *Failure {
-	if len(q.details) == 0 {
-		return errNoOther
-	}
-	wait := longRetry
-	if q.reason != Reverted && q.reason != Misconfigured {
-		for _, e := range endpoints {
-			wait = min(wait, e.resting(q.lane))
-		}
-	}
-	return &Failure{q.reason, strings.Join(q.details, "; "), wait}
-}
+// ErrMore is what a Use returns that has its answer and wants another one of the next
+// endpoint.
+var ErrMore = &Failure{Reason: Declined, Text: "it has answered"}
 
 // Check waits for a turn in the lane of checks and gives use one endpoint of the
 // chain: the one at that place in the configuration, from 1 on. The endpoint is
@@ -262,7 +198,7 @@ func (c *Client) Check(ctx context.Context, network chain.ID, place int, use Use
 		if rest := e.take(Checks); rest > 0 {
 			return &Failure{Limited, "we are over its quota", rest}
 		}
-		return c.try(ctx, e, Checks, c.limits[Checks].Try, use)
+		return c.try(ctx, e, Checks, use)
 	})
 }
 
@@ -300,28 +236,23 @@ func (c *Client) bound(
 
 // try asks one endpoint and decides whether the lane skips it from now on. If
 // the question itself ran out of time, it does not: the endpoint may have had
-// too little of that time. The failure is errLate if only patience ran out.
-func (c *Client) try(
-	ctx context.Context, e *Endpoint, lane Lane, patience time.Duration, use Use,
-) *Failure {
-	trying, cancel := context.WithTimeout(ctx, patience)
+// too little of that time.
+func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use Use) *Failure {
+	trying, cancel := context.WithTimeout(ctx, c.limits[lane].Try)
 	defer cancel()
-	start := time.Now()
 	err := e.checkChain(trying, lane)
 	if err == nil {
 		err = use(trying, e)
 	}
 	if err == nil {
 		e.worked(lane)
-		e.answered(lane, time.Since(start))
 		return nil
 	}
-	if patience < c.limits[lane].Try && trying.Err() != nil && ctx.Err() == nil {
-		e.late(lane)
-		return errLate
-	}
 	f := classify(err)
-	if f.Reason == Limited || lane != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil {
+	switch {
+	case f == ErrMore:
+		e.worked(lane)
+	case f.Reason == Limited || lane != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil:
 		e.failed(lane, f)
 	}
 	return f
@@ -463,20 +394,37 @@ func (c Config) Validate() error { return c.check(variable) }
 func (c Config) check(name func(chain.ID) string) error {
 	var problems []error
 	for _, n := range chain.Networks() {
-		seen := make(map[SecretURL]int)
+		seen := make(map[string]int)
 		for i, u := range c[n.ID] {
 			what := u.problem()
-			if first := seen[u]; first > 0 {
-				what = fmt.Sprintf("repeats entry %d", first)
-			} else {
-				seen[u] = i + 1
+			if first := seen[u.endpoint()]; first > 0 {
+				what = fmt.Sprintf("is the same endpoint as entry %d; remove it, as no node can confirm itself", first)
 			}
 			if what != "" {
 				problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), i+1, what))
+			} else {
+				seen[u.endpoint()] = i + 1
 			}
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// Warnings are about endpoints that may be one node under two names. They quote no URL.
+func (c Config) Warnings() (warnings []string) {
+	for _, n := range chain.Networks() {
+		seen := make(map[string]int)
+		for i, u := range c[n.ID] {
+			first := seen[u.host()]
+			if first == 0 {
+				seen[u.host()] = i + 1
+				continue
+			}
+			warnings = append(warnings, fmt.Sprintf("chain %s: endpoints %d and %d are on one host. "+
+				"Two endpoints confirm each other only if they are of two providers", n.ID, first, i+1))
+		}
+	}
+	return warnings
 }
 
 // SecretURL is a URL that may hold a secret in its user, host, path or query, as
@@ -505,4 +453,29 @@ func (u SecretURL) problem() string {
 		return "has no host"
 	}
 	return ""
+}
+
+// endpoint is what names the server behind a URL, in one spelling: scheme, host, port and
+// path. User, query and fragment may differ for the same server. It is empty if u is no
+// endpoint.
+func (u SecretURL) endpoint() string {
+	parsed, err := url.Parse(string(u))
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(parsed.Scheme) + "://" + u.host() + path.Clean("/"+parsed.Path)
+}
+
+// host is the host of a URL in one spelling, with its port unless that is the usual one.
+func (u SecretURL) host() string {
+	parsed, err := url.Parse(string(u))
+	if err != nil {
+		return ""
+	}
+	name := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
+	usual := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
+	if port := parsed.Port(); port != "" && port != usual {
+		name = net.JoinHostPort(name, port)
+	}
+	return name
 }

@@ -71,13 +71,49 @@ func TestConfigProblems(t *testing.T) {
 		"RPC_URLS_369: entry 1 is not a URL",
 		"RPC_URLS_369: entry 2 has no host",
 		"RPC_URLS_369: entry 3 has no host",
-		"RPC_URLS_8453: entry 3 repeats entry 1",
+		"RPC_URLS_8453: entry 3 is the same endpoint as entry 1; remove it, as no node can confirm itself",
 	}
 	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
 	}
 	if _, err := New(cfg, Options{}); err == nil {
 		t.Error("New takes a configuration that is not valid")
+	}
+}
+
+// TestSameEndpoint wants one node under two names to be found: it would confirm itself.
+func TestSameEndpoint(t *testing.T) {
+	const first = "https://node.example/key"
+	for second, want := range map[string]string{
+		"https://node.example/key/":            "same",
+		"HTTPS://node.example/key":             "same",
+		"https://NODE.example./key":            "same",
+		"https://node.example:443/key":         "same",
+		"https://user:word@node.example/key":   "same",
+		"https://node.example/key?a=b":         "same",
+		"https://node.example/key#a":           "same",
+		"https://node.example//key":            "same",
+		"https://node.example/%6bey":           "same",
+		"https://node.example/other":           "warning",
+		"https://node.example/KEY":             "warning",
+		"http://node.example/key":              "warning",
+		"https://node.example:8443/key":        "",
+		"https://other.example/key":            "",
+		"https://node.example.example.org/key": "",
+	} {
+		cfg := Config{1: {first, SecretURL(second)}}
+		got := ""
+		if cfg.Validate() != nil {
+			got = "same"
+		} else if warnings := cfg.Warnings(); len(warnings) > 0 {
+			got = "warning"
+			if strings.Contains(warnings[0], "example") || !strings.Contains(warnings[0], "chain 1: endpoints 1 and 2 are on one host") {
+				t.Errorf("got the warning %q", warnings[0])
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", second, got, want)
+		}
 	}
 }
 

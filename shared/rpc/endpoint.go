@@ -28,10 +28,9 @@ type Endpoint struct {
 
 	mu             sync.Mutex
 	lanes          [laneCount]laneState
-	outcomes       uint64             // of calls that worked or failed, in all lanes
-	limitedLogged  time.Time          // when the log last said that we are over the quota
-	noBatchesUntil time.Time          // it refused batches; until then it gets plain calls
-	abilities      map[string]ability // by method; only those that not every node has
+	outcomes       uint64    // of calls that worked or failed, in all lanes
+	limitedLogged  time.Time // when the log last said that we are over the quota
+	noBatchesUntil time.Time // it refused batches; until then it gets plain calls
 }
 
 // checkChain asks the endpoint which chain it serves, unless that is known. The
@@ -87,7 +86,6 @@ type laneState struct {
 	limitedAt    time.Time // when the lane last had to give way
 	nextCall     time.Time // not earlier, because of pace
 	heard        uint64    // Endpoint.outcomes at the last outcome of this lane; 0 for none
-	habit        habit
 }
 
 // take returns 0 if the lane may use the endpoint now, or how long it must wait.
@@ -288,14 +286,13 @@ const (
 	Wallets               // balances and allowances of accounts
 	Sightings             // whether a chain knows a transaction: anyone can invent its hash
 	Tracking              // what became of a transaction that a node has seen
-	Searches              // for the event of a settlement, range by range
 	Checks                // whether the configuration is right; see Client.Check
 
 	laneCount = iota
 )
 
 func (l Lane) String() string {
-	return [laneCount]string{"partners", "strangers", "wallets", "sightings", "tracking", "searches", "checks"}[l]
+	return [laneCount]string{"partners", "strangers", "wallets", "sightings", "tracking", "checks"}[l]
 }
 
 // givesWay reports whether the lane rests when another one is told that we are
@@ -315,7 +312,6 @@ var defaultLimits = [laneCount]Limits{
 	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
 	Sightings: {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
 	Tracking:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
-	Searches:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 8, Waiting: 32},
 	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
 }
 
@@ -343,7 +339,6 @@ const (
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
 	Declined      Reason = "declined"      // not this one question: what it was asked for is unknown to it, or too long
-	TooWide       Reason = "too_wide"      // it does not give the logs of so many blocks at once
 	Behind        Reason = "behind"        // its latest block is old: it stands still
 	Disagree      Reason = "disagree"      // endpoints give different answers, and no majority one
 	Reverted      Reason = "reverted"      // the contract reverted
@@ -354,7 +349,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable,
-		Declined, TooWide, Behind, Disagree, Reverted, Misconfigured, Closed,
+		Declined, Behind, Disagree, Reverted, Misconfigured, Closed,
 	}
 }
 
@@ -400,23 +395,17 @@ func classify(err error, reads ...Read) *Failure {
 		rpcError  rpc.Error
 	)
 	tracks := slices.ContainsFunc(reads, isTracking)
-	ofLogs := len(reads) == 1 && reads[0].Method == getLogs
 	switch {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &quota):
 		return &Failure{Limited, fmt.Sprintf("HTTP status %d", http.StatusTooManyRequests), quota.retryAfter}
 	case errors.As(err, &httpError):
-		if ofLogs {
-			return logsHTTPRefusal(httpError)
-		}
 		f := &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
-		if tracks && len(reads) == 1 && httpError.StatusCode == http.StatusBadRequest {
+		if len(reads) == 1 && declines(reads[0], httpError.StatusCode) {
 			f.Reason = Declined
 		}
 		return f
-	case errors.As(err, &rpcError) && ofLogs:
-		return logsRefusal(rpcError.ErrorCode(), rpcError.Error())
 	case errors.As(err, &rpcError):
 		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
 		switch code := rpcError.ErrorCode(); {
@@ -441,4 +430,16 @@ func classify(err error, reads ...Read) *Failure {
 		return &Failure{Reason: Unreachable, Text: text}
 	}
 	return &Failure{Reason: Undecodable, Text: "the answer is not a JSON-RPC result of the expected type"}
+}
+
+// declines tells whether an HTTP status is about one read, and not about the endpoint.
+// Providers refuse logs of too many blocks with several of them.
+func declines(r Read, status int) bool {
+	switch status {
+	case http.StatusBadRequest:
+		return r.tracks
+	case http.StatusForbidden, http.StatusRequestEntityTooLarge:
+		return r.Method == getLogs
+	}
+	return false
 }

@@ -2,15 +2,13 @@ package rpc
 
 import (
 	"errors"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // Methods that not every node has. An endpoint that refuses one of them is no worse
-// for it: that is remembered, and rests no lane.
+// for it: that rests no lane.
 const (
 	Simulate = "eth_simulateV1"
 	Estimate = "eth_estimateGas"
@@ -20,76 +18,12 @@ const (
 // refuses with an HTTP status.
 var ErrNoMethod = &Failure{Reason: Declined, Text: "it does not have this method"}
 
-// lackFor is how long an endpoint is not asked for what it does not have.
-const lackFor = time.Hour
+func isOptional(method string) bool { return method == Simulate || method == Estimate }
 
-// ability is what is known of an endpoint and of a method that not every node has.
-type ability struct {
-	failures   int       // with an HTTP status of 500 or more, in a row; the second one counts
-	lacksUntil time.Time // it does not have the method
-}
-
-func optional(method string) bool { return method == Simulate || method == Estimate }
-
-// Lacks reports whether the endpoint is known not to have the method, one of those
-// above.
-func (e *Endpoint) Lacks(method string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.now().Before(e.abilities[method].lacksUntil)
-}
-
-// Miss notes that the endpoint does not have the method, though it answers: what it
-// says is of no use.
-func (e *Endpoint) Miss(method string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.miss(method)
-}
-
-// miss is called with the lock held.
-func (e *Endpoint) miss(method string) {
-	if e.abilities == nil {
-		e.abilities = make(map[string]ability)
-	}
-	e.abilities[method] = ability{lacksUntil: e.now().Add(lackFor)}
-}
-
-// learn notes what came of asking for one of the methods above, and reports whether
-// it fails with ErrNoMethod. For any other method, learn does nothing.
-func (e *Endpoint) learn(method string, err error) (refused bool) {
-	if !optional(method) {
-		return false
-	}
-	var status rpc.HTTPError
-	byStatus := errors.As(err, &status)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.abilities == nil {
-		e.abilities = make(map[string]ability)
-	}
-	down := byStatus && status.StatusCode >= http.StatusInternalServerError // maybe, and just now
-	switch {
-	case err == nil:
-		e.abilities[method] = ability{}
-	case down && e.abilities[method].failures == 0:
-		e.abilities[method] = ability{failures: 1}
-	case byStatus || lacksMethod(err):
-		e.miss(method)
-	}
-	return byStatus || lacksMethod(err)
-}
-
-// classifyAnswer is classify for a read that has an answer of its own. A method that
-// not every node has, and whose answer is of another form, is one that this node does
-// not have.
-func (e *Endpoint) classifyAnswer(err error, r Read) *Failure {
-	f := classify(err, r)
-	if f.Reason == Undecodable && optional(r.Method) {
-		e.Miss(r.Method)
-		return ErrNoMethod
-	}
-	return f
+// refusesMethod reports whether an error says that an endpoint does not have a method,
+// one of those above.
+func refusesMethod(method string, err error) bool {
+	return isOptional(method) && (errors.As(err, new(rpc.HTTPError)) || lacksMethod(err))
 }
 
 // JSON-RPC error codes for a method that a node does not have.

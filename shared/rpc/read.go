@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(reads, missesMethod) {
+	if slices.ContainsFunc(reads, isRefused) {
 		return nil // and that may be all that was wrong with the batch
 	}
 	e.mu.Lock()
@@ -84,8 +85,8 @@ func isMissing(r Read) bool { return r.Err == errMissing }
 
 func all(Read) bool { return true }
 
-// missesMethod reports whether a read failed whose method not every node has.
-func missesMethod(r Read) bool { return r.Err != nil && optional(r.Method) }
+// isRefused reports whether a read failed that not every node answers.
+func isRefused(r Read) bool { return r.Err != nil && (r.tracks || isOptional(r.Method)) }
 
 // errUnanswered is the failure of a batch of which no read was answered.
 var errUnanswered = &Failure{Reason: Refused, Text: "it answers no read of a batch"}
@@ -112,23 +113,26 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 		return err
 	}
 	for i, element := range elements {
-		reads[i].Err = e.failureIn(element, reads[i])
+		reads[i].Err = failureIn(element.Error, reads[i])
 	}
 	return failureOf(reads, errUnanswered)
 }
 
-// failureIn is why a read has no answer in a batch; nil if it has one.
-func (e *Endpoint) failureIn(element rpc.BatchElem, r Read) *Failure {
-	if element.Error == rpc.ErrMissingBatchResponse {
+// failureIn is why a read that was asked for has no answer; nil if it has one.
+func failureIn(err error, r Read) *Failure {
+	switch {
+	case err == nil:
+		return nil
+	case err == rpc.ErrMissingBatchResponse:
 		return errMissing
-	}
-	if e.learn(element.Method, element.Error) {
+	case refusesMethod(r.Method, err):
 		return ErrNoMethod
 	}
-	if element.Error != nil {
-		return e.classifyAnswer(element.Error, r)
+	f := classify(err, r)
+	if f.Reason == Undecodable && isOptional(r.Method) {
+		return ErrNoMethod // an answer of another form
 	}
-	return nil
+	return f
 }
 
 // oneByOne sends each of these reads as a call of its own.
@@ -141,18 +145,14 @@ func (e *Endpoint) oneByOne(ctx context.Context, reads []Read, these func(Read) 
 		r.Err = nil
 		var result json.RawMessage
 		err := e.client.CallContext(ctx, &result, r.Method, r.Args...)
-		if e.learn(r.Method, err) {
-			r.Err = ErrNoMethod // it may answer the others
-			continue
-		}
-		if err == nil {
+		isAnswer := errors.As(err, new(rpc.Error)) || errors.Is(err, rpc.ErrNoResult)
+		switch {
+		case err == nil:
 			err = json.Unmarshal(result, r.Result)
-		} else if !errors.As(err, new(rpc.Error)) && !errors.Is(err, rpc.ErrNoResult) {
+		case !isAnswer && !refusesMethod(r.Method, err):
 			return classify(err, *r) // of the endpoint, not of this read
 		}
-		if err != nil {
-			r.Err = e.classifyAnswer(err, *r)
-		}
+		r.Err = failureIn(err, *r)
 	}
 	return failureOf(reads, reads[0].Err)
 }
@@ -163,7 +163,7 @@ func failureOf(reads []Read, unanswered *Failure) error {
 	answered := false
 	for _, r := range reads {
 		switch {
-		case r.Err == nil || r.Err.Reason == Reverted || r.Err.Reason == Declined || r.Err.Reason == TooWide:
+		case r.Err == nil || r.Err.Reason == Reverted || r.Err.Reason == Declined:
 			answered = true
 		case r.Err.Reason == Limited:
 			return r.Err
@@ -205,6 +205,12 @@ func ReadContract(to common.Address, data []byte, output *hexutil.Bytes) Read {
 	return read("eth_call", output, Message{To: &to, Data: data}, "latest")
 }
 
+// ReadContractAt reads what a contract returned after a block. Not every node has the
+// state of that time.
+func ReadContractAt(to common.Address, data []byte, block uint64, output *hexutil.Bytes) Read {
+	return track("eth_call", output, Message{To: &to, Data: data}, hexutil.Uint64(block))
+}
+
 // ReadBalance reads how much of the chain's own coin an account has at the
 // latest block.
 func ReadBalance(account common.Address, balance *hexutil.U256) Read {
@@ -218,6 +224,13 @@ func ReadCode(account common.Address, code *hexutil.Bytes) Read {
 	return read("eth_getCode", code, account, "latest")
 }
 
+// IsContract tells whether code is that of a contract. An account that borrows the code
+// of one (EIP-7702) is none: its owner can change that at any time.
+func IsContract(code []byte) bool {
+	delegated := len(code) == 3+common.AddressLength && bytes.HasPrefix(code, []byte{0xef, 0x01, 0x00})
+	return len(code) > 0 && !delegated
+}
+
 const getLogs = "eth_getLogs"
 
 // Receipt is what a transaction in a block did. Only the fields that a status
@@ -228,14 +241,6 @@ type Receipt struct {
 	BlockNumber hexutil.Uint64  `json:"blockNumber"`
 	Status      *hexutil.Uint64 `json:"status"` // 1 unless it reverted
 	Logs        []Log           `json:"logs"`
-	Bloom       json.RawMessage `json:"logsBloom"` // see HidesLogs
-}
-
-// HidesLogs tells whether the receipt lists no events although its bloom filter says
-// that there are some. Chains without such a filter leave it out, or empty.
-func (r *Receipt) HidesLogs() bool {
-	digits, isHex := strings.CutPrefix(strings.Trim(string(r.Bloom), `"`), "0x")
-	return isHex && len(r.Logs) == 0 && strings.Trim(digits, "0") != ""
 }
 
 type Log struct {
@@ -246,6 +251,8 @@ type Log struct {
 	BlockHash   common.Hash    `json:"blockHash"`
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
 	Removed     bool           `json:"removed"` // its block is no longer part of the chain
+
+	Time *hexutil.Uint64 `json:"blockTimestamp"` // of its block; nil if the node does not say
 }
 
 type Transaction struct {
@@ -264,11 +271,11 @@ type Block struct {
 	Time   hexutil.Uint64 `json:"timestamp"`
 }
 
-// At is when the block was made, as its node says. A time that no clock can show is one
+// At is when the block was made, as its node says. A time that no calendar shows is one
 // of the far future.
 func (b *Block) At() time.Time {
-	const farFuture = 1 << 40 // in seconds; the year 36,812
-	return time.Unix(int64(min(b.Time, farFuture)), 0)
+	const farFuture = 253_402_300_799 // the last second of the year 9999
+	return time.Unix(int64(min(b.Time, farFuture)), 0).UTC()
 }
 
 // TooOld reports whether a block is too old to be the latest one of its network. The
@@ -296,18 +303,24 @@ func ReadBlock(number uint64, block **Block) Read {
 	return track("eth_getBlockByNumber", block, hexutil.Uint64(number), false)
 }
 
-// ReadLogs reads the logs of some contracts in the blocks from first to last. Each
-// topic is one of those listed for its place, and any where none is.
-func ReadLogs(contracts []common.Address, topics [][]common.Hash, first, last uint64, logs *[]Log) Read {
-	sent := make([]any, len(topics))
-	for i, list := range topics {
-		if len(list) > 0 { // an empty list matches nothing in some nodes; null matches all in every one
-			sent[i] = list
-		}
-	}
+// Filter says which logs to read: of some contracts, with the topics in these places, of
+// which nil stands for any.
+type Filter struct {
+	Contracts []common.Address
+	Topics    []*common.Hash
+}
+
+// Between reads the logs in the blocks from first to last. The list is nil if the
+// endpoint gives none, which is not the same as an empty one.
+func (f Filter) Between(first, last uint64, logs *[]Log) Read {
 	return track(getLogs, logs, map[string]any{
-		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": sent,
+		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": f.Contracts, "topics": f.Topics,
 	})
+}
+
+// In reads the logs in one block, of that hash.
+func (f Filter) In(block common.Hash, logs *[]Log) Read {
+	return track(getLogs, logs, map[string]any{"blockHash": block, "address": f.Contracts, "topics": f.Topics})
 }
 
 // Message is a transaction that nobody has signed. All nodes know "data"; some do not
@@ -375,13 +388,12 @@ func ReadLatestPrice(block **PricedBlock) Read {
 func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverted bool, output []byte, err error) {
 	var answer json.RawMessage
 	err = e.client.CallContext(ctx, &answer, Estimate, m)
-	if e.learn(Estimate, err) {
+	if refusesMethod(Estimate, err) {
 		return 0, false, nil, ErrNoMethod
 	}
 	if err == nil {
 		var result hexutil.Uint64
-		if err = json.Unmarshal(answer, &result); err != nil {
-			e.Miss(Estimate)
+		if json.Unmarshal(answer, &result) != nil {
 			return 0, false, nil, ErrNoMethod
 		}
 		return uint64(result), false, nil, nil
@@ -398,19 +410,17 @@ func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverte
 
 // Replay repeats a transaction on the state after a block. If it reverts, output is
 // what it reverts with, as far as the node tells. The error is a *Failure.
-func (e *Endpoint) Replay(
-	ctx context.Context, t *Transaction, block uint64,
-) (output []byte, succeeded bool, err error) {
+func (e *Endpoint) Replay(ctx context.Context, t *Transaction, block uint64) (output []byte, err error) {
 	var ignored hexutil.Bytes
 	message := Message{t.From, t.To, t.Gas, t.Value, t.Input}
 	err = e.client.CallContext(ctx, &ignored, "eth_call", message, hexutil.Uint64(block))
 	if err == nil {
-		return nil, true, nil
+		return nil, nil
 	}
 	if f := classify(err); f.Reason == Limited || !errors.As(err, new(rpc.Error)) {
-		return nil, false, f
+		return nil, f
 	}
-	return outputOf(err), false, nil
+	return outputOf(err), nil
 }
 
 // outputOf is the output with which a call reverted, empty if the error has none.

@@ -195,7 +195,7 @@ func (g *rig) wantReason(lane Lane, err error, reason Reason) *Failure {
 }
 
 // ordinary are all lanes but that of checks.
-var ordinary = []Lane{Partners, Strangers, Wallets, Sightings, Tracking, Searches}
+var ordinary = []Lane{Partners, Strangers, Wallets, Sightings, Tracking}
 
 // wantHealth wants chain 369 to be in that state with so many resting endpoints,
 // as these lanes see it, or all ordinary ones if none is given.

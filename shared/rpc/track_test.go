@@ -63,7 +63,7 @@ func TestTrackOnEVM(t *testing.T) {
 	}
 	chain.Commit()
 	seven := common.BigToHash(big.NewInt(7))
-	if err := g.track(ReadReceipt(hash, &receipt), ReadLatest(&head), ReadBlock(2, &block), ReadLogs([]common.Address{target}, [][]common.Hash{{seven}}, 0, 2, &logs)); err != nil {
+	if err := g.track(ReadReceipt(hash, &receipt), ReadLatest(&head), ReadBlock(2, &block), Filter{[]common.Address{target}, []*common.Hash{&seven}}.Between(0, 2, &logs)); err != nil {
 		t.Fatal(err)
 	}
 	seconds, number := chain.Block(receipt.BlockHash)
@@ -73,8 +73,20 @@ func TestTrackOnEVM(t *testing.T) {
 	if len(logs) != 1 || len(receipt.Logs) != 1 || string(logs[0].Data) != "hello" || logs[0].TxHash != hash || logs[0].Topics[0] != seven || logs[0].BlockNumber != 2 {
 		t.Errorf("got the logs %+v, of the receipt %+v", logs, receipt.Logs)
 	}
-	if err := g.track(ReadLogs([]common.Address{target}, [][]common.Hash{{{}}}, 0, 1, &logs)); err != nil || len(logs) != 0 {
+	for name, read := range map[string]Read{
+		"by hash":   Filter{[]common.Address{target}, []*common.Hash{&seven}}.In(receipt.BlockHash, &logs),
+		"any topic": Filter{[]common.Address{target}, []*common.Hash{nil}}.Between(2, 2, &logs),
+	} {
+		if err := g.track(read); err != nil || len(logs) != 1 || logs[0].BlockHash != receipt.BlockHash || logs[0].Time == nil {
+			t.Errorf("%s: got %+v, %v", name, logs, err)
+		}
+	}
+	if err := g.track(Filter{[]common.Address{target}, []*common.Hash{{}}}.Between(0, 1, &logs)); err != nil || logs == nil || len(logs) != 0 {
 		t.Errorf("got %+v, %v for another topic", logs, err)
+	}
+	var output hexutil.Bytes
+	if err := g.track(ReadContractAt(target, nil, 1, &output)); err == nil || !strings.Contains(err.Error(), "reverted") {
+		t.Errorf("got %v of a call at an old block", err)
 	}
 
 	failed := chain.Submit(target, nil, []byte("no"))
@@ -84,7 +96,7 @@ func TestTrackOnEVM(t *testing.T) {
 	}
 	replay := func(tx *Transaction) string {
 		output, err := g.use(context.Background(), Tracking, func(ctx context.Context, e *Endpoint) ([]byte, error) {
-			output, _, err := e.Replay(ctx, tx, uint64(receipt.BlockNumber))
+			output, err := e.Replay(ctx, tx, uint64(receipt.BlockNumber))
 			return output, err
 		})
 		if err != nil {
@@ -124,14 +136,17 @@ func TestDeclinedRestsNothing(t *testing.T) {
 		read    Read
 		reason  Reason
 	}{
-		"range too wide":      {getLogs, node.RPCError(-32602), ReadLogs(nil, nil, 1, 2, &logs), TooWide},
-		"range, as a status":  {getLogs, node.Status(400), ReadLogs(nil, nil, 1, 2, &logs), TooWide},
-		"logs over quota":     {getLogs, node.RPCError(-32005), ReadLogs(nil, nil, 1, 2, &logs), Limited},
-		"endless logs":        {getLogs, node.Pours, ReadLogs(nil, nil, 1, 2, &logs), Declined},
+		"range too wide":      {getLogs, node.RPCError(-32602), Filter{}.Between(1, 2, &logs), Declined},
+		"range, as a status":  {getLogs, node.Status(400), Filter{}.Between(1, 2, &logs), Declined},
+		"range, with 403":     {getLogs, node.Status(403), Filter{}.Between(1, 2, &logs), Declined},
+		"range, with 413":     {getLogs, node.Status(413), Filter{}.Between(1, 2, &logs), Declined},
+		"receipt, with 403":   {"eth_getTransactionReceipt", node.Status(403), ReadReceipt(common.Hash{}, &receipt), Refused},
+		"logs over quota":     {getLogs, node.RPCError(-32005), Filter{}.Between(1, 2, &logs), Limited},
+		"endless logs":        {getLogs, node.Pours, Filter{}.Between(1, 2, &logs), Declined},
 		"pruned":              {"eth_getTransactionReceipt", node.RPCError(4444), ReadReceipt(common.Hash{}, &receipt), Declined},
 		"a long receipt":      {"eth_getTransactionReceipt", node.Says(strings.Repeat(" ", maxLongAnswer+1)), ReadReceipt(common.Hash{}, &receipt), Declined},
 		"over quota":          {"eth_getTransactionReceipt", node.RPCError(-32005), ReadReceipt(common.Hash{}, &receipt), Limited},
-		"over quota, logs":    {getLogs, node.Limited(""), ReadLogs(nil, nil, 1, 2, &logs), Limited},
+		"over quota, logs":    {getLogs, node.Limited(""), Filter{}.Between(1, 2, &logs), Limited},
 		"a receipt of no use": {"eth_getTransactionReceipt", node.Results(`"0x1"`), ReadReceipt(common.Hash{}, &receipt), Undecodable},
 		"broken":              {"eth_getTransactionReceipt", node.Status(502), ReadReceipt(common.Hash{}, &receipt), Refused},
 	} {
@@ -144,7 +159,7 @@ func TestDeclinedRestsNothing(t *testing.T) {
 			if !errors.As(err, &f) || f.Reason != test.reason {
 				t.Fatalf("got %v, want %s", err, test.reason)
 			}
-			if got := g.Health(369, Tracking).Resting; (got == 0) != (test.reason == Declined || test.reason == TooWide) {
+			if got := g.Health(369, Tracking).Resting; (got == 0) != (test.reason == Declined) {
 				t.Errorf("%d endpoints rest after %v", got, err)
 			}
 			if test.reason != Limited {

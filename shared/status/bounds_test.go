@@ -30,7 +30,7 @@ func wantManySwaps(t *testing.T, w *world) {
 		t.Errorf("got %d swaps and %d more, want 16 and 1", len(s.Swaps), s.Omitted)
 	}
 	for i := range MostSwaps {
-		w.settleEther(w.nonceOf(receipt, i), 9)
+		w.settleEther(w.nonceOf(receipt, i), 10, 9)
 	}
 	if s := g.want(robinhood, hash, Settling, false); s.Reason != tooManySwaps || s.Swaps[15].State != Settled || !s.Swaps[15].Final {
 		t.Errorf("got %q and %+v, want that nobody looks at the seventeenth", s.Reason, s.Swaps[15])
@@ -147,7 +147,7 @@ func wantOneLookup(t *testing.T, w *world) {
 		})
 	}
 	callers.Wait()
-	if got := g.fronts[robinhood][0].Count("batch"); got != 2 { // the receipt, then its block
+	if got := g.fronts[robinhood][0].Count("batch"); got != 1 {
 		t.Errorf("the source was asked %d times, want once", got)
 	}
 	if got := g.fronts[hub][0].Count("batch"); got != 1 {
@@ -160,7 +160,7 @@ func wantOneLookup(t *testing.T, w *world) {
 	}
 	g.pass(2 * time.Second)
 	g.want0(robinhood, receipt.TxHash)
-	if got, source := g.fronts[hub][0].Count("batch"), g.fronts[robinhood][0].Count("batch"); got != 2 || source != 2 {
+	if got, source := g.fronts[hub][0].Count("batch"), g.fronts[robinhood][0].Count("batch"); got != 2 || source != 1 {
 		t.Errorf("destination and source were asked %d and %d times, want the destination again, and the confirmed source not", got, source)
 	}
 }
@@ -168,7 +168,7 @@ func wantOneLookup(t *testing.T, w *world) {
 func wantFinalKept(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	receipt := w.swapEther(100)
-	w.settleEther(w.nonceOf(receipt, 0), 99)
+	w.settleEther(w.nonceOf(receipt, 0), 100, 99)
 	first := g.want(robinhood, receipt.TxHash, Settled, true)
 	asked := g.fronts[robinhood][0].Count("batch")
 	for i := range 2 * cacheSize { // invented hashes do not push it out
@@ -186,81 +186,5 @@ func (g *rig) want0(src chain.ID, tx common.Hash) {
 	g.t.Helper()
 	if _, err := g.Status(context.Background(), src, tx); err != nil {
 		g.t.Error(err)
-	}
-}
-
-// Clients are told to ask again when there may be something new, the less often the
-// longer a swap takes, and never so often that they run out of questions.
-func TestSchedule(t *testing.T) {
-	now := time.Now()
-	source := func(age time.Duration) *Source { return &Source{Confirmations: 1, Time: now.Add(-age)} }
-	toHub := []Swap{{Swap: calldata.Swap{DstChainID: uint64(hub)}}}
-	for name, test := range map[string]struct {
-		network chain.ID
-		status  Status
-		asked   time.Duration // since it was first asked for
-		next    time.Duration
-	}{
-		"not found":              {1, Status{State: NotFound}, 0, 5 * time.Second},
-		"not found for long":     {1, Status{State: NotFound}, 5 * time.Minute, 15 * time.Second},
-		"never found":            {1, Status{State: NotFound}, time.Hour, time.Minute},
-		"in no block":            {1, Status{State: Pending}, 0, 12 * time.Second},
-		"in no block, fast":      {base, Status{State: Pending}, 0, 5 * time.Second},
-		"few confirmations":      {base, Status{State: Pending, Source: source(0)}, 0, 28 * time.Second},
-		"failed, not final":      {1, Status{State: Failed, Source: source(0)}, 0, time.Minute},
-		"failed":                 {1, Status{State: Failed, Final: true, Source: source(0)}, 0, 0},
-		"settling":               {base, Status{State: Settling, Source: source(time.Minute), Swaps: toHub}, 0, 10 * time.Second},
-		"settling for long":      {base, Status{State: Settling, Source: source(15 * time.Minute), Swaps: toHub}, 0, 45 * time.Second},
-		"settling for an hour":   {base, Status{State: Settling, Source: source(time.Hour), Swaps: toHub}, 0, time.Minute},
-		"settling for days":      {base, Status{State: Settling, Source: source(48 * time.Hour), Swaps: toHub}, 0, 5 * time.Minute},
-		"settling in the future": {base, Status{State: Settling, Source: source(-time.Hour), Swaps: toHub}, 0, 10 * time.Second},
-		"settled, not final":     {base, Status{State: Settled, Source: source(0), Swaps: toHub}, 0, 10 * time.Second},
-		"settled":                {base, Status{State: Settled, Final: true, Source: source(0), Swaps: toHub}, 0, 0},
-	} {
-		deployment := editDeployment(t, `"1": 1, `, ``, `"8453": 1, `, ``)
-		l := &lookup{tracker: &Tracker{deployment: deployment, Options: Options{Now: func() time.Time { return now }}}, key: memo.Key{Network: test.network}, trail: &trail{first: now.Add(-test.asked)}}
-		s := test.status
-		if l.schedule(&s); s.Next != test.next {
-			t.Errorf("%s: ask again in %v, want %v", name, s.Next, test.next)
-		}
-	}
-}
-
-// What may be over in a moment is asked for soon, for some minutes.
-func TestScheduleOfFailures(t *testing.T) {
-	now := time.Now()
-	tracker := &Tracker{deployment: chain.Reference(), Options: Options{Now: func() time.Time { return now }}}
-	trail := &trail{first: now}
-	old := now.Add(-48 * time.Hour)
-	next := func(passing bool, blocked time.Duration, name byte) time.Duration {
-		l := &lookup{tracker: tracker, key: memo.Key{Network: base, Name: [32]byte{31: name}}, trail: trail, passing: passing, blocked: blocked}
-		s := Status{State: Settling, Source: &Source{Confirmations: 1, Time: old}}
-		l.schedule(&s)
-		return s.Next
-	}
-	for _, step := range []struct {
-		passes  time.Duration
-		passing bool
-		next    time.Duration
-	}{
-		{0, false, staleNext},
-		{time.Hour, true, shortestNext},
-		{4 * time.Minute, true, shortestNext},
-		{2 * time.Minute, true, staleNext}, // it lasts
-		{time.Minute, false, staleNext},
-		{time.Minute, true, shortestNext}, // another one
-	} {
-		now = now.Add(step.passes)
-		if got := next(step.passing, 0, 0); got != step.next {
-			t.Errorf("after %v, passing %v: asked again in %v, want %v", step.passes, step.passing, got, step.next)
-		}
-	}
-	// The issuer is asked again when it can be, and not by everyone at once.
-	first, last := next(true, time.Minute, 0), next(true, time.Minute, 255)
-	if first != time.Minute || last < 80*time.Second || last > 90*time.Second {
-		t.Errorf("asked again in %v and %v, want them apart", first, last)
-	}
-	if got := next(true, time.Hour, 0); got != staleNext {
-		t.Errorf("asked again in %v while the issuer is blocked for an hour", got)
 	}
 }

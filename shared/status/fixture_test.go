@@ -8,7 +8,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/memo"
 )
 
 // editDeployment is the reference deployment with texts replaced: old, new, old,
@@ -45,11 +44,3 @@ func repeater(pool common.Address, times byte) []byte {
 	call := "60006000366000" + "60" + common.Bytes2Hex([]byte{times}) + "3404" + "73" + common.Bytes2Hex(pool[:]) + "5af1" + "50"
 	return common.FromHex("3660006000" + "37" + strings.Repeat(call, int(times)) + "00")
 }
-
-type memoKey = memo.Key
-
-func keyFor(network chain.ID, hash common.Hash) memo.Key {
-	return memo.Key{Network: network, Name: hash}
-}
-
-func keyOf(s *script) memo.Key { return keyFor(robinhood, s.tx) }

@@ -2,10 +2,8 @@ package status
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,73 +17,50 @@ import (
 )
 
 type lookup struct {
-	tracker *Tracker
-	key     memo.Key
-	seen    bool // a node knows the transaction
-	trail   *trail
-	steps   int // how many questions it may still ask in search of events
+	*Tracker
+	key    memo.Key
+	seen   bool // a node knows the transaction
+	trail  *trail
+	issued map[common.Hash]*issued // by transaction
 
-	transaction *rpc.Transaction // as a node knows it that has it in no block
-	source      *source          // nil while the transaction is in no block
-	tried       rpc.Asked        // the endpoints of the source chain that were asked for it
-	unknown     int              // how many endpoints are up to date and do not know it
-	behind      bool             // an endpoint stands still
-	uneven      bool             // an endpoint has the receipt, and not the block it is in
-	tooLong     bool
-
+	pace    time.Duration // the longest block time of the chains that were asked
 	passing bool          // what is missing may be there in a moment
+	due     time.Duration // when what is under way may be there; 0 if nothing is
 	blocked time.Duration // for how long the issuer cannot be asked
 }
 
-// source is what the source chain says of a transaction that is in a block.
+// source is a transaction in a block.
 type source struct {
 	Source
-	hash     common.Hash // of the block
-	failed   bool
-	replayed bool    // it is known why it failed, or that nobody tells
-	revert   string  // why it failed
-	asked    []Swap  // what it asks for, where it has no events
-	orders   []order // the first MostSwaps
-	omitted  int     // how many more there are
-
-	from         *rpc.Endpoint
-	digest       common.Hash // of what the endpoint says; see lookup.digest
-	stale        bool        // the endpoint stands still
-	agreed       bool        // another endpoint says the same, or there is no other
-	contradicted bool        // another endpoint says something else
-	doubt        string      // why it is not final; empty for no reason
+	digest  common.Hash // of all of this
+	failed  bool
+	tx      *rpc.Transaction // nil if the node does not say
+	orders  []order          // the first MostSwaps
+	omitted int              // how many more there are
 }
 
-// sourceAge is how long a confirmed source is used before its block is looked at again.
+// view is what an endpoint says of the transaction.
+type view struct {
+	statement
+	tx     *rpc.Transaction // nil if it does not know it
+	source *source          // nil while it is in no block
+	uneven bool             // it is in a block that the endpoint does not have
+}
+
+// sourceAge is how long a confirmed source is used before it is read again.
 const sourceAge = time.Hour
 
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
-	if l.trail.source != nil && l.tracker.Now().Sub(l.trail.checked) > sourceAge {
-		if stands, err := l.stands(ctx); err == nil && !stands {
-			l.trail.source = nil
-		}
-	}
-	l.source = l.trail.source
-	if l.source == nil {
-		if trouble := l.readSource(ctx); trouble != nil {
+	s := &Status{State: NotFound}
+	if src := l.trail.source; src != nil && l.Now().Sub(l.trail.read) < sourceAge {
+		s.Source = &src.Source
+		if trouble := l.judgeSwaps(ctx, s, src, true); trouble != nil {
 			return nil, trouble
 		}
-		if l.source != nil {
-			l.witness(ctx)
-		}
 	}
-	s := &Status{State: NotFound}
-	switch {
-	case l.source == nil && l.transaction == nil && l.seen:
-		s.State = Pending
-		s.Reason = seenBefore
-		l.passing = l.uneven
-	case l.source == nil && l.transaction == nil:
-	case l.source == nil:
-		s.State = Pending
-		s.Swaps = l.asked(l.transaction, Pending)
-	default:
-		if trouble := l.judge(ctx, s); trouble != nil {
+	if s.Source == nil || s.Final { // before it is final, the source is read once more
+		s = &Status{State: NotFound}
+		if trouble := l.judgeSource(ctx, s); trouble != nil {
 			return nil, trouble
 		}
 	}
@@ -93,242 +68,237 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	return s, nil
 }
 
-// judge sets the state of a transaction that is in a block.
-func (l *lookup) judge(ctx context.Context, s *Status) *fault.Error {
-	src := l.source
-	s.Reason = src.doubt
-	if src.contradicted && (src.stale || !src.isSwap()) { // where nobody knows, nothing is told
-		s.State = Pending
-		for _, swap := range src.asked {
-			swap.State = Pending
-			s.Swaps = append(s.Swaps, swap)
-		}
-		return nil
-	}
-	s.Source = &src.Source
-	deep := src.Confirmations >= l.tracker.deployment.Confirmations(l.key.Network)
-	believed := src.agreed && src.doubt == ""
-	s.Final = deep && believed
-	switch {
-	case src.failed:
-		s.State = Failed
-		s.Final = s.Final && src.replayed
-		s.Swaps = src.asked
-		s.Reason = cmp.Or(src.doubt, src.revert)
-		if src.doubt != "" && src.revert != "" {
-			s.Reason = src.doubt + ". It reverted with: " + src.revert
-		}
-		return nil
-	case len(src.orders) == 0:
-		s.State = NotASwap
-		return nil
-	}
-	return l.judgeSwaps(ctx, s, deep, believed)
-}
-
-// judgeSwaps sets the state of a transaction that has swapped something. deep is
-// whether it has its confirmations, and believed whether endpoints agree on it.
-func (l *lookup) judgeSwaps(ctx context.Context, s *Status, deep, believed bool) *fault.Error {
-	src := l.source
-	s.State = Pending
-	s.Omitted = src.omitted
-	orders := slices.Clone(src.orders) // those of the trail stay as they are
-	again := l.trail.source != nil     // it was read by an earlier look-up
-	if deep {
-		if believed && !again {
-			l.trail.source = src
-			l.trail.checked = l.tracker.Now()
-		}
-		if trouble := l.settle(ctx, orders); trouble != nil {
-			return trouble
-		}
-		s.State = Settled
-	}
-	for i := range orders {
-		swap := orders[i].swap
-		if !deep {
-			swap.State = Pending
-		}
-		if swap.State != Settled {
-			s.State = swap.State
-		}
-		swap.Final = swap.Final && believed
-		s.Final = s.Final && swap.Final
-		s.Swaps = append(s.Swaps, swap)
-	}
-	if src.omitted > 0 { // nobody looks at these
-		s.Final = false
-		s.Reason = tooManySwaps
-		if s.State == Settled {
-			s.State = Settling
-		}
-	}
-	if s.Final && again {
-		l.lookBack(ctx, s)
-	}
-	return nil
-}
-
-// lookBack has a status not become final if the source that it rests on, which an
-// earlier look-up has read, is not part of the chain any more.
-func (l *lookup) lookBack(ctx context.Context, s *Status) {
-	stands, err := l.stands(ctx)
-	switch {
-	case err != nil:
-		s.Reason = fmt.Sprintf("Chain %s could not be asked whether the source still stands; it is asked again",
-			l.key.Network)
-	case !stands:
-		s.Reason = "The block of the source was replaced; the transaction is looked up again"
-		l.trail.source = nil
-	default:
-		return
-	}
-	l.passing = true
-	s.Final = false
-	for i := range s.Swaps {
-		s.Swaps[i].Final = false
-	}
-}
-
-// readSource asks the endpoints of the source chain in order. One that does not
-// know the receipt may lag behind another that does.
-func (l *lookup) readSource(ctx context.Context) *fault.Error {
+// readSource asks the endpoints of the source chain. It fails if nobody can tell whether
+// the transaction is there.
+func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error) {
 	network := l.key.Network
 	lane := rpc.Sightings
 	if l.seen {
 		lane = rpc.Tracking
 	}
-	err := l.tracker.chains.AskAnother(ctx, network, lane, &l.tried, func(ctx context.Context, e *rpc.Endpoint) error {
-		err := l.readFrom(ctx, e)
-		l.tooLong = l.tooLong || errors.Is(err, rpc.ErrTooLong)
-		return err
-	})
-	l.seen = l.seen || l.source != nil || l.transaction != nil || l.uneven
-	nobodyKnows := l.unknown > 0 && l.unknown == l.tracker.chains.Endpoints(network)
-	// What was seen once is on its way, or was replaced: a node that does not know it is
-	// no failure then.
-	missed := l.uneven || l.seen && l.unknown > 0
-	if l.source != nil || !l.tooLong && (l.transaction != nil || nobodyKnows || missed) {
-		return nil
-	}
-	if l.tooLong {
-		return fault.New(fault.StatusUnavailable, "What a node of chain %s answers about the transaction "+
+	tooLong := false
+	all := l.chains.Endpoints(network)
+	views, v, err := ask(ctx, l, network, lane, all,
+		func(ctx context.Context, e *rpc.Endpoint, before []view) (view, error) {
+			seen, err := l.readView(ctx, e, before)
+			tooLong = tooLong || errors.Is(err, rpc.ErrTooLong)
+			return seen, err
+		})
+	isKnown := slices.ContainsFunc(views, func(v view) bool { return v.tx != nil || v.source != nil })
+	switch {
+	case isKnown:
+		l.seen = true
+	case tooLong:
+		return nil, v, fault.New(fault.StatusUnavailable, "What a node of chain %s answers about the transaction "+
 			"is longer than this service reads; look it up there yourself", network).Because(err)
+	case l.seen && v.upToDate > 0:
+		// It is on its way, or was replaced: a node that does not know it is no failure then.
+	case v.upToDate < max(all, 1):
+		return nil, v, unavailable(network, network, err, len(views) > v.upToDate)
 	}
-	return unavailable(network, network, err, l.behind)
+	return views, v, nil
 }
 
-// These have the next endpoint asked. No endpoint rests because of them.
-var (
-	errUnknown = &rpc.Failure{Reason: rpc.Declined, Text: "the transaction is in no block that it knows"}
-	errBehind  = &rpc.Failure{Reason: rpc.Declined, Text: "its latest block is old"}
-
-	errReplaced = &rpc.Failure{Reason: rpc.Declined, Text: "the block was replaced meanwhile"}
-)
-
-func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
-
-func (l *lookup) readFrom(ctx context.Context, e *rpc.Endpoint) error {
-	hash := common.Hash(l.key.Name)
-	var (
-		receipt *rpc.Receipt
-		tx      *rpc.Transaction
-	)
-	if err := e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &tx)); err != nil {
-		return err
+// judgeSource sets the state of a transaction by what the nodes of its chain say.
+func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
+	views, v, trouble := l.readSource(ctx)
+	if trouble != nil {
+		return trouble
 	}
+	before := l.trail.source
+	l.trail.source = nil
+	if v.choice < 0 {
+		l.judgeUnmined(s, views)
+		return nil
+	}
+	network := l.key.Network
+	src := views[v.choice].source
+	src.Confirmations = v.confirmations
+	final, doubt := l.isFinal(network, v)
+	deep := v.confirmations >= l.deployment.Confirmations(network)
+	s.Reason = doubt
+	if !v.swap && doubt != "" && v.differ+v.lag > 0 { // where nobody knows, nothing is told
+		s.State = Pending
+		s.Swaps = l.asked(src.tx, Pending)
+		return nil
+	}
+	s.Source = &src.Source
+	s.Final = final
 	switch {
-	case tx != nil && tx.Hash != hash:
-		return garbled("it answers about another transaction")
-	case receipt == nil && tx == nil:
-		if err := l.upToDate(ctx, e); err != nil {
-			return err
+	case src.failed:
+		s.State = Failed
+		s.Swaps = l.asked(src.tx, Failed)
+		l.explain(ctx, s, src)
+	case !v.swap:
+		s.State = NotASwap
+		s.Swaps = l.asked(src.tx, NotASwap)
+		if len(s.Swaps) > 0 {
+			s.Final = false
+			s.Reason = noEvents
 		}
-		l.unknown++
-		return errUnknown
-	case receipt == nil:
-		l.transaction = tx
-		return errUnknown
+	case !deep:
+		s.State = Pending
+		s.Omitted = src.omitted
+		for _, o := range src.orders {
+			o.swap.State = Pending
+			s.Swaps = append(s.Swaps, o.swap)
+		}
+	default:
+		if before == nil || before.digest != src.digest {
+			l.trail.done = make(map[int]Swap)
+		}
+		if final {
+			src.tx = nil // it may be long
+			l.trail.source = src
+			l.trail.read = l.Now()
+		}
+		return l.judgeSwaps(ctx, s, src, final)
 	}
-	src, err := l.sourceOf(ctx, e, receipt, tx)
-	if err != nil {
-		return err
-	}
-	switch {
-	case src.stale:
-		l.behind = true
-		l.source = cmp.Or(l.source, src) // others may have more
-		return errBehind
-	case src.doubt != "":
-		l.source = cmp.Or(l.source, src)
-		return errDoubtful
-	}
-	l.source = src
 	return nil
 }
 
-// sourceOf is what an endpoint says of a transaction that is in a block. tx may be nil.
-func (l *lookup) sourceOf(
-	ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt, tx *rpc.Transaction,
-) (*source, error) {
-	if err := checkReceipt(receipt, common.Hash(l.key.Name)); err != nil {
-		return nil, err
+// judgeUnmined sets the state of a transaction that no node has in a block.
+func (l *lookup) judgeUnmined(s *Status, views []view) {
+	known := slices.IndexFunc(views, func(v view) bool { return v.tx != nil })
+	uneven := slices.ContainsFunc(views, func(v view) bool { return v.uneven })
+	if known >= 0 {
+		s.State = Pending
+		s.Swaps = l.asked(views[known].tx, Pending)
 	}
-	latest, at, err := l.readHeads(ctx, e, receipt)
-	if err != nil {
-		return nil, err
+	if uneven || known < 0 && l.seen {
+		s.State = Pending
+		s.Reason = seenBefore
+		l.passing = uneven
 	}
-	block := uint64(receipt.BlockNumber)
-	src := &source{
-		Source:   Source{block, uint64(latest.Number) - block + 1, at},
-		hash:     receipt.BlockHash,
-		failed:   *receipt.Status == 0,
-		replayed: true,
-		from:     e,
-		digest:   l.digest(receipt),
-		stale:    latest.TooOld(l.key.Network, l.tracker.Now()),
-	}
-	if src.failed {
-		src.asked = l.asked(tx, Failed)
-		l.replay(ctx, e, tx, src)
-	} else {
-		l.readOrders(src, receipt.Logs)
-	}
-	if !src.failed && len(src.orders) == 0 {
-		src.asked = l.asked(tx, NotASwap)
-		src.doubt = contradiction(src, receipt)
-	}
-	return src, nil
 }
 
-// replay finds out why a transaction failed, on the state before its block. If it does
-// not fail there, the node contradicts itself, or another transaction of that block has
-// changed something: nobody here can tell.
-func (l *lookup) replay(ctx context.Context, e *rpc.Endpoint, tx *rpc.Transaction, src *source) {
-	if tx == nil || src.Block == 0 {
+// judgeSwaps sets the state of a transaction that has swapped something and has its
+// confirmations. final is whether enough endpoints say so.
+func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source, final bool) *fault.Error {
+	s.State = Settled
+	s.Final = final && src.omitted == 0
+	s.Omitted = src.omitted
+	for i, o := range src.orders { // those of the trail stay as they are
+		swap, done := l.trail.done[i]
+		if !done {
+			if trouble := l.settle(ctx, src, &o); trouble != nil {
+				return trouble
+			}
+			swap = o.swap
+		}
+		if swap.Final {
+			l.trail.done[i] = swap
+		}
+		swap.Final = swap.Final && final
+		if swap.State != Settled {
+			s.State = swap.State
+		}
+		s.Final = s.Final && swap.Final
+		s.Swaps = append(s.Swaps, swap)
+	}
+	if src.omitted > 0 { // nobody looks at these
+		s.State = Settling
+		s.Reason = tooManySwaps
+	}
+	return nil
+}
+
+// explain adds why a transaction failed, by repeating it on the state before its block.
+func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
+	if src.tx == nil || src.Block == 0 {
 		return
 	}
-	output, succeeded, err := e.Replay(ctx, tx, src.Block-1)
-	src.revert = calldata.RevertReason(output)
-	src.replayed = err == nil
-	if succeeded {
-		src.doubt = failedInVain
-	}
-	if err != nil {
+	revert, answered := "", false
+	_ = l.chains.Ask(ctx, l.key.Network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
+		output, err := e.Replay(ctx, src.tx, src.Block-1)
+		revert = calldata.RevertReason(output)
+		answered = err == nil
+		return nil // a node that cannot do this can do all that matters
+	})
+	if !answered {
+		s.Final = false
 		l.passing = true
+	}
+	switch {
+	case s.Reason == "":
+		s.Reason = revert
+	case revert != "":
+		s.Reason += ". It reverted with: " + revert
 	}
 }
 
-// contradiction says what speaks against a transaction that has swapped nothing, by its
-// receipt.
-func contradiction(src *source, receipt *rpc.Receipt) string {
+func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
+
+// readView asks one endpoint: in two requests, or in one if it says what another has said.
+func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (v view, err error) {
+	hash := common.Hash(l.key.Name)
+	var receipt *rpc.Receipt
+	err = e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &v.tx), rpc.ReadLatest(&v.head))
 	switch {
-	case receipt.HidesLogs():
-		return hiddenEvents
-	case len(src.asked) > 0:
-		return noEvents
+	case err != nil:
+		return v, err
+	case v.head == nil:
+		return v, garbled("it has no latest block")
+	case v.tx != nil && v.tx.Hash != hash:
+		return v, garbled("it answers about another transaction")
+	case receipt == nil:
+		return v, nil
 	}
-	return ""
+	if err := checkReceipt(receipt, hash); err != nil {
+		return v, err
+	}
+	l.seen = true
+	digest := l.digest(receipt)
+	for _, b := range before {
+		if b.digest == digest {
+			v.source = b.source
+		}
+	}
+	if v.source == nil {
+		var block *rpc.Block
+		if err := e.ReadAll(ctx, rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
+			return v, err
+		}
+		if block == nil || block.Hash != receipt.BlockHash || v.head.Number < receipt.BlockNumber {
+			// The nodes behind a load balancer are at different heights. This one is not there yet.
+			v.head = &rpc.Block{Number: receipt.BlockNumber - min(receipt.BlockNumber, 1), Time: v.head.Time}
+			v.uneven = true
+			return v, nil
+		}
+		if block.At().Sub(l.Now()) > time.Hour {
+			return v, garbled("the block is of the future")
+		}
+		v.source = &source{
+			Source: Source{Block: uint64(receipt.BlockNumber), Time: block.At()},
+			digest: digest, failed: *receipt.Status == 0, tx: v.tx,
+		}
+		l.readOrders(v.source, receipt.Logs)
+	}
+	v.digest = digest
+	v.block = v.source.Block
+	v.swap = len(v.source.orders) > 0
+	return v, nil
+}
+
+// digest is what a receipt says of swaps: its block, whether it failed, and the events
+// of the deployment's routers.
+func (l *lookup) digest(r *rpc.Receipt) common.Hash {
+	said := append(r.BlockHash[:], byte(*r.Status))
+	for i := range r.Logs {
+		if _, ours := l.deployment.FindRouter(l.key.Network, r.Logs[i].Address); ours {
+			log := digestLog(&r.Logs[i])
+			said = append(said, log[:]...)
+		}
+	}
+	return calldata.Hash(said)
+}
+
+func digestLog(log *rpc.Log) common.Hash {
+	topics := []byte{byte(len(log.Topics))}
+	for _, topic := range log.Topics {
+		topics = append(topics, topic[:]...)
+	}
+	return calldata.Hash(log.BlockHash[:], log.TxHash[:], log.Address[:], topics, log.Data)
 }
 
 // checkReceipt says why a receipt is none.
@@ -351,101 +321,18 @@ func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 	return nil
 }
 
-// readHeads reads the latest block, and the time of the receipt's. Behind a load
-// balancer another node may answer, which is a block or two behind the receipt: it is
-// asked again.
-func (l *lookup) readHeads(
-	ctx context.Context, e *rpc.Endpoint, receipt *rpc.Receipt,
-) (latest *rpc.Block, at time.Time, err error) {
-	for range 2 {
-		var block *rpc.Block
-		latest = nil
-		err = e.ReadAll(ctx, rpc.ReadLatest(&latest), rpc.ReadBlock(uint64(receipt.BlockNumber), &block))
-		if err != nil {
-			return nil, at, err
-		}
-		if latest != nil && latest.Number >= receipt.BlockNumber && block != nil {
-			l.tracker.remember(e, latest)
-			at, err = blockTime(block, uint64(receipt.BlockNumber), receipt.BlockHash)
-			l.uneven = l.uneven || errors.Is(err, errReplaced)
-			return latest, at, err
-		}
-	}
-	l.uneven = true
-	return nil, at, &rpc.Failure{Reason: rpc.Declined, Text: "the receipt is of a block that it does not have"}
-}
-
-// blockTime is the time of a block, which must be that very one.
-func blockTime(block *rpc.Block, number uint64, hash common.Hash) (at time.Time, err error) {
-	const farFuture = 1 << 40 // in seconds; the year 36,812
-	switch {
-	case block == nil || block.Hash != hash || uint64(block.Number) != number:
-		return at, errReplaced
-	case block.Time >= farFuture:
-		return at, garbled("the block has no time")
-	}
-	return time.Unix(int64(block.Time), 0).UTC(), nil
-}
-
-// upToDate fails if the endpoint stands still. It asks every few seconds only.
-func (l *lookup) upToDate(ctx context.Context, e *rpc.Endpoint) error {
-	const recently = 5 * time.Second
-	t := l.tracker
-	known := t.known(e)
-	if known.latest == nil || t.Now().Sub(known.asked) > recently {
-		known.latest = nil // others may read the old one
-		if err := e.ReadAll(ctx, rpc.ReadLatest(&known.latest)); err != nil {
-			return err
-		}
-		if known.latest == nil {
-			return garbled("it has no latest block")
-		}
-		t.remember(e, known.latest)
-	}
-	if known.latest.TooOld(e.Network, t.Now()) {
-		l.behind = true
-		return errBehind
-	}
-	return nil
-}
-
-// knownNode is what is known of an endpoint.
-type knownNode struct {
-	latest  *rpc.Block // when it was last asked
-	old     bool       // it was too old then
-	asked   time.Time
-	rung    int       // which of the ranges of logs it answers
-	refused time.Time // when it refused a wider one
-}
-
-func (t *Tracker) known(e *rpc.Endpoint) knownNode { return t.learn(e, func(*knownNode) {}) }
-
-// learn changes what is known of an endpoint, and returns it.
-func (t *Tracker) learn(e *rpc.Endpoint, change func(*knownNode)) knownNode {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.nodes[e]
-	change(&n)
-	t.nodes[e] = n
-	return n
-}
-
-func (t *Tracker) remember(e *rpc.Endpoint, latest *rpc.Block) {
-	t.learn(e, func(n *knownNode) {
-		n.latest = latest
-		n.old = latest.TooOld(e.Network, t.Now())
-		n.asked = t.Now()
-	})
-}
-
 // order is a swap of the transaction, with what its settlement is found by.
 type order struct {
 	swap  Swap
+	place int               // of its event in the receipt
 	pool  common.Address    // that took the money; zero for a burn
 	nonce common.Hash       // of the pool's swap, or of the attested message
 	burnt *calldata.Message // what the message of a burn must say
 
+	decimals uint8 // of the token that was paid
+
 	payout chain.Payout
+	onward *chain.CCTP // the issuer's contracts where it carries the money on; nil where it does not
 	id     common.Hash // of the settlement; zero until it is known
 }
 
@@ -460,21 +347,27 @@ const (
 	noPayer      = "No pool of this deployment pays that token on that chain; ask the operator"
 	seenBefore   = "A node knew the transaction before, and none knows it now: " +
 		"nodes are at different heights, or its block was replaced"
-	failedInVain = "The node says that it failed, and the same call succeeds on the block before; " +
-		"look it up on the chain yourself"
-	hiddenEvents = "The node lists no event, and its receipt says that there are some; " +
-		"look it up on the chain yourself"
 	noEvents = "The transaction asks a pool for a swap and succeeded, and the node lists no event; " +
 		"look it up on the chain yourself"
+	notThere = "The pool on chain %s says that it settled this swap in block %d, " +
+		"and no node here shows that event in that block; ask the operator"
+	notEverywhere = "The pool on chain %s says that it settled this swap in block %d, " +
+		"which not every node has yet; it is asked again"
 	anotherPayout = "The pool says that it settled this swap, " +
 		"and its event is about another recipient, token or source; ask the operator"
+	noMoney = "The pool says that it settled this swap, " +
+		"and its transaction does not show the money arriving; ask the operator"
+	oddFee        = "The issuer names a fee that the burn does not allow; ask the operator"
+	isShort       = "What was paid out, with its fees, is not what was swapped; ask the operator"
+	beforeSource  = "The payout is older than the swap, so that it may be another one's; ask the operator"
+	servedAnother = "The same payout was told of another swap before; ask the operator"
 )
 
 // readOrders reads the swaps out of the events of the transaction. Only events of the
 // deployment's routers count, whichever contract the transaction was sent to.
 func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 	for i := range logs {
-		router, ok := l.tracker.deployment.FindRouter(l.key.Network, logs[i].Address)
+		router, ok := l.deployment.FindRouter(l.key.Network, logs[i].Address)
 		if !ok || len(logs[i].Topics) == 0 {
 			continue
 		}
@@ -484,8 +377,10 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 		case len(src.orders) == MostSwaps:
 			src.omitted++
 		default:
-			o.swap.Seconds = l.tracker.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
+			o.swap.Seconds = l.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
 			o.swap.State = Settling
+			o.place = i
+			o.decimals = router.Token.Decimals
 			src.orders = append(src.orders, o)
 		}
 	}
@@ -511,7 +406,7 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	}
 	network, _ := chain.FindNetwork(l.key.Network)
 	burnt, err := calldata.DecodeBurnt(log.Topics, log.Data)
-	to := l.tracker.deployment.Settlement
+	to := l.deployment.Settlement
 	receiver := common.BytesToHash(to.Receiver.Address[:])
 	if err != nil || network.CCTP == nil || burnt.DestinationDomain != to.Domain || burnt.MintRecipient != receiver {
 		return o, false
@@ -566,7 +461,7 @@ func (l *lookup) asked(t *rpc.Transaction, state State) []Swap {
 	if t == nil || t.To == nil {
 		return nil
 	}
-	d := l.tracker.deployment
+	d := l.deployment
 	router, ok := d.FindRouter(l.key.Network, *t.To)
 	if !ok {
 		return nil

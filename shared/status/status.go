@@ -1,35 +1,25 @@
 // Package status tells what became of a swap, from its source transaction alone.
 // The chains know; what is remembered only saves calls.
 //
-// What was swapped is read from the events of the transaction, and its settlement
-// is found by an ID that follows from those events. A burn is also looked up at the
-// issuer.
-//
 // What it promises:
-//   - It never says more than it has read. A final answer rests on the event
-//     itself, from the contract that may emit it, with every field compared, in a
-//     block with as many confirmations as the deployment demands.
-//   - What could not be read is Settling with a reason, or an error that names the
-//     chain. It is never final, and never NotFound.
-//   - Each look-up makes a bounded number of calls, in bounded time. A search that
-//     does not end goes on where it was when the next one comes.
-//   - Look-ups of the same transaction at the same time are one. Invented hashes
-//     have a lane and a memory of their own.
-//   - What an endpoint says is used only if it fits together. Where a chain has two
-//     endpoints, nothing is final that only one of them says, that an up-to-date one
-//     contradicts, or that rests on one that stands still.
-//   - What a node has seen once is never NotFound later.
+//   - It never says more than it has read. A payout is the pool's event in the very block
+//     that the pool names, with every field compared, and the money in its receipt.
+//   - What could not be read is Settling with a reason, or an error that names the chain.
+//   - Where a chain has two endpoints, nothing is final that only one of them says.
+//   - Each look-up makes a bounded number of calls, in bounded time.
 package status
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -68,6 +58,8 @@ type Status struct {
 	Omitted int     // how many more there are
 
 	Next time.Duration // when to ask again; 0 for never
+
+	Repeated bool // the last answer once more, since the caller may not ask the nodes now
 }
 
 type Source struct {
@@ -95,14 +87,22 @@ type Burn struct {
 	Reason string      // the issuer's word for a delay, or why its view is unknown
 }
 
-// Settlement is the payout, as its event tells.
+// Settlement is the payout.
 type Settlement struct {
-	ChainID chain.ID // a network
-	TxHash  common.Hash
+	ChainID chain.ID    // a network
+	TxHash  common.Hash // zero if it is not known, which can be so of money that the issuer minted
 	Amount  uint256.Int // in the destination token's smallest unit
 	Arrived uint256.Int // what is left of it once RAILGUN has taken its part of what it shields
-	Time    time.Time
+	Time    time.Time   // zero if it is not known
 	Note    common.Hash // the npk of a shield note; zero for an address
+	Short   *Short      // nil if what was paid is what was swapped
+}
+
+// Short is a payout that, with its fees, is not what was swapped. Both figures are in the
+// smallest unit of the token that the pool pays with.
+type Short struct {
+	Swapped uint256.Int
+	Paid    uint256.Int // with the fees
 }
 
 const (
@@ -120,7 +120,6 @@ type Issuer interface {
 type Options struct {
 	Now      func() time.Time // nil for time.Now
 	Answered func(State)      // called for every answer, with an empty state if there is none
-	RanOut   func()           // called when a search for an event did not end within one look-up; set with Answered
 	Log      *slog.Logger     // for bugs alone
 }
 
@@ -132,9 +131,21 @@ type Tracker struct {
 	Options
 	patience time.Duration // for one look-up
 	answers  *memo.Cache[entry]
+	served   *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
 
-	mu    sync.Mutex
-	nodes map[*rpc.Endpoint]knownNode
+	mu  sync.Mutex
+	odd map[pool]bool // pools that have named a block in which they cannot have paid
+}
+
+// servedSwap is a swap of a transaction, by the place of its event.
+type servedSwap struct {
+	tx    memo.Key
+	place int
+}
+
+type pool struct {
+	network chain.ID
+	address common.Address
 }
 
 // entry is what a look-up came to.
@@ -145,15 +156,17 @@ type entry struct {
 	trail   *trail
 }
 
-// trail is what is remembered of a transaction between look-ups, so that the next
-// one asks only for what is new. It belongs to one look-up at a time.
+// trail is what is remembered of a transaction between look-ups. It belongs to one
+// look-up at a time.
 type trail struct {
-	first    time.Time // when it was first asked for
-	source   *source   // once it has its confirmations, and two endpoints say so
-	checked  time.Time // when its block was last seen to be part of the chain
-	troubled time.Time // since when something is missing that may be there in a moment
-	searches map[searchKey]*search
-	issued   map[memo.Key]*issued
+	first    time.Time    // when it was first asked for
+	source   *source      // once it has its confirmations, and two endpoints say so
+	read     time.Time    // when the source was
+	done     map[int]Swap // of the source that are final
+	troubled time.Time    // since when something is missing that may be there in a moment
+	issued   map[common.Hash][]cctp.Message
+	used     map[common.Hash]time.Time // since when nonces are seen to be used
+	noLogs   bool                      // a search for a mint's transaction failed, and is not repeated
 }
 
 // New looks transactions of a deployment up.
@@ -163,44 +176,54 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	}
 	if opts.Answered == nil {
 		opts.Answered = func(State) {}
-		opts.RanOut = func() {}
 	}
+	served, _ := lru.New[common.Hash, servedSwap](cacheSize) // fails for a size below 1
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
 		answers: memo.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
-		nodes:   make(map[*rpc.Endpoint]knownNode),
+		served:  served,
+		odd:     make(map[pool]bool),
 	}
 }
 
 // Ready tells whether the status of every swap can be told.
 func (t *Tracker) Ready() bool {
-	return t.deployment.Tracked() && len(t.Missing()) == 0 && t.issuer.Configured()
+	return t.deployment.Tracked() && len(t.Missing()) == 0 && (t.issuer.Configured() || !t.deployment.UsesIssuer())
 }
 
 // Missing are the chains that swaps are followed on, and that have no endpoint. There
 // are none if the deployment does not say that swaps can be followed.
-func (t *Tracker) Missing() (missing []chain.ID) {
-	for _, n := range chain.Networks() {
-		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == 0 {
-			missing = append(missing, n.ID)
-		}
-	}
-	return missing
-}
+func (t *Tracker) Missing() []chain.ID { return t.having(0) }
 
 // Alone are the chains that swaps are followed on with one endpoint. What it says is
 // believed, since there is no other to ask.
-func (t *Tracker) Alone() (alone []chain.ID) {
-	for _, n := range chain.Networks() {
-		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == 1 {
-			alone = append(alone, n.ID)
+func (t *Tracker) Alone() []chain.ID { return t.having(1) }
+
+// having are the chains that swaps are followed on with so many endpoints.
+func (t *Tracker) having(endpoints int) (ids []chain.ID) {
+	for _, n := range t.deployment.Networks() {
+		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == endpoints {
+			ids = append(ids, n.ID)
 		}
 	}
-	return alone
+	return ids
 }
 
-// Status tells what became of a transaction that was sent on src. The error is a
-// fault: StatusUnavailable or ChainUnavailable.
+// Problems are pools that do not settle as docs/pool.md says, as far as swaps have shown.
+func (t *Tracker) Problems() (problems []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.odd {
+		problems = append(problems, fmt.Sprintf("The pool %s on chain %s names a block in which it settled no swap: "+
+			"its settled(id) must return that block's number", p.address, p.network))
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// Status tells what became of a transaction that was sent on src. Look-ups of the same
+// transaction at the same time are one. The error is a fault: StatusUnavailable or
+// ChainUnavailable, or why the caller may not ask.
 func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*Status, error) {
 	if !t.deployment.Tracked() {
 		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: "+
@@ -210,6 +233,9 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	k := memo.Key{Network: src.Network(), Name: hash}
 	e, ok := t.answers.Get(k)
 	if !ok {
+		if refused := spend(ctx); refused != nil {
+			return t.repeat(k, refused)
+		}
 		var err error
 		e, err = t.answers.Ask(ctx, k, func() memo.Answer[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
 		if err != nil {
@@ -230,6 +256,35 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	return &s, nil
 }
 
+// repeat gives the last answer about a transaction again, to a caller that may not ask the
+// nodes now, and tells it to ask when it may. Without one it is refused.
+func (t *Tracker) repeat(k memo.Key, refused *fault.Error) (*Status, error) {
+	last, _ := t.answers.Last(k)
+	if last.status == nil {
+		return nil, refused
+	}
+	s := *last.status
+	s.Next = max(s.Next, refused.RetryAfter)
+	s.Repeated = true
+	t.Answered(s.State)
+	return &s, nil
+}
+
+type limitKey struct{}
+
+// WithLimit limits how often the nodes are asked with ctx. Before it asks them, Status
+// calls spend, which returns why it must not.
+func WithLimit(ctx context.Context, spend func() *fault.Error) context.Context {
+	return context.WithValue(ctx, limitKey{}, spend)
+}
+
+func spend(ctx context.Context) *fault.Error {
+	if limit, ok := ctx.Value(limitKey{}).(func() *fault.Error); ok {
+		return limit()
+	}
+	return nil
+}
+
 // fetch looks a transaction up. It runs once for all look-ups of the same key at the
 // same time, and does not end with a caller.
 func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
@@ -238,24 +293,29 @@ func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
 	now := t.Now()
 	e, seen := t.answers.Last(k)
 	if e.trail == nil {
-		e.trail = &trail{first: now, searches: make(map[searchKey]*search), issued: make(map[memo.Key]*issued)}
+		e.trail = &trail{
+			first: now, issued: make(map[common.Hash][]cctp.Message), used: make(map[common.Hash]time.Time),
+		}
 	}
-	l := &lookup{tracker: t, key: k, seen: seen, trail: e.trail, steps: laterSteps}
-	if l.trail.source == nil {
-		l.steps = firstSteps
+	l := &lookup{
+		Tracker: t, key: k, seen: seen, trail: e.trail,
+		issued: make(map[common.Hash]*issued),
 	}
-	e.status, e.trouble = l.run(ctx)
+	s, trouble := l.run(ctx)
+	e.trouble = trouble
 	e.until = now
-	maps.DeleteFunc(e.trail.issued, func(_ memo.Key, i *issued) bool { return !i.keep })
 	switch {
-	case e.trouble != nil && e.trouble.Code == fault.StatusUnavailable: // it was too long
+	case trouble != nil && trouble.Code == fault.StatusUnavailable: // it was too long
 		e.until = now.Add(tooLongAge)
-	case e.trouble != nil:
-	case e.status.Final:
+	case trouble != nil:
+	case s.Final:
 		e.trail = nil
 		e.until = now.AddDate(100, 0, 0)
 	default:
-		e.until = now.Add(e.status.Next)
+		e.until = now.Add(s.Next)
+	}
+	if s != nil { // otherwise the last one stays
+		e.status = s
 	}
 	return memo.Answer[entry]{Value: e, Until: e.until, Known: l.seen}
 }
@@ -286,55 +346,55 @@ func unavailable(source, network chain.ID, err error, behind bool) *fault.Error 
 	return e
 }
 
-// When to ask again. A client has fifteen questions a minute, which is one every four
-// seconds; it must not run out of them by doing as it is told.
+// When to ask again.
 const (
 	shortestNext = 5 * time.Second
 	longestNext  = time.Minute
 	staleNext    = 5 * time.Minute // for a transaction of hours ago
 	issuerSpread = 30 * time.Second
-
-	longestPassing = 5 * time.Minute // what lasts for longer does not pass in a moment
 )
 
-// schedule says when to ask again: when there may be something new, and the less often
-// the longer it takes.
+// expect notes that something is under way which may be there in so long.
+func (l *lookup) expect(d time.Duration) {
+	d = min(max(d, shortestNext), longestNext)
+	if l.due == 0 || d < l.due {
+		l.due = d
+	}
+}
+
+// schedule says when to ask again: when what is under way is due, and otherwise the less
+// often the longer it takes.
 func (l *lookup) schedule(s *Status) {
 	if s.Final {
 		return
 	}
-	since := l.trail.first
-	block := l.key.Network.BlockTime()
+	now := l.Now()
+	since, longest := l.trail.first, longestNext
 	if s.Source != nil {
 		since = s.Source.Time
 	}
-	switch {
-	case s.State == NotFound:
-		block = shortestNext
-	case s.State == Settling || s.State == Settled:
-		for i := range s.Swaps {
-			block = max(block, chain.ID(s.Swaps[i].DstChainID).BlockTime())
-		}
-	case s.Source != nil: // confirmations are missing
-		need := l.tracker.deployment.Confirmations(l.key.Network)
-		block *= time.Duration(max(need, s.Source.Confirmations+1) - s.Source.Confirmations)
-	}
-	if !l.passing {
-		l.trail.troubled = time.Time{}
-	} else if l.trail.troubled.IsZero() {
-		l.trail.troubled = l.tracker.Now()
-	}
-	waited := l.tracker.Now().Sub(since)
-	longest := longestNext
+	waited := now.Sub(since)
 	if waited > 2*time.Hour {
 		longest = staleNext
 	}
-	s.Next = min(max(block, waited/20, shortestNext), longest)
-	switch {
-	case l.blocked > 0: // those who wait for the issuer do not all come back at once
+	pace := l.pace
+	if s.State == NotFound { // it may be on its way to our nodes
+		pace = shortestNext
+	}
+	s.Next = min(max(pace, waited/20, shortestNext), longest)
+	if !l.passing {
+		l.trail.troubled = time.Time{}
+	} else {
+		if l.trail.troubled.IsZero() {
+			l.trail.troubled = now
+		}
+		l.expect(now.Sub(l.trail.troubled) / 4)
+	}
+	if l.due > 0 {
+		s.Next = l.due
+	}
+	if l.blocked > 0 { // those who wait for the issuer do not all come back at once
 		spread := time.Duration(l.key.Name[31]) * issuerSpread / 256
-		s.Next = max(min(s.Next, l.blocked+spread), shortestNext)
-	case l.passing && l.tracker.Now().Sub(l.trail.troubled) < longestPassing:
-		s.Next = shortestNext
+		s.Next = max(l.blocked+spread, shortestNext)
 	}
 }

@@ -181,16 +181,16 @@ func (w *world) nonceOf(receipt *types.Receipt, n int) *big.Int {
 }
 
 // settlement pays a swap of ether on robinhood out.
-func (w *world) settlement(nonce *big.Int, amount int64, to common.Address) contracts.Settlement {
+func (w *world) settlement(nonce *big.Int, swapped, amount int64, to common.Address) contracts.Settlement {
 	return contracts.Settlement{
 		Source: big.NewInt(int64(robinhood)), SrcPool: w.pool(robinhood, chain.ETH), Nonce: nonce, Token: w.token(hub, chain.WETH),
-		Amount: big.NewInt(amount), Recipient: to[:], ProtocolFee: big.NewInt(3), IntegratorFee: new(big.Int),
+		Amount: big.NewInt(amount), Recipient: to[:], ProtocolFee: big.NewInt(swapped - amount), IntegratorFee: new(big.Int),
 	}
 }
 
-func (w *world) settleEther(nonce *big.Int, amount int64) *types.Receipt {
+func (w *world) settleEther(nonce *big.Int, swapped, amount int64) *types.Receipt {
 	w.t.Helper()
-	return w.send(hub, w.pool(hub, chain.WETH), contracts.PoolABI, "settle", w.settlement(nonce, amount, recipient))
+	return w.send(hub, w.pool(hub, chain.WETH), contracts.PoolABI, "settle", w.settlement(nonce, swapped, amount, recipient))
 }
 
 // issuer is the issuer's service, answering from memory.
@@ -249,24 +249,8 @@ type rig struct {
 	issuer *issuer
 	fronts map[chain.ID][]*node.Front
 
-	mu       sync.Mutex
-	skip     time.Duration
-	refusals map[chain.ID][]uint64 // ranges of logs, by how many blocks they had
-}
-
-func (g *rig) refuse(id chain.ID, blocks uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.refusals == nil {
-		g.refusals = map[chain.ID][]uint64{}
-	}
-	g.refusals[id] = append(g.refusals[id], blocks)
-}
-
-func (g *rig) refused(id chain.ID) []uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.refusals[id]
+	mu   sync.Mutex
+	skip time.Duration
 }
 
 // patient has no deadline that a slow machine could meet.
@@ -284,7 +268,7 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 			cfg[id] = append(cfg[id], rpc.SecretURL(front.SecretURL()))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: patient, rpc.Tracking: patient, rpc.Searches: patient}})
+	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: patient, rpc.Tracking: patient}})
 	if err != nil {
 		t.Fatal(err)
 	}

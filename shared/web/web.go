@@ -53,34 +53,15 @@ type Route struct {
 	// Revision, if set, limits the route to requests that name this revision.
 	// Other requests for Path go to the route without a revision.
 	Revision string
-	// Quotes marks the routes whose use counts as use of the version.
+	// Quotes marks the routes whose use counts as use of the version, and against the
+	// caller's limit for quotes.
 	Quotes bool
-	// Free routes do not count against the caller's request budget, and still
-	// work when their version is retired.
-	Free bool
-	// Listing routes have a budget of their own beside the caller's, ten times as
-	// large.
-	Listing bool
-	// Polled routes are asked again and again until something has happened. They
-	// have a budget of their own beside the caller's, half as large, so that
-	// neither uses up the other. Polled says what a request asks about, always in the
-	// same words, or nothing if the request is wrong. The handler calls NextCheck.
-	Polled func(*http.Request) string
+	// ReadsNodes marks the routes that may ask the nodes of a chain, which has a limit
+	// of its own.
+	ReadsNodes bool
+	// Free routes still work when their version is retired.
+	Free   bool
 	Handle Handler
-}
-
-// NextCheck tells the front door what came of a question on a polled route: whether its
-// subject exists, and whether it is ours, so that nobody can have invented it. It
-// returns when the client may ask again: after next, or later if its budget is short. A
-// final answer has a next of 0. It is called before the header is written.
-func NextCheck(r *http.Request, exists, ours bool, next time.Duration) time.Duration {
-	door, ok := r.Context().(interface {
-		NextCheck(exists, ours bool, next time.Duration) time.Duration
-	})
-	if !ok {
-		return next
-	}
-	return door.NextCheck(exists, ours, next)
 }
 
 // JSON answers with v. Nothing is sent when v cannot be encoded.
@@ -92,6 +73,26 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 		return err
 	}
 	return send(w, status, jsonType, body.Bytes())
+}
+
+// AppendText appends a text as JSON, quoted and escaped as JSON does it. Most texts need no escapes.
+func AppendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return appendEscaped(b, text)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, text string) []byte {
+	var quoted bytes.Buffer
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a string can always be encoded
+	return append(b, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
 
 // Body answers with JSON that is already encoded.

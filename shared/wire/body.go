@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"encoding/json"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"sync"
@@ -16,8 +16,8 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// Body builds a JSON object, field by field, in order. It escapes nothing: use
-// it only for constant text, digits and addresses, never for text from a client.
+// Body builds a JSON object, field by field, in order. Names of fields are constants;
+// every text is escaped.
 //
 // It exists because encoding/json takes several times as long for a quote as
 // everything else together.
@@ -58,23 +58,17 @@ func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
-	b.name(name, `"`)
-	b.json = append(append(b.json, value...), '"')
+	b.name(name, "")
+	b.json = web.AppendText(b.json, value)
 }
 
 func (b *Body) Texts(name, first, second string) {
-	b.name(name, `["`)
-	b.json = append(append(b.json, first...), `","`...)
-	b.json = append(append(b.json, second...), `"]`...)
+	b.name(name, "[")
+	b.json = append(web.AppendText(b.json, first), ',')
+	b.json = append(web.AppendText(b.json, second), ']')
 }
 
-// Foreign adds text that somebody else has written.
-func (b *Body) Foreign(name, value string) {
-	text, _ := json.Marshal(value) // a string can always be encoded
-	b.Literal(name, string(text))
-}
-
-// Literal adds a value that is JSON already.
+// Literal adds a value that is JSON already: a constant or a number.
 func (b *Body) Literal(name, value string) { b.name(name, value) }
 
 // Time adds a time of day in UTC, to the second.
@@ -97,23 +91,19 @@ func (b *Body) Percentage(name string, rate fee.BPS) {
 // Amount adds an amount as a decimal string.
 func (b *Body) Amount(name string, amount *uint256.Int) {
 	b.name(name, `"`)
-	b.json = append(appendDecimal(b.json, amount), '"')
-}
-
-// appendDecimal writes a number 18 digits at a time, without an allocation.
-func appendDecimal(b []byte, n *uint256.Int) []byte {
-	if n.IsUint64() {
-		return strconv.AppendUint(b, n.Uint64(), 10)
+	if amount.IsUint64() {
+		b.json = strconv.AppendUint(b.json, amount.Uint64(), 10)
+	} else {
+		b.json = append(b.json, amount.Dec()...)
 	}
-	var high, low uint256.Int
-	high.DivMod(n, ten18, &low)
-	b = appendDecimal(b, &high)
-	start := len(b)
-	b = strconv.AppendUint(b, low.Uint64()+ten18.Uint64(), 10) // a 1 in front keeps the zeros
-	return append(b[:start], b[start+1:]...)
+	b.json = append(b.json, '"')
 }
 
-var ten18 = uint256.NewInt(1e18)
+// Address adds an address as its EIP-55 text.
+func (b *Body) Address(name string, address chain.Address) {
+	b.name(name, `"`)
+	b.json = append(append(b.json, address.String()...), '"')
+}
 
 // Approval adds the ERC-20 approval, if one is needed.
 func (b *Body) Approval(name string, q *quote.Quote) {
@@ -121,8 +111,8 @@ func (b *Body) Approval(name string, q *quote.Quote) {
 		return
 	}
 	b.Open(name)
-	b.Text("token", q.Pair.SrcToken.Address.String())
-	b.Text("spender", q.To.String())
+	b.Address("token", q.Pair.SrcToken.Address)
+	b.Address("spender", q.To)
 	b.Amount("amount", &q.SrcAmount)
 	b.Hex("calldata", q.Approval)
 	b.Close()
@@ -137,14 +127,7 @@ func (b *Body) Call(name string, q *quote.Quote) {
 }
 
 // Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
-func (b *Body) Quantity(name string, n *uint256.Int) {
-	if n.IsUint64() {
-		b.name(name, `"0x`)
-		b.json = append(strconv.AppendUint(b.json, n.Uint64(), 16), '"')
-	} else {
-		b.Text(name, n.Hex())
-	}
-}
+func (b *Body) Quantity(name string, n *uint256.Int) { b.Text(name, n.Hex()) }
 
 // Fee adds both fees, in the destination token's smallest unit.
 func (b *Body) Fee(name string, f *quote.Fee) {
@@ -161,7 +144,7 @@ func (b *Body) Fee(name string, f *quote.Fee) {
 	b.Amount("amount", &f.Integrator)
 	if f.Partner != (integrator.Partner{}) {
 		b.Hex("id", f.Partner.ID[:])
-		b.Text("address", f.Partner.Wallet.String())
+		b.Address("address", f.Partner.Wallet)
 	}
 	b.Close()
 	b.Open("total")
@@ -179,7 +162,7 @@ func (b *Body) Route(name string, r chain.Route) {
 // Token adds a token. Its chain is a network, not a routing ID.
 func (b *Body) Token(name string, t *chain.Token) {
 	b.Open(name)
-	b.Text("address", t.Address.String())
+	b.Address("address", t.Address)
 	b.Text("symbol", t.Symbol)
 	b.Number("decimals", uint64(t.Decimals))
 	b.Number("chainId", uint64(t.ChainID))
@@ -201,5 +184,5 @@ func (b *Body) name(name, value string) {
 // Hex adds bytes as 0x and lower-case digits.
 func (b *Body) Hex(name string, data []byte) {
 	b.name(name, `"0x`)
-	b.json = append(appendHex(b.json, data), '"')
+	b.json = append(hex.AppendEncode(b.json, data), '"')
 }

@@ -1,11 +1,14 @@
 package wire
 
 import (
+	"encoding/json"
+	"net/http/httptest"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
-	"pgregory.net/rapid"
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
@@ -56,27 +59,31 @@ func TestFeeNamesAPartnerWhoIsPaid(t *testing.T) {
 	}
 }
 
-// TestNumbers compares with the number's own words, over all sizes.
-func TestNumbers(t *testing.T) {
-	check := func(t interface{ Errorf(string, ...any) }, n *uint256.Int) {
-		if got := string(appendDecimal([]byte("a"), n)); got != "a"+n.Dec() {
-			t.Errorf("got %s, want a%s", got, n.Dec())
-		}
-		b := Body{[]byte("{")}
-		if b.Quantity("a", n); string(b.json) != `{"a":"`+n.Hex()+`"` {
-			t.Errorf("got %s, want %s", b.json, n.Hex())
-		}
-	}
-	for _, text := range []string{
-		"0", "1", "999999999999999999", "1000000000000000000", "18446744073709551615", "18446744073709551616",
-		"1000000000000000000000000000000000000", "1000000000000000001000000000000000000",
-		"115792089237316195423570985008687907853269984665640564039457584007913129639935",
+// TestTextsAreEscaped: whatever a text holds, it stays one text of its field.
+func TestTextsAreEscaped(t *testing.T) {
+	for _, hostile := range []string{
+		`"`, `\`, `","admin":true,"x":"`, "a\nb", "\x00\x1f\x7f", "\xff\xfe", "</script>&", "\u2028", "é", "",
 	} {
-		check(t, uint256.MustFromDecimal(text))
+		w := httptest.NewRecorder()
+		b := NewBody()
+		b.Text("a", hostile)
+		b.Texts("b", hostile, hostile)
+		b.Token("c", &chain.Token{Symbol: hostile})
+		if err := b.Send(w); err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Errorf("%q: got %s, which is no JSON: %v", hostile, w.Body, err)
+			continue
+		}
+		text := strings.ToValidUTF8(strings.ReplaceAll(hostile, "\xff\xfe", "\ufffd\ufffd"), "")
+		want := map[string]any{
+			"a": text, "b": []any{text, text},
+			"c": map[string]any{"address": "", "symbol": text, "decimals": 0.0, "chainId": 0.0},
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, want %v", hostile, got, want)
+		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		var n uint256.Int
-		n.SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "bytes"))
-		check(t, &n)
-	})
 }

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,15 +16,12 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// Query is the parameters of one request. It is not safe for concurrent use, and must
-// not be copied.
+// Query is the parameters of one request. It is not safe for concurrent use.
 type Query struct {
-	params   []param  // in the order of the request
-	room     [8]param // enough for every documented request, without an allocation
-	repeated bool     // one is given more than once, or there are too many to tell
-	err      error    // why the query string cannot be read
+	values url.Values
+	err    error // why the query string cannot be read
 
-	// What is dear to parse is parsed once.
+	// What is expensive to parse is parsed once.
 	integrator lazy[integrator.ID]
 	recipient  lazy[quote.Recipient] // may be zero
 }
@@ -43,52 +40,31 @@ func (l *lazy[T]) get(parse func() (T, error)) (T, error) {
 	return l.value, l.err
 }
 
-type param struct{ name, value string }
+// ParseQuery reads a query string. Unlike Query of a url.URL it drops nothing: where a part
+// cannot be read, reading any parameter fails.
+func ParseQuery(raw string) *Query {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return &Query{err: unreadable(err)}
+	}
+	return &Query{values: values}
+}
+
+// queryKey is the key of a context's value, a *Query.
+type queryKey struct{}
+
+// WithQuery is a context with the query of a request, for QueryOf.
+func WithQuery(ctx context.Context, q *Query) context.Context {
+	return context.WithValue(ctx, queryKey{}, q)
+}
 
 // QueryOf is the query of a request. If the request's context has it, because
 // the gateway has parsed it, that is used; otherwise it is parsed here.
 func QueryOf(r *http.Request) *Query {
-	if parsed, ok := r.Context().(interface{ Query() *Query }); ok {
-		return parsed.Query()
+	if parsed, ok := r.Context().Value(queryKey{}).(*Query); ok {
+		return parsed
 	}
-	q := new(Query)
-	q.Parse(r.URL.RawQuery)
-	return q
-}
-
-// Parse reads a query string as net/url does, except that it does not drop a part
-// that cannot be read: reading any parameter then fails.
-func (q *Query) Parse(raw string) {
-	q.params = q.room[:0]
-	if strings.IndexByte(raw, ';') >= 0 {
-		q.err = unreadable(errors.New("a semicolon"))
-		return
-	}
-	plain := strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0
-	for raw != "" {
-		var part string
-		part, raw, _ = strings.Cut(raw, "&")
-		if part == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(part, "=")
-		if !plain {
-			var nameErr, valueErr error
-			name, nameErr = url.QueryUnescape(name)
-			value, valueErr = url.QueryUnescape(value)
-			if err := cmp.Or(nameErr, valueErr); err != nil {
-				q.params, q.err = nil, unreadable(err)
-				return
-			}
-		}
-		q.repeated = q.repeated || len(q.params) >= len(q.room) || q.isGiven(name)
-		q.params = append(q.params, param{name, value})
-	}
-}
-
-// isGiven reports whether a parameter of this name was read before.
-func (q *Query) isGiven(name string) bool {
-	return slices.ContainsFunc(q.params, func(p param) bool { return p.name == name })
+	return ParseQuery(r.URL.RawQuery)
 }
 
 func unreadable(cause error) error {
@@ -102,22 +78,15 @@ func (q *Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
 	}
-	count := 0
-	for i := range q.params {
-		if q.params[i].name != name {
-			continue
-		}
-		text = q.params[i].value
-		if !q.repeated {
-			return text, nil
-		}
-		count++
-	}
-	if count > 1 {
+	switch given := q.values[name]; len(given) {
+	case 0:
+		return "", nil
+	case 1:
+		return given[0], nil
+	default:
 		return "", fault.New(fault.InvalidParameter,
-			"The parameter %s is given %d times; give it once", name, count).On(name)
+			"The parameter %s is given %d times; give it once", name, len(given)).On(name)
 	}
-	return text, nil
 }
 
 func (q *Query) Has(name string) bool {
@@ -240,6 +209,13 @@ func (q *Query) Integrator() (integrator.ID, error) {
 	})
 }
 
+// For makes a version's function to decode quotes one of a deployment.
+func For(
+	d *chain.Deployment, decode func(*chain.Deployment, *Query) (quote.Request, error),
+) func(*Query) (quote.Request, error) {
+	return func(q *Query) (quote.Request, error) { return decode(d, q) }
+}
+
 // Decoder makes a module's Decode from the function that its handlers use.
 func Decoder(decode func(*Query) (quote.Request, error)) func(*http.Request) (quote.Request, error) {
 	return func(r *http.Request) (quote.Request, error) { return decode(QueryOf(r)) }
@@ -273,26 +249,39 @@ const (
 	RequestWarning = "Request-Warning"
 )
 
-const maxSlips = 3
+// Bounds of WarnOfSlips.
+const (
+	maxSlips = 3  // warnings of one request
+	maxNames = 32 // names in a request; one with more was not written by hand
+)
 
 // WarnOfSlips names in the header Request-Warning the parameters that are none of
 // the known ones but differ from one only by case or by a slip: "integratorID" is
 // ignored, and silently costs a partner its fee. So does an empty integratorId.
 func WarnOfSlips(h http.Header, q *Query, known []string) {
-	slips := 0
-	for _, given := range q.params {
-		expected := slices.Contains(known, given.name)
-		if expected && given.name == integratorParam && given.value == "" {
-			h.Add(RequestWarning,
-				"the parameter integratorId is empty and counts as not given: no integrator is paid")
+	if slices.Contains(known, integratorParam) && slices.Contains(q.values[integratorParam], "") {
+		h.Add(RequestWarning, "the parameter integratorId is empty and counts as not given: no integrator is paid")
+	}
+	if len(q.values) > maxNames {
+		return
+	}
+	var unknown []string
+	for name := range q.values {
+		if !slices.Contains(known, name) && isWord(name) {
+			unknown = append(unknown, name)
 		}
-		if expected || slips == maxSlips || !isWord(given.name) {
+	}
+	slices.Sort(unknown)
+	slips := 0
+	for _, name := range unknown {
+		meant := nearest(name, known)
+		if meant == "" {
 			continue
 		}
-		if meant := nearest(given.name, known); meant != "" {
-			h.Add(RequestWarning,
-				fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", given.name, meant))
-			slips++
+		h.Add(RequestWarning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
+		slips++
+		if slips == maxSlips {
+			return
 		}
 	}
 }
@@ -306,13 +295,22 @@ func isWord(name string) bool {
 }
 
 // nearest gives the known name that is closest, empty if none is close: one letter
-// away, or two in a name of eight letters or more.
+// away, or two in a name of eight letters or more. Only names of a similar length are
+// compared letter by letter.
 func nearest(name string, known []string) (meant string) {
 	const long = 8
+	name = strings.ToLower(name)
 	closest := 3
 	for _, candidate := range known {
-		d := Distance(strings.ToLower(name), strings.ToLower(candidate))
-		if d < closest && (d < 2 || len(candidate) >= long) {
+		allowed := 1
+		if len(candidate) >= long {
+			allowed = 2
+		}
+		longer := len(name) - len(candidate)
+		if longer > allowed || -longer > allowed {
+			continue
+		}
+		if d := Distance(name, strings.ToLower(candidate)); d <= allowed && d < closest {
 			closest = d
 			meant = candidate
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,13 +24,14 @@ func TestWarnOfSlips(t *testing.T) {
 		"fro=1&srcTkn=1":                  {"fro from", "srcTkn srcToken"},
 		"srcChain=1&recipent=1":           {"recipent recipient"}, // after one that is right
 		"recpnt=1":                        nil,                    // three letters away
-		"amountz=1&amountZ=1":             {"amountz amount", "amountZ amount"},
+		"amountz=1&amountZ=1":             {"amountZ amount", "amountz amount"},
 		"amount-=1&amount_=1&amount1=1":   {"amount- amount", "amount_ amount"},
 		"amoun%0At=1":                     nil, // could not stand in a header
-		strings.Repeat("amountt=1&", 100): {"amountt amount", "amountt amount", "amountt amount"},
+		strings.Repeat("amountt=1&", 100): {"amountt amount"},
+		"am=1&amountd=1&amountc=1&amountb=1&amounta=1":    {"amounta amount", "amountb amount", "amountc amount"},
 		"integratorId" + strings.Repeat("x", 5000) + "=1": nil,
 	} {
-		q := parseQuery(query)
+		q := ParseQuery(query)
 		h := http.Header{}
 		WarnOfSlips(h, q, known)
 		var sentences []string
@@ -50,7 +52,7 @@ func TestSlipsAreWords(t *testing.T) {
 		"": false, "y": true,
 		"theRecipientOfAToken": false, "theRecipientOfAToket": true, "theRecipientOfATokenn": false,
 	} {
-		q, h := parseQuery(name+"=1"), http.Header{}
+		q, h := ParseQuery(name+"=1"), http.Header{}
 		WarnOfSlips(h, q, []string{"x", "theRecipientOfAToken"})
 		if got := h.Values(RequestWarning); len(got) != 0 != warned {
 			t.Errorf("%q: got %q, want a warning: %t", name, got, warned)
@@ -62,7 +64,7 @@ func TestSlipsAreWords(t *testing.T) {
 func TestEmptyIntegrator(t *testing.T) {
 	for query, want := range map[string]int{"integratorId=": 1, "integratorId": 1, "integratorId=0x1": 0, "amount=": 0, "": 0} {
 		for _, knows := range []bool{true, false} {
-			q, h, known := parseQuery(query), http.Header{}, Params
+			q, h, known := ParseQuery(query), http.Header{}, Params
 			if knows {
 				known = append(slices.Clone(Params), "integratorId")
 			} else {
@@ -73,6 +75,44 @@ func TestEmptyIntegrator(t *testing.T) {
 				t.Errorf("%q: got %q, want %d warnings", query, got, want)
 			}
 		}
+	}
+}
+
+// manyNames is a query string of so many different names, all as long as a parameter of ours and none like it.
+func manyNames(n int) string {
+	var query strings.Builder
+	for i := range n {
+		fmt.Fprintf(&query, "x%cyxyxyx%c=&", 'a'+i%26, 'a'+i/26)
+	}
+	return query.String()
+}
+
+// TestManyNamesAreNotCompared: a long URL of names like ours would cost milliseconds.
+func TestManyNamesAreNotCompared(t *testing.T) {
+	const slip, empty = "recipent=1&", "integratorId=&"
+	known := append(slices.Clone(Params), "integratorId")
+	for names, want := range map[int]int{maxNames - 2: 2, maxNames - 1: 1, 300: 1} {
+		h := http.Header{}
+		WarnOfSlips(h, ParseQuery(manyNames(names)+slip+empty), known)
+		if got := h.Values(RequestWarning); len(got) != want || !strings.Contains(got[0], "integratorId is empty") {
+			t.Errorf("%d names beside a slip and an empty integratorId: got %q, want %d warnings", names, got, want)
+		}
+	}
+}
+
+// BenchmarkWarnOfSlips is the usual request, the dearest one, and one of 3.9 KB.
+func BenchmarkWarnOfSlips(b *testing.B) {
+	known := append(slices.Clone(Params), "integratorId", "include", "from")
+	for name, query := range map[string]string{
+		"usual": swap + "&recipient=" + wallet, "most names": manyNames(maxNames), "long": manyNames(355),
+	} {
+		b.Run(name, func(b *testing.B) {
+			q := ParseQuery(query)
+			b.ReportAllocs()
+			for b.Loop() {
+				WarnOfSlips(http.Header{}, q, known)
+			}
+		})
 	}
 }
 
@@ -92,7 +132,7 @@ func FuzzWarnOfSlips(f *testing.F) {
 	f.Add("integratorID")
 	f.Add("amoun\nt")
 	f.Fuzz(func(t *testing.T, name string) {
-		q := parseQuery(url.QueryEscape(name) + "=1")
+		q := ParseQuery(url.QueryEscape(name) + "=1")
 		h := http.Header{}
 		WarnOfSlips(h, q, Params)
 		for _, w := range h.Values(RequestWarning) {

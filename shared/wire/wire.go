@@ -5,6 +5,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type Quotes struct {
 	Quoter Quoter
 	Params []string // that it knows
 	Decode func(*Query) (quote.Request, error)
-	// Warn says why a quote must not be signed, and nothing if it may. Without one, every quote may.
+	// Warn says why a quote of this version must not be signed, and nothing if it may. It may be nil.
 	Warn func(*Query, quote.Recipient) string
 	Map  func(*quote.Quote) *Body
 }
@@ -37,6 +38,10 @@ func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	q, err := v.Quoter.Quote(r.Context(), &req)
 	if err != nil {
 		return err
+	}
+	if c := q.Missing; c != nil {
+		const warning = "This quote must not be signed: chain %s has no contract at %s"
+		w.Header().Add(QuoteWarning, fmt.Sprintf(warning, c.Network, c.Address))
 	}
 	if v.Warn != nil {
 		if warning := v.Warn(query, req.Recipient); warning != "" {
@@ -103,6 +108,7 @@ var statuses = map[fault.Code]int{
 	fault.IntegratorInactive:     http.StatusBadRequest,
 	fault.IntegratorFeeTooHigh:   http.StatusBadRequest,
 	fault.IntegratorUnverified:   http.StatusServiceUnavailable,
+	fault.IssuerFeeTooHigh:       http.StatusServiceUnavailable,
 	fault.StatusUnavailable:      http.StatusNotImplemented,
 	fault.ChainUnavailable:       http.StatusServiceUnavailable,
 	fault.NotFound:               http.StatusNotFound,

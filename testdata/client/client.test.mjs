@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, test } from 'node:test';
-import { createClient, decode, QuoteError, verify, version } from '@quotegate/client';
+import { createClient, decode, QuoteError, shortOf, verify, version } from '@quotegate/client';
 
 const note = '5a'.repeat(160);
 function golden(name) {
@@ -223,6 +223,19 @@ test('follow ends on what will not change, and when it is told to', async () => 
 // A status as a gateway tells it of the transaction that is asked about.
 const told = (more) => ({ srcChain: '1', txHash: hash, final: false, nextCheckSeconds: 0, ...(more.state === 'SETTLED' && { settlement: { chainId: 369, amount: '1', arrived: '1' } }), ...more });
 
+test('a payout is compared with the quote', () => {
+  const paid = (amount, state = 'SETTLED') => told({ state, settlement: { chainId: 369, amount, arrived: amount } });
+  for (const [status, want] of [
+    [paid('99'), '1'], [paid('100'), undefined], [paid('101'), undefined], [paid('9', 'SETTLING'), undefined],
+    [told({ state: 'SETTLED', settlement: undefined }), undefined], [paid('x'), undefined],
+  ]) assert.equal(shortOf(status, { destAmount: '100' }), want);
+  const swap = { dstChain: '369', dstToken: '0xAA', amount: '7', recipient: '0xBB', recipientType: 0 };
+  const other = { state: 'SETTLED', swap: { ...swap, amount: '8' }, settlement: { amount: '1', arrived: '1' } };
+  const own = { state: 'SETTLED', swap: { ...swap, dstToken: '0xaa' }, settlement: { amount: '98', arrived: '98' } };
+  const several = told({ ...other, swaps: [null, other, own] });
+  assert.equal(shortOf(several, { destAmount: '100', details: { request: swap } }), '2');
+});
+
 test('a status is given once, and an answer about another transaction or swap never', async () => {
   const { quote: signed } = await set().quote(request);
   const { recipientType, dstChain, dstToken, amount, recipient } = signed.details.request;
@@ -233,7 +246,7 @@ test('a status is given once, and an answer about another transaction or swap ne
   assert.equal((await at({ ...settled, txHash: hash.toUpperCase().replace('0X', '0x') }, { quote: signed })).settlement.arrived, '1');
   assert.equal((await at(told({ state: 'PENDING' }), { quote: signed })).state, 'PENDING');
   assert.equal((await at(told({ ...settled, swap: { ...swap, integratorId: '0x' + '0'.repeat(64) } }), { quote: signed })).final, true);
-  for (const lie of [{ txHash: hash.replace('b', 'c') }, { txHash: undefined }, { srcChain: '56' }, { srcChain: undefined }, { settlement: undefined }, { settlement: { amount: '1' } }, { settlement: { amount: '1', arrived: 1 } }]) {
+  for (const lie of [{ txHash: hash.replace('b', 'c') }, { txHash: undefined }, { srcChain: '56' }, { srcChain: undefined }, { settlement: undefined }, { settlement: { amount: '1' } }, { settlement: { amount: '1', arrived: 1 } }, { settlement: { amount: '1', arrived: '1', short: { paid: '1' } } }]) {
     const { problems } = await refused(at({ ...settled, ...lie }), 'UNVERIFIED');
     assert.ok(problems[0].includes(Object.keys(lie)[0]), problems[0]);
   }
@@ -379,15 +392,23 @@ test('amounts may be big integers, and a quote can be checked again', async () =
 });
 
 test('what the account has is summed up', async () => {
-  const simulation = { blockNumber: 1, calls: [{ gasUsed: 1, gasLimit: 2, status: 'SUCCESS' }], native: { actual: '5', needed: '5' } };
+  const success = { gasUsed: 1, gasLimit: 2, status: 'SUCCESS' };
+  const simulation = { blockNumber: 1, calls: [success], event: true, native: { actual: '5', needed: '5' } };
   const of = golden('from-allowed-enough');
   const { include: _, ...sent } = of.request;
-  const sufficient = async (change) => (await set({ '/v3/swap/quote': edited((q) => change(q.details), of) }).quote(sent)).sufficient;
-  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; }), undefined); // gas was not counted
-  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = simulation; }), true);
+  const sufficient = async (change) => (await set({ '/v3/swap/quote': edited((q) => {
+    q.details.checks.balance.actual = q.details.checks.balance.needed;
+    change(q.details);
+  }, of) }).quote(sent)).sufficient;
+  const dryRun = (change) => sufficient((d) => { d.simulation = { ...simulation, ...change }; });
+  assert.equal(await sufficient(() => undefined), undefined); // gas was not counted
+  assert.equal(await dryRun({}), true);
   assert.equal(await sufficient((d) => { d.checks.balance.actual = '1'; d.simulation = simulation; }), false);
-  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = { ...simulation, native: { actual: '4', needed: '5' } }; }), false);
-  assert.equal(await sufficient((d) => { d.checks.balance.actual = d.checks.balance.needed; d.simulation = { ...simulation, calls: [{ gasUsed: 1, status: 'FAILED' }] }; }), undefined);
+  assert.equal(await dryRun({ native: { actual: '4', needed: '5' } }), false);
+  assert.equal(await dryRun({ calls: [{ gasUsed: 1, status: 'FAILED' }] }), false);
+  assert.equal(await dryRun({ calls: [{ ...success, status: 'UNPROVEN' }], event: undefined }), false);
+  assert.equal(await dryRun({ event: undefined }), false); // an earlier gateway could not see the event
+  assert.equal(await dryRun({ event: false }), false);
   assert.equal((await set().quote(request)).sufficient, undefined);
 });
 

@@ -98,12 +98,13 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
   const onStep = async (step: Step): Promise<void> => {
     if (step.step === 'sign' && step.what === 'swap') console.log(step.since, step.nonce, from)
     if (step.step === 'look') console.log(step.nonce, step.reason)
+    if (step.step === 'unchecked') console.log(step.addresses.join())
     // @ts-expect-error a misspelt step
     if (step.step === 'singed') return
     localStorage.setItem('step', JSON.stringify(step))
   }
   try {
-    const sent = await send(wallet, swap, { client, onStep, signal, resume: kept ? JSON.parse(kept) as Step : undefined, batch: false, interval: 500 })
+    const sent = await send(wallet, swap, { client, onStep, signal, resume: kept ? JSON.parse(kept) as Step : undefined, batch: false, interval: 500, readProvider: wallet })
     await client.status({ srcChain: 1, txHash: sent.txHash, quote: swap.quote, since: sent.since })
     return sent
   } catch (error) {
@@ -113,6 +114,7 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
     error.chainId
     if (error.code === 'TOO_LITTLE') console.log(error.actual, error.needed)
     if (error.code === 'UNKNOWN_CHAIN') console.log(error.chainId)
+    if (error.code === 'NO_CONTRACT' || error.code === 'CONTRACT_UNKNOWN') console.log(error.address)
     if (error.code === 'INSUFFICIENT_FUNDS') console.log(error.sent)
     throw new Error(`${sent} ${error.step?.step ?? ''}`)
   }

@@ -39,7 +39,7 @@ function newWallet(rules) {
   const does = {
     eth_requestAccounts: () => [account], eth_accounts: () => [account], eth_chainId: () => wallet.chain,
     wallet_switchEthereumChain: ([{ chainId }]) => { wallet.chain = chainId; return null; },
-    eth_getBalance: () => '0xffffffffffffffffffff',
+    eth_getBalance: () => '0xffffffffffffffffffff', eth_getCode: () => '0x6080',
     eth_call: ([{ data }]) => (data.startsWith('0x70a08231') ? '0xffffffffffffffff' : '0x' + wallet.allowance.toString(16).padStart(64, '0')),
     eth_blockNumber: () => '0x' + (wallet.blocks.length - 1).toString(16),
     eth_getBlockByNumber: ([number]) => ({ transactions: wallet.blocks[Number(number)] ?? [] }),
@@ -166,6 +166,118 @@ test('before the wallet is asked to pay, an error says that the swap was not sen
   assert.equal(swaps(slowly), 0);
   const other = (await quoteOf('from-allowed-little')).checked;
   await fails(send(newWallet(() => ({})), other, fast), 'OTHER_ACCOUNT', 'NOTHING');
+});
+
+// What a node may answer to eth_getCode, and what that makes of the address.
+const delegated = '0xef0100' + 'ab'.repeat(20);
+const refused = () => { throw Object.assign(new Error('not allowed'), { code: 4200 }); };
+const hung = () => new Promise(() => {});
+const NONE = { empty: () => '0x', 'EIP-7702': () => delegated, 'EIP-7702 in capitals': () => '0x' + delegated.slice(2).toUpperCase() };
+const SILENT = {
+  hung, refused, 'thrown nothing': () => { throw undefined; }, null: () => null, undefined: () => undefined, 'an empty text': () => '',
+  'no hex': () => 'contract', 'half a byte': () => '0x0', 'no prefix': () => '6080', true: () => true, 'a list': () => ['0x6080'], 'an object': () => ({ code: '0x6080' }),
+};
+// Has seconds pass in no time, until a promise ends.
+function hasten(t) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  return async (promise) => {
+    let over = false;
+    const end = promise.finally(() => { over = true; });
+    end.catch(() => {});
+    while (!over) {
+      await new Promise(setImmediate);
+      t.mock.timers.tick(100);
+    }
+    return end;
+  };
+}
+const contractsOf = (checked) => checked.calls.map(({ to }) => to.toLowerCase());
+
+test('nothing without code is paid or approved', async () => {
+  const { checked: { calls: [approval, swap] } } = await quoteOf();
+  for (const [name, code] of Object.entries(NONE)) {
+    for (const [golden, empty, batching] of [['details', approval.to, true], ['details', swap.to, false], ['details', swap.to, true], ['details-native', undefined, false]]) {
+      const { client, checked } = await quoteOf(golden);
+      const place = (empty ?? checked.calls[0].to).toLowerCase();
+      const wallet = newWallet(() => ({ eth_getCode: ([address]) => (address === place ? code() : '0x6080'), ...(batching && { wallet_getCapabilities: () => ({}) }) }));
+      const error = await fails(send(wallet, checked, { client, ...fast }), 'NO_CONTRACT', 'NOTHING');
+      assert.equal(error.address, place, name);
+      assert.match(error.message, new RegExp(`no contract at ${place} on chain 1: .* Nothing was sent.$`));
+      assert.equal(wallet.sends.length, 0);
+    }
+  }
+  // Whom the approval itself names is looked at, whatever the swap pays.
+  const spender = '0x' + 'ab'.repeat(20);
+  const other = { ...approval, data: approval.data.slice(0, 34) + spender.slice(2) + approval.data.slice(74) };
+  const wallet = newWallet(() => ({ eth_getCode: ([address]) => (address === spender ? '0x' : '0x6080') }));
+  const error = await fails(send(wallet, { ...(await quoteOf()).checked, calls: [other, swap] }, fast), 'NO_CONTRACT', 'NOTHING');
+  assert.equal(error.address, spender);
+  // An allowance that is in place leaves only the swap, and only its target is looked at.
+  const looked = [];
+  const allowed = newWallet(() => ({ eth_getCode: ([address, block]) => { looked.push(`${address} ${block}`); return '0x6080'; } }));
+  allowed.allowance = 10n ** 30n;
+  await send(allowed, (await quoteOf()).checked, fast);
+  assert.deepEqual(looked, [`${swap.to.toLowerCase()} latest`]);
+  // The sender may be anything: only what is paid or approved is looked at.
+  const own = newWallet(() => ({ eth_getCode: ([address]) => (address === account.toLowerCase() ? delegated : '0x6080') }));
+  await send(own, (await quoteOf()).checked, fast);
+  assert.equal(own.sends.length, 2);
+});
+
+test('code of any size is code', async () => {
+  const large = newWallet(() => ({ eth_getCode: () => '0x' + '60'.repeat(1 << 20) }));
+  await send(large, (await quoteOf()).checked, fast);
+  assert.equal(large.sends.length, 2);
+});
+
+test('a node that does not tell: coins stay, tokens go after a warning', async (t) => {
+  const soon = hasten(t);
+  for (const [name, code] of Object.entries(SILENT)) {
+    const coins = await quoteOf('details-native');
+    const poor = newWallet(() => ({ eth_getCode: code }));
+    const error = await soon(fails(send(poor, coins.checked, { ...coins, ...fast }), 'CONTRACT_UNKNOWN', 'NOTHING'));
+    assert.deepEqual([error.address, poor.sends.length], [contractsOf(coins.checked)[0], 0], name);
+    const { client, checked } = await quoteOf();
+    const wallet = newWallet(() => ({ eth_getCode: code }));
+    const steps = [];
+    await soon(send(wallet, checked, { client, ...fast, onStep: keep(steps) }));
+    assert.deepEqual(names(steps).slice(0, 5), ['connect', 'switch', 'read', 'unchecked', 'sign approval'], name);
+    assert.deepEqual(new Set(JSON.parse(steps[3]).addresses), new Set(contractsOf(checked)), name);
+    // The app's own node tells in its place, if it is on that chain.
+    const node = (answer, chain = '0x1') => newWallet((w) => { w.chain = chain; return { eth_getCode: () => answer }; });
+    const again = async (readProvider, quote = 'details-native') => {
+      const one = await quoteOf(quote);
+      const steps = [];
+      const unable = newWallet(() => ({ eth_getCode: code }));
+      await soon(send(unable, one.checked, { client: one.client, readProvider, ...fast, onStep: keep(steps) }));
+      return [names(steps).includes('unchecked'), unable.sends.length];
+    };
+    assert.deepEqual(await again(node('0x6080')), [false, 1], name);
+    assert.deepEqual(await again(node('0x6080'), 'details'), [false, 2], name);
+    await fails(again(node('0x')), 'NO_CONTRACT', 'NOTHING');
+    await fails(again(node(delegated), 'details'), 'NO_CONTRACT', 'NOTHING');
+    await fails(again(node('0x6080', '0x38')), 'CONTRACT_UNKNOWN', 'NOTHING');
+    await fails(again(newWallet(() => ({ eth_getCode: code }))), 'CONTRACT_UNKNOWN', 'NOTHING');
+  }
+});
+
+test('the code is that of the chain of the swap', async () => {
+  // The wallet is on another chain, where there is no contract, and switches.
+  const there = newWallet((w) => { w.chain = '0x38'; return { eth_getCode: () => (w.chain === '0x1' ? '0x6080' : '0x') }; });
+  await send(there, (await quoteOf()).checked, fast);
+  assert.equal(there.sends.length, 2);
+  // It leaves the chain while it is asked.
+  for (const golden of ['details', 'details-native']) {
+    const leaves = newWallet((w) => ({ eth_getCode: () => { w.chain = '0x38'; return '0x6080'; }, wallet_getCapabilities: () => ({}) }));
+    await fails(send(leaves, (await quoteOf(golden)).checked, fast), 'CHAIN_CHANGED', 'NOTHING');
+    assert.equal(leaves.sends.length, 0);
+  }
+});
+
+test('a wallet that never answers what nobody has to confirm', async (t) => {
+  const { client, checked } = await quoteOf();
+  const wallet = newWallet(() => ({ eth_call: hung, eth_getCode: hung, wallet_getCapabilities: hung, eth_blockNumber: hung, eth_getTransactionCount: hung }));
+  assert.equal((await hasten(t)(send(wallet, checked, { client, ...fast }))).txHash, hash(2));
 });
 
 test('what is pinned when it is paid counts', async () => {

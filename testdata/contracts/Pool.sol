@@ -5,13 +5,18 @@ import {CommitmentPreimage, Railgun, ShieldCiphertext, ShieldRequest, TokenData}
 import {SafeToken} from "./SafeToken.sol";
 import {TokenMessengerV2} from "./TokenMessengerV2.sol";
 
+/// Arbitrum's system contract. On chains of that kind block.number is a block of the parent chain.
+interface ArbSys {
+    function arbBlockNumber() external view returns (uint256);
+}
+
 /// Takes one token on one chain for swaps that leave it, and pays out swaps that arrive.
 ///
 /// Who sees a Swap event and calls settle on another chain, with which amounts, is the operator's affair: the pool
 /// trusts it for everything but paying one settlement twice. There is no refund of a swap that is never settled.
 ///
-/// A settlement's id follows from what was paid on the source, so anyone who saw that can compute the id and look the
-/// settlement up here.
+/// A settlement's id follows from what was paid on the source, so anyone who saw that can compute the id and look up
+/// here in which block it was settled.
 ///
 /// Configuration: operator (slot 0), token (slot 1), treasury (slot 2), railgun (slot 3, zero where there is none),
 /// messenger (slot 4, zero where nothing is sent on to other chains).
@@ -20,6 +25,7 @@ contract Pool {
     uint8 private constant TO_ADDRESS = 0; // the recipient is 20 bytes
     uint8 private constant TO_SHIELD = 2; // the recipient is abi.encode(npk, encryptedBundle, shieldKey)
 
+    address private constant ARB_SYS = address(0x64);
     uint32 private constant FINALIZED = 2000; // the issuer's slow transfer, which is free
 
     struct Settlement {
@@ -42,7 +48,7 @@ contract Pool {
     TokenMessengerV2 public messenger;
 
     uint256 public swaps;
-    mapping(bytes32 id => bool) public settled;
+    mapping(bytes32 id => uint256 blockNumber) public settled; // 0 until it is settled
 
     event Swap(
         uint256 indexed nonce,
@@ -122,10 +128,15 @@ contract Pool {
     function begin(Settlement calldata s) private returns (bytes32 id) {
         require(msg.sender == operator, "caller is not the operator");
         id = s.srcPool == address(0) ? burnId(s.source, bytes32(s.nonce)) : swapId(s.source, s.srcPool, s.nonce);
-        require(!settled[id], "already settled");
-        settled[id] = true;
+        require(settled[id] == 0, "already settled");
+        settled[id] = currentBlock();
         require(s.amount > 0, "amount is zero");
         checkRecipient(s.recipient, s.recipientType);
+    }
+
+    /// The block as eth_getLogs counts it.
+    function currentBlock() private view returns (uint256) {
+        return ARB_SYS.code.length > 0 ? ArbSys(ARB_SYS).arbBlockNumber() : block.number;
     }
 
     function finish(bytes32 id, Settlement calldata s) private {

@@ -2,11 +2,13 @@ package golden
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -89,7 +92,7 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 }
 
 // Simulate answers as a node would. Who has allowed little has no coins for gas, and
-// fails for a reason with quotes in it.
+// fails for a reason with quotes in it. Of a token, it can only estimate the gas.
 func (accounts) Simulate(
 	_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call,
 ) (*account.Simulation, error) {
@@ -103,6 +106,11 @@ func (accounts) Simulate(
 		s.HasLogs = true
 		s.Calls[len(calls)-1].Error = `The contract says: "balance" too low`
 	case allowedEnough:
+		if main := calls[0]; !main.Value.IsZero() {
+			s.HasLogs = true
+			topics := []common.Hash{calldata.SwappedTopic, {}, common.BytesToHash(from[:])}
+			s.Calls[0].Logs = []rpc.Log{{Address: main.To.Address, Topics: topics, Data: main.Data[4:]}}
+		}
 	default:
 		const text = "This service has no RPC endpoint for chain %s, so the transactions are not tried"
 		return nil, sentence(fmt.Sprintf(text, network))
@@ -117,8 +125,10 @@ func noEndpoint(network uint64) string {
 
 // Core is the real core of the reference deployment, with the issuer's built-in
 // fees and a registry that answers from memory.
-func Core() answer.Service {
-	deployment := chain.Reference()
+func Core() answer.Service { return CoreOf(chain.Reference()) }
+
+// CoreOf is Core of another deployment.
+func CoreOf(deployment *chain.Deployment) answer.Service {
 	fees, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		panic(err) // an empty configuration is valid
@@ -145,7 +155,13 @@ func Core() answer.Service {
 // out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	g, err := New(t.Context(), someClients(t))
+	return GatewayOf(t, chain.Reference())
+}
+
+// GatewayOf is Gateway of another deployment.
+func GatewayOf(t testing.TB, deployment *chain.Deployment) *gateway.Gateway {
+	t.Helper()
+	g, err := newGateway(t.Context(), CoreOf(deployment), someClients(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,12 +171,16 @@ func Gateway(t testing.TB) *gateway.Gateway {
 
 // New is Gateway for who has no test, such as an example.
 func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error) {
+	return newGateway(ctx, Core(), clients)
+}
+
+func newGateway(ctx context.Context, service answer.Service, clients *caller.Clients) (*gateway.Gateway, error) {
 	log := slog.New(slog.DiscardHandler)
 	limiter, err := limit.New(ctx, limit.Config{}, log, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	modules := gateway.Modules(Core())
+	modules := gateway.Modules(service)
 	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Usage: unused{}, Log: log})
 	if err != nil {
 		return nil, err
@@ -170,6 +190,32 @@ func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error)
 		Lifecycle: life, Limiter: limiter, Clients: clients,
 		Names: unused{}, Own: unused{}, Log: log,
 	}), nil
+}
+
+// Partial is the reference deployment without the privacy pools, DAI, the settlement
+// chain's USDC and the receiver: 13 pairs on five chains.
+func Partial(t testing.TB) *chain.Deployment {
+	t.Helper()
+	var file map[string]any
+	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+		t.Fatal(err)
+	}
+	file["name"] = "partial"
+	file["settlement"] = map[string]any{"chainId": 8453}
+	file["pools"] = slices.DeleteFunc(file["pools"].([]any), func(row any) bool {
+		pool := row.(map[string]any)
+		id, token := chain.ID(pool["chainId"].(float64)), pool["token"]
+		return id.Private() || token == chain.DAI || id == 8453 && token == chain.USDC
+	})
+	data, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := chain.ParseDeployment(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // someClients has one client with a key, so that an unknown key is refused.

@@ -82,6 +82,12 @@ func statuses() map[byte]*status.Status {
 	shielded := paid(1, 99_500_000)
 	shielded.Arrived = *uint256.NewInt(99_251_250) // RAILGUN has taken a quarter of a percent
 	shielded.Note = common.BytesToHash(shield.Recipient[:32])
+	minted := paid(10, 99_500_000)
+	minted.TxHash = common.Hash{}
+	minted.Time = time.Time{}
+	short := paid(369, 9_970_000)
+	short.Short = &status.Short{Swapped: *uint256.NewInt(100_000_000), Paid: *uint256.NewInt(10_000_000)}
+	const isShort = "What was paid out, with its fees, is not what was swapped; ask the operator"
 	one := func(s status.Swap, seconds uint32) []status.Swap {
 		s.Seconds = seconds
 		return []status.Swap{s}
@@ -106,14 +112,18 @@ func statuses() map[byte]*status.Status {
 			{State: status.Settled, Final: true, Swap: usdc, Settlement: paid(369, 99_700_000)},
 			{State: status.Settling, Swap: partnered},
 		}},
+		0x12: {State: status.Settled, Source: source(12), Next: time.Minute, Swaps: []status.Swap{
+			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000)},
+			{State: status.Settled, Swap: usdc, Settlement: short, Reason: isShort},
+		}},
 		0x0d: {State: status.Settling, Source: source(12), Omitted: 3, Next: 10 * time.Second, Swaps: []status.Swap{
 			{State: status.Settling, Swap: usdc, Reason: noPool},
 			{State: status.Settled, Final: true, Swap: partnered, Settlement: paid(369, 99_450_000), Seconds: 90},
 		}},
 		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: usdc,
-			Reason: "The pool on chain 369 says that it has settled this swap. Its event is not found yet: " +
-				"blocks 21900000 to 21909999 of 21950000 were searched"}, 0)},
+			Reason: "The pool on chain 369 says that it settled this swap in block 1, " +
+				"and no node here shows that event in that block; ask the operator"}, 0)},
 		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Unread: true,
 			Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
@@ -127,5 +137,12 @@ func statuses() map[byte]*status.Status {
 			State: status.Settled, Final: true, Swap: onward,
 			Burn:       &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce},
 			Settlement: paid(10, 99_500_000)}, 0)},
+		0x10: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
+			State: status.Settled, Final: true, Swap: onward,
+			Burn:       &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce},
+			Settlement: minted}, 0)},
+		0x11: {State: status.Settled, Source: source(12), Next: time.Minute, Swaps: one(status.Swap{
+			State: status.Settled, Swap: usdc, Settlement: short,
+			Reason: isShort}, 90)},
 	}
 }

@@ -172,7 +172,7 @@ async function mock(version) {
   }
   const quote = answered.find((g) => g.target.includes("/quote?"));
   const codes = { 400: "MISSING_PARAMETER", 401: "UNKNOWN_KEY", 405: "METHOD_NOT_ALLOWED", 410: "VERSION_RETIRED", 429: "RATE_LIMITED", 500: "INTERNAL" };
-  if (version === "v3") codes[503] = "INTEGRATOR_UNVERIFIED";
+  codes[503] = version === "v3" ? "INTEGRATOR_UNVERIFIED" : "ISSUER_FEE_TOO_HIGH";
   for (const [status, code] of Object.entries(codes)) {
     const answer = await fetch(prism.base + quote.target, { headers: { ...quote.headers, Prefer: `code=${status}` } });
     const text = await answer.text();

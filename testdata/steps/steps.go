@@ -32,7 +32,7 @@ var kinds = []struct{ name, src, dst, recipient string }{
 
 // Version is how a version reads a request and words a quote.
 type Version struct {
-	Decode func(*wire.Query) (quote.Request, error)
+	Decode func(*chain.Deployment, *wire.Query) (quote.Request, error)
 	Map    func(*quote.Quote) *wire.Body
 }
 
@@ -54,7 +54,7 @@ func (v Version) Benchmark(b *testing.B) {
 		var req quote.Request
 		var q *quote.Quote
 		decode := func() error {
-			req, err = v.Decode(wire.QueryOf(r))
+			req, err = v.Decode(deployment, wire.QueryOf(r))
 			return err
 		}
 		price := func() error {

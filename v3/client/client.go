@@ -174,6 +174,9 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if a.status != http.StatusOK {
 		return nil, a.refusal()
 	}
+	if warning := a.header.Get("Quote-Warning"); warning != "" {
+		return nil, a.unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning))
+	}
 	checked, err := Verify(r, a.body, known)
 	var e *Error
 	if errors.As(err, &e) {
@@ -184,9 +187,6 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	}
 	if checked.Quote.Details == nil && r.detailed() {
 		return nil, a.unverified(refusedQuote, fmt.Errorf("details: there are none, and they were asked for"))
-	}
-	if warning := a.header.Get("Quote-Warning"); warning != "" {
-		return nil, a.unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning))
 	}
 	checked.Expires = checked.Quote.expires(asked, a.header)
 	return checked, nil

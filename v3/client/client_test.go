@@ -198,7 +198,7 @@ func TestListingIsKept(t *testing.T) {
 // TestPinnedRouters: a gateway cannot name another contract than the reviewed one, in quote and listing alike.
 func TestPinnedRouters(t *testing.T) {
 	g := read(t, "v3", "details")
-	const evil = "0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"
+	const evil = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	truth := checkedQuote(t, "details").Main.To.Hex()
 	lie := func(text []byte) string {
 		text = []byte(strings.ReplaceAll(string(text), truth, evil))

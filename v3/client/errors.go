@@ -38,6 +38,7 @@ const (
 	// Of the gateway: not now, or not here.
 
 	IntegratorUnverified = "INTEGRATOR_UNVERIFIED" // the registry cannot be read now
+	IssuerFeeTooHigh     = "ISSUER_FEE_TOO_HIGH"   // no burn is quoted with the fee that the issuer states now
 	RateLimited          = "RATE_LIMITED"          // see RetryAfter
 	ChainUnavailable     = "CHAIN_UNAVAILABLE"
 	StatusUnavailable    = "STATUS_UNAVAILABLE" // this gateway follows no swaps

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,6 +163,7 @@ func TestFollow(t *testing.T) {
 		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, and does not say what was swapped", nil, nil},
 		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state is "REFUNDED", which is none`, nil, nil},
 		"a settlement that lies":  {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"txHash":"\u001b[2J"}`)}, "", `the settlement's transaction is "\x1b[2J", which is none`, nil, nil},
+		"short of nothing":        {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"short":{"paid":"1"}}`)}, "", "settlement.short must say what was swapped and what was paid", nil, nil},
 		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
 		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`), stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2}},
 		"another service's words": {scripted{`{"message":"hello"}`}, "", `it is about transaction ""`, nil, nil},
@@ -219,6 +221,18 @@ func TestShort(t *testing.T) {
 		if got := fmt.Sprint(s.Short(q)); got != want {
 			t.Errorf("%s: got %s, want %s", amount, got, want)
 		}
+	}
+	swap := new(StatusSwap)
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(swapFields(t, q), `,"swap":`)), swap); err != nil {
+		t.Fatal(err)
+	}
+	paid := func(swap *StatusSwap, amount Amount) Progress {
+		return Progress{State: Settled, Swap: swap, Settlement: &StatusSettlement{Amount: amount}}
+	}
+	first := paid(&StatusSwap{DstChain: "369"}, "1")
+	several := &Status{Progress: first, Swaps: []Progress{first, paid(swap, "123086417")}}
+	if got := fmt.Sprint(several.Short(q)); got != "2" {
+		t.Errorf("got %s of several swaps, want 2", got)
 	}
 	if got := (&Status{Progress: Progress{State: Settling}}).Short(q); got != nil {
 		t.Errorf("got %s of a swap that is not settled", got)

@@ -140,6 +140,8 @@ export interface Details {
   /** Not for unshielding, which a RAILGUN wallet has to wrap. */
   sendCalls?: SendCalls;
   unshield?: boolean;
+  /** A contract that the swap needs does not exist. Such a quote is refused as `UNVERIFIED`. */
+  contract?: 'MISSING';
   /** What arrives, and when. */
   arrival: {
     /** What the recipient really gets. */
@@ -169,8 +171,11 @@ export interface Details {
 /** The calls, one after the other, on the state of the newest block. */
 export interface Simulation {
   blockNumber: number;
-  /** In the order of `sendCalls.calls`. `gasLimit` is enough to send the call with; earlier gateways do not say it. */
-  calls: { gasUsed: number; gasLimit?: number; status: 'SUCCESS' | 'FAILED'; error?: string }[];
+  /**
+   * In the order of `sendCalls.calls`. `gasLimit` is enough to send the call with; earlier gateways do not say it.
+   * `UNPROVEN`: the main call does not revert, but nobody could see whether it does the swap, as `event` says.
+   */
+  calls: { gasUsed: number; gasLimit?: number; status: 'SUCCESS' | 'FAILED' | 'UNPROVEN'; error?: string }[];
   /** Whether the pool or the messenger says in its event what was asked for. Absent where the node shows no events. */
   event?: boolean;
   /** The coins needed for value and gas, beside what the account has. */
@@ -203,11 +208,11 @@ export interface Pairs {
   contact?: string;
 }
 
-/** Whom burns of the issuer pay. */
+/** Whom burns of the issuer pay. There is no receiver where the gateway quotes no burns. */
 export interface Settlement {
   chainId: number;
   domain: number;
-  receiver: Hex;
+  receiver?: Hex;
 }
 
 /** An answer of `/v3/app/routers`. */
@@ -236,17 +241,21 @@ export interface IssuerView {
   reason?: string;
 }
 
-/** A payout, as its event says it. */
+/** A payout. */
 export interface Payout {
   chainId: number;
+  /** Absent where the issuer minted the money, and the transaction is not among the newest. */
   txHash?: Hex;
   /** What was paid. */
   amount?: Amount;
   /** What the recipient really got of it: less where others took a part, as RAILGUN does. */
   arrived?: Amount;
+  /** Absent where `txHash` is. */
   timestamp?: Time;
   /** The npk of the shield note that was paid. */
   note?: Hex;
+  /** What was paid, with its fees, is not what was swapped. It is not final then. */
+  short?: { swapped: Amount; paid: Amount };
 }
 /** The payout of a swap that is settled. */
 export type SettledPayout = Payout & { amount: Amount; arrived: Amount };
@@ -267,7 +276,7 @@ interface Told {
   swap?: Swap;
   /** The block of the transaction. Absent while it is in none. */
   source?: { blockNumber: number; confirmations: number; timestamp: Time };
-  /** Of a transaction with several swaps, the first sixteen. */
+  /** Of a transaction with several swaps, the first sixteen. `state` and what is beside it is of the least advanced. */
   swaps?: (Progress & { state: SwapState; swap?: Swap })[];
   omittedSwaps?: number;
   /** In how many seconds to ask again; 0 for never. */
@@ -339,7 +348,7 @@ export const version: string;
 export interface ClientOptions {
   /** Where the gateway is, such as https://quotes.example.org. Anything else than an address throws a TypeError. */
   gateway: string;
-  /** For a budget of its own. In an app or a page it is public. */
+  /** For rate limits of its own. In an app or a page it is public. */
   apiKey?: string | undefined;
   /** How long to wait for one answer, in milliseconds; 15000 if left out. */
   timeout?: number | undefined;
@@ -370,8 +379,9 @@ export interface Checked {
   /** What nobody can check, in sentences. Show it. */
   unchecked: string[];
   /**
-   * Whether `from` has the tokens and coins that the calls need, as the gateway read it: false if it lacks some, true
-   * if a dry run (`simulate`) says that all calls would succeed and be paid for, undefined if that is not known.
+   * Whether `from` has the tokens and coins that the calls need, as the gateway read it: true if a dry run (`simulate`)
+   * says that all calls would succeed and be paid for, false if some tokens or coins are lacking or the dry run has not
+   * seen the swap, undefined if that is not known.
    */
   sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */
@@ -430,6 +440,8 @@ export interface Client {
 
 /** Makes a client of one gateway. */
 export function createClient(options: ClientOptions): Client;
+/** By how much less than the quote said was paid out; undefined for none, or if the status does not say. */
+export function shortOf(status: Status, quote: CompleteQuote): Amount | undefined;
 
 interface Failure<Code extends string> extends Error {
   readonly name: 'QuoteError';
@@ -456,7 +468,8 @@ export type QuoteError =
   | (Failure<'AMOUNT_OUT_OF_RANGE'> & AtParameter & { readonly minAmount: Amount; readonly maxAmount: Amount })
   | (Failure<'UNSUPPORTED_PAIR'> & AtParameter & { readonly alternatives?: { dstChain: string; dstToken: string }[] })
   | (Failure<'INVALID_RECIPIENT'> & AtParameter & { readonly reason?: RecipientReason })
-  | (Failure<'INTEGRATOR_UNVERIFIED' | 'STATUS_UNAVAILABLE' | 'CHAIN_UNAVAILABLE' | 'RATE_LIMITED'> & Later)
+  | (Failure<'INTEGRATOR_UNVERIFIED' | 'ISSUER_FEE_TOO_HIGH' | 'STATUS_UNAVAILABLE' | 'CHAIN_UNAVAILABLE'
+      | 'RATE_LIMITED'> & Later)
   | (Failure<'VERSION_BROWNOUT'> & Later & { readonly successor?: string; readonly until?: Time })
   | (Failure<'VERSION_RETIRED'> & { readonly successor?: string })
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>

@@ -37,11 +37,13 @@ function expiryOf({ validForSeconds, validUntil }, headers) {
   return Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0);
 }
 
-// Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too.
+// Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too,
+// and where the dry run has seen the swap.
 function sufficiencyOf({ checks, simulation }) {
   const known = [checks?.balance, checks?.native, simulation?.native].filter(Boolean);
   if (known.some(({ actual, needed }) => BigInt(actual) < BigInt(needed))) return false;
-  return checks && simulation ? simulation.calls.every(({ status }) => status === 'SUCCESS') || undefined : undefined;
+  if (!checks || !simulation) return undefined;
+  return simulation.event === true && simulation.calls.every(({ status }) => status === 'SUCCESS');
 }
 
 const queryOf = (values) => Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
@@ -91,7 +93,6 @@ const isPassing = ({ code, status }) =>
 // What is wrong with a status: it is about another transaction or swap, or lacks what its state promises.
 function statusProblems(status, { srcChain, txHash, quote, since }) {
   const problems = [];
-  const same = (got, want) => String(got).toLowerCase() === String(want).toLowerCase();
   const compare = (name, got, want) => {
     if (!same(got, want)) problems.push(`${name} is ${String(got).slice(0, 100)}, but must be ${want}.`);
   };
@@ -107,23 +108,41 @@ function statusProblems(status, { srcChain, txHash, quote, since }) {
     const said = String(at).slice(0, 30);
     if (!isLater) problems.push(`source.blockNumber is ${said}, but it was sent after block ${Number(since)}.`);
   }
+  const { short } = isObject(status.settlement) ? status.settlement : {};
+  const saysBoth = isObject(short) && isAmount(short.swapped) && isAmount(short.paid);
+  if (short !== undefined && !saysBoth) problems.push('settlement.short must say what was swapped and what was paid.');
   if (!quote) return problems;
-  const { request, call } = quote.details;
-  const { dstChain, dstToken, amount: paid, recipientType, integratorId } = request;
-  // Of a note, the recipient is its npk.
-  const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient;
-  const none = '0x' + '0'.repeat(64); // no integrator, which may also be left out
-  const wanted = { dstChain, dstToken, amount: paid, recipient, recipientType, integratorId: integratorId ?? none };
-  const valueOf = (swap, name) => swap[name] ?? (name === 'integratorId' ? none : undefined);
-  const isOurs = (swap) => isObject(swap) &&
-    Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
-  const several = Array.isArray(status.swaps) ? status.swaps : [];
-  if (several.some((one) => isObject(one) && isOurs(one.swap))) return problems;
+  const wanted = signedSwap(quote);
+  const several = swapsOf(status);
+  if (several.some(({ swap }) => isSwap(swap, wanted))) return problems;
   if (several.length && status.omittedSwaps > 0) return problems; // it may be one of those
   if (isObject(status.swap)) {
     for (const name of Object.keys(wanted)) compare(`swap.${name}`, valueOf(status.swap, name), wanted[name]);
   } else if (status.swap !== undefined || settled || status.state === 'SETTLING') problems.push('swap must be told.');
   return problems;
+}
+
+const same = (got, want) => String(got).toLowerCase() === String(want).toLowerCase();
+const swapsOf = ({ swaps }) => (Array.isArray(swaps) ? swaps.filter(isObject) : []);
+const noIntegrator = '0x' + '0'.repeat(64); // which may also be left out
+const valueOf = (swap, name) => swap[name] ?? (name === 'integratorId' ? noIntegrator : undefined);
+const isSwap = (swap, wanted) =>
+  isObject(swap) && Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
+
+// What a status must say of the swap of a quote.
+function signedSwap({ details: { request, call } }) {
+  const { dstChain, dstToken, amount, recipientType, integratorId = noIntegrator } = request;
+  // Of a note, the recipient is its npk.
+  const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient;
+  return { dstChain, dstToken, amount, recipient, recipientType, integratorId };
+}
+
+// By how much less than the quote said was paid out; undefined for none, or if the answer does not say.
+export function shortOf(status, quote) {
+  const own = swapsOf(status).find(({ swap }) => isSwap(swap, signedSwap(quote))) ?? status;
+  const { amount } = isObject(own.settlement) ? own.settlement : {};
+  if (own.state !== 'SETTLED' || !isAmount(amount) || BigInt(amount) >= BigInt(quote.destAmount)) return undefined;
+  return String(BigInt(quote.destAmount) - BigInt(amount));
 }
 
 export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT }) {
@@ -222,7 +241,7 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
     const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
     const problems = [...report.problems];
     if (!isObject(body.details)) problems.push('details is left out, but was asked for.');
-    if (warning) problems.push(`The gateway itself warns: ${warning.slice(0, 400)}`);
+    if (warning) problems.unshift(`The gateway itself warns: ${warning.slice(0, 400)}`);
     const { calls, wrap, sendCalls, checked, unchecked } = report;
     if (problems.length) {
       const fields = { code: 'UNVERIFIED', status, problems, checked, quote: body };

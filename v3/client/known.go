@@ -1,6 +1,10 @@
 package client
 
-import "github.com/ethereum/go-ethereum/common"
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+)
 
 // Native is the address that stands for a chain's own coin.
 var Native = common.HexToAddress("0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE")
@@ -103,6 +107,44 @@ func knownChain(id uint64) bool {
 		}
 	}
 	return false
+}
+
+// messenger is the issuer's contract that burns USDC.
+var messenger = common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d")
+
+// knownContracts are those of others, which take no money of ours.
+var knownContracts = map[common.Address]string{
+	messenger: "the issuer's TokenMessenger",
+	common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64"): "the issuer's MessageTransmitter",
+	common.HexToAddress("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9"): "RAILGUN's proxy on chain 1",
+	common.HexToAddress("0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"): "RAILGUN's relay adapter on chain 1",
+	common.HexToAddress("0x590162bf4b50F6576a459B75309eE21D92178A10"): "RAILGUN's proxy on chain 56",
+	common.HexToAddress("0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"): "RAILGUN's relay adapter on chain 56",
+}
+
+var (
+	dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	// lowestAccount is the first address that can be somebody's: those below are built-in contracts, or reserved for
+	// more of them.
+	lowestAccount = common.BytesToAddress([]byte{1, 0, 0})
+)
+
+// unpayable says what an address is that must not be paid on any chain. It is empty if nothing is known against it.
+func unpayable(a common.Address) string {
+	switch {
+	case a == Native:
+		return "the placeholder of the native coin"
+	case a == dead:
+		return "a burn address"
+	case a.Cmp(lowestAccount) < 0:
+		return "below 0x10000, where chains keep built-in contracts"
+	}
+	for i := range knownTokens {
+		if t := &knownTokens[i]; t.address == a {
+			return fmt.Sprintf("the contract of %s on chain %d", t.symbol, t.chain)
+		}
+	}
+	return knownContracts[a]
 }
 
 // needsReset tells whether a token changes an allowance only from zero or to zero.

@@ -54,7 +54,7 @@ type ListedPair struct {
 type Settlement struct {
 	ChainID  uint64  `json:"chainId"`
 	Domain   *uint32 `json:"domain"`
-	Receiver string  `json:"receiver"`
+	Receiver string  `json:"receiver,omitempty"` // empty where no burn is quoted
 }
 
 // Routers is an answer of /v3/app/routers: the contract of each source chain and token.
@@ -326,7 +326,7 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 		return nil, fmt.Errorf("the listing must not burn into or out of a privacy pool")
 	}
 	to, err := parseAddress(row.To)
-	if err != nil || to == (common.Address{}) {
+	if err != nil {
 		return nil, fmt.Errorf("the listing must have the contract of this pair")
 	}
 	p.To = to

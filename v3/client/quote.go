@@ -92,6 +92,7 @@ type Details struct {
 	Call             DecodedCall      `json:"call"`
 	SendCalls        *SendCalls       `json:"sendCalls,omitempty"` // not for unshielding
 	Unshield         bool             `json:"unshield,omitempty"`
+	Contract         string           `json:"contract,omitempty"` // MISSING if one that the swap needs does not exist
 	Arrival          Arrival          `json:"arrival"`
 	ValidUntil       string           `json:"validUntil"`
 	ValidForSeconds  uint64           `json:"validForSeconds,omitzero"` // the same without a clock
@@ -193,7 +194,7 @@ type Simulation struct {
 type SimulatedCall struct {
 	GasUsed  uint64 `json:"gasUsed"`
 	GasLimit uint64 `json:"gasLimit,omitzero"` // enough to send it with; 0 from an older gateway
-	Status   string `json:"status"`            // SUCCESS or FAILED
+	Status   string `json:"status"`            // SUCCESS, FAILED or UNPROVEN
 	Error    string `json:"error,omitempty"`
 }
 

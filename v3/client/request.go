@@ -81,12 +81,6 @@ func (r Request) path() (string, error) {
 // integratorID names the integrator to the contracts.
 func (r Request) integratorID() [32]byte { return common.BytesToHash(r.Integrator[:]) }
 
-// lowestAccount is the first address that can be somebody's: those below are precompiled contracts, of Ethereum or of a
-// chain's own, or reserved for more of them.
-var lowestAccount = big.NewInt(0x10000)
-
-var dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
-
 var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
 
 const lost = "what is sent there is lost"
@@ -101,21 +95,11 @@ func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
 		return nil, nil
 	}
 	address, err := parseAddress(r.Recipient)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("the recipient %w", err)
-	case address == Native:
-		return nil, errors.New("the recipient is the address that stands for a chain's own coin: " + lost)
-	case address == dead:
-		return nil, errors.New("the recipient is the address where people destroy money: " + lost)
-	case address.Big().Cmp(lowestAccount) < 0:
-		return nil, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: "+lost,
-			address)
 	}
-	for _, token := range knownTokens {
-		if token.address == address {
-			return nil, fmt.Errorf("the recipient is the contract of %s on chain %d: "+lost, token.symbol, token.chain)
-		}
+	if what := unpayable(address); what != "" {
+		return nil, fmt.Errorf("the recipient %s is %s: "+lost, address, what)
 	}
 	if k.contract(address) {
 		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: "+lost, address)

@@ -34,6 +34,11 @@ export type Step = AtStep & (
   /** The wallet is asked for its accounts, then for the chain; then its node is asked what the account has. */
   | { step: 'connect' | 'switch' | 'read' }
   /**
+   * No node said whether there is a contract at these addresses, which are about to be approved or called. Tell the
+   * person. Coins are not sent then: that is `CONTRACT_UNKNOWN`.
+   */
+  | { step: 'unchecked'; addresses: Hex[] }
+  /**
    * The wallet is about to be asked to sign. Of the swap: `since` is the block before, `nonce` the number of the
    * account's next transaction.
    */
@@ -71,6 +76,11 @@ export interface SendOptions {
    * for.
    */
   resume?: Step | undefined;
+  /**
+   * Asked for the code of contracts (`eth_getCode`) where the wallet does not tell it. It counts only if it is on the
+   * chain of the swap.
+   */
+  readProvider?: Wallet | undefined;
   /** False to send one by one, also if the wallet can send batches. */
   batch?: boolean | undefined;
   /** How often the chain and the wallet are asked, in milliseconds; 2000 if left out. */
@@ -113,6 +123,11 @@ export type SendError =
   | Failed<'NO_ACCOUNT' | 'OTHER_ACCOUNT' | 'ACCOUNT_GONE'>
   /** The wallet does not know the chain, has not switched to it, or has left it. */
   | (Failed<'UNKNOWN_CHAIN' | 'OTHER_CHAIN' | 'CHAIN_CHANGED'> & { readonly chainId: Hex })
+  /**
+   * At an address that was about to be paid or approved there is no contract, and an account that has delegated its
+   * code (EIP-7702) is none; or coins were about to be paid, and no node said whether there is one.
+   */
+  | (Failed<'NO_CONTRACT' | 'CONTRACT_UNKNOWN'> & { readonly address: Hex })
   | (Failed<'TOO_LITTLE'> & { readonly actual: string; readonly needed: string })
   /**
    * The wallet says that the account has too little for amount and gas. If it was asked for the swap, the account

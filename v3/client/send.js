@@ -1,6 +1,6 @@
 // Sends a checked quote with a wallet (EIP-1193), and never asks for a swap twice. send.d.ts has the types.
 // Until the wallet is asked to pay, an error proves that nothing was paid. From then on only a clear refusal does.
-import { pause, until } from './wait.js';
+import { pause, until, within } from './wait.js';
 
 const REFUSED = [4001, 4100, 5750];
 const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
@@ -8,6 +8,7 @@ const CODES = {
   4001: 'REFUSED', 5750: 'REFUSED', 4100: 'UNAUTHORIZED', 4900: 'DISCONNECTED', 4901: 'DISCONNECTED', '-32002': 'BUSY',
 };
 const INTERVAL = 2000;
+const PATIENCE = 5; // seconds for a question that nobody has to confirm
 const AHEAD = 20; // blocks that are looked through at once
 const LOOKS = 3; // at the account, before a wallet is believed that it has sent nothing
 const POOR = /insufficient (funds|balance)|not enough funds/i;
@@ -26,6 +27,8 @@ const SAYS = {
   OTHER_CHAIN: 'The wallet is on another chain. Switch it to chain *, then try again.',
   CHAIN_CHANGED:
     'The wallet has changed to another chain. Switch it back to chain *, then try again. The swap was not sent.',
+  NO_CONTRACT: 'There is no contract at *: what is sent there is lost. Do not pay this quote anywhere.',
+  CONTRACT_UNKNOWN: 'No node says whether there is a contract at *. Try again, or use another wallet.',
   TOO_LITTLE: 'The account has too little *. The swap was not sent.',
   INSUFFICIENT_FUNDS: 'The wallet says that the account has too little for amount and gas. Put in more, or send less.',
   UNVERIFIED: 'This quote does not pass the checks any more. The swap was not sent.',
@@ -101,10 +104,10 @@ export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
 }
 
 // `sent` is what was sent so far, as far as it is known.
-function newRun(wallet, checked, { client, onStep, signal, batch = true, interval = INTERVAL }) {
+function newRun(wallet, checked, { client, onStep, signal, readProvider, batch = true, interval = INTERVAL }) {
   const call = checked.calls[checked.calls.length - 1];
   return {
-    wallet, checked, client, onStep, signal, batch, seconds: interval / 1000,
+    wallet, checked, client, onStep, signal, readProvider, batch, seconds: interval / 1000,
     call, chainId: call.chainId, chain: Number(call.chainId), sent: 'NOTHING',
   };
 }
@@ -135,11 +138,12 @@ const retries = (wallet) => own(own(wallet, 'transport') ?? own(wallet, 'config'
 const ask = async ({ wallet }, method, params) =>
   wallet.request(params ? { method, params } : { method }, ...(retries(wallet) ? [{ retryCount: 0 }] : []));
 const read = (run, method, params) => until(ask(run, method, params), run.signal);
+const readSoon = (run, method, params) => within(PATIENCE, ask(run, method, params), run.signal);
 
 // A number that a node gives, or undefined where it cannot.
 async function readAmount(run, method, params) {
   try {
-    const value = await read(run, method, params);
+    const value = await readSoon(run, method, params);
     return isQuantity(value) ? BigInt(value) : undefined;
   } catch (error) {
     if (run.signal?.aborted) throw error;
@@ -248,6 +252,42 @@ async function neededCalls(run) {
   return calls;
 }
 
+// The code at an address, by the wallet's own node, or by the app's where the wallet does not tell it. Undefined where
+// neither tells. An answer counts if the node is on the chain of the swap.
+async function codeAt(run, address) {
+  for (const wallet of [run.wallet, run.readProvider]) {
+    if (!wallet) continue;
+    const node = { wallet, signal: run.signal };
+    try {
+      const code = await readSoon(node, 'eth_getCode', [address, 'latest']);
+      const chain = await readAmount(node, 'eth_chainId');
+      if (isCode(code) && chain === BigInt(run.chain)) return code;
+    } catch (error) {
+      if (run.signal?.aborted) throw error;
+    }
+  }
+  return undefined;
+}
+const isCode = (value) => typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-f]*$/i.test(value);
+const isNoContract = (code) => /^0x(ef0100|$)/i.test(code); // nothing, or an account that has delegated (EIP-7702)
+
+// Everything that is about to be paid or approved must be a contract: the targets, and whom an approval lets take.
+async function needContracts(run, calls) {
+  const targets = calls.map(({ to }) => to);
+  const spenders = calls.slice(0, -1).map(({ data }) => '0x' + data.slice(34, 74));
+  const addresses = [...new Set([...spenders, ...targets].map((each) => each.toLowerCase()))];
+  const codes = await Promise.all(addresses.map((address) => codeAt(run, address)));
+  if (await onChain(run) !== run.chain) throw wrongChain(run, 'CHAIN_CHANGED');
+  const empty = addresses.find((_, i) => codes[i] !== undefined && isNoContract(codes[i]));
+  if (empty) throw fail(run, 'NO_CONTRACT', { address: empty }, `${empty} on chain ${run.chain}`);
+  const unknown = addresses.filter((_, i) => codes[i] === undefined);
+  if (!unknown.length) return;
+  if (calls.some(({ value }) => BigInt(value) > 0n)) {
+    throw fail(run, 'CONTRACT_UNKNOWN', { address: unknown[0] }, `${unknown[0]} on chain ${run.chain}`);
+  }
+  await tell(run, { step: 'unchecked', addresses: unknown });
+}
+
 function notExpired(run) {
   const during = run.sent === 'NOTHING' ? '' : ' while you were signing';
   if (Date.now() > run.checked.expiresAt) throw fail(run, 'EXPIRED', {}, during);
@@ -263,6 +303,7 @@ async function execute(run) {
   const calls = await neededCalls(run);
   const count = calls.length;
   run.call = calls[count - 1];
+  await needContracts(run, calls);
   if (count > 1 && run.batch && await canBatch(run)) {
     const list = calls.map(({ to, data, value }) => ({ to, data, value }));
     const params = { version: '2.0.0', from: run.from, chainId: run.chainId, atomicRequired: false, calls: list };
@@ -284,7 +325,7 @@ async function execute(run) {
 
 async function canBatch(run) {
   try {
-    await read(run, 'wallet_getCapabilities', [run.from, [run.chainId]]);
+    await readSoon(run, 'wallet_getCapabilities', [run.from, [run.chainId]]);
     return true;
   } catch (error) {
     if (run.signal?.aborted) throw error;

@@ -72,7 +72,7 @@ type Status struct {
 	TxHash   string        `json:"txHash"`
 	Source   *StatusSource `json:"source,omitempty"`
 
-	Swaps        []Progress `json:"swaps,omitempty"` // all, if there are several; those above are of the first
+	Swaps        []Progress `json:"swaps,omitempty"` // all, if there are several; Progress is of the least advanced
 	OmittedSwaps uint64     `json:"omittedSwaps,omitzero"`
 
 	NextCheckSeconds uint64 `json:"nextCheckSeconds"`
@@ -108,12 +108,22 @@ type StatusBurn struct {
 // StatusSettlement is where the swap was paid out.
 type StatusSettlement struct {
 	ChainID   uint64 `json:"chainId"`
-	TxHash    string `json:"txHash,omitempty"`
+	TxHash    string `json:"txHash,omitempty"` // of what the issuer minted, it may not be known
 	Amount    Amount `json:"amount,omitzero"`
 	Arrived   Amount `json:"arrived,omitzero"` // what the recipient got, where others took a part
 	Timestamp string `json:"timestamp,omitempty"`
 	Note      string `json:"note,omitempty"`
+
+	Short *StatusShort `json:"short,omitempty"`
 }
+
+// StatusShort is a payout that, with its fees, is not what was swapped. It is not final then.
+type StatusShort struct {
+	Swapped Amount `json:"swapped"`
+	Paid    Amount `json:"paid"` // with the fees
+}
+
+func (s *StatusShort) isPartial() bool { return s != nil && (s.Swapped == "" || s.Paid == "") }
 
 func statusPath(srcChain uint64, hash common.Hash) string {
 	query := url.Values{"srcChain": {decimal(networkOf(srcChain))}, "txHash": {hash.Hex()}}
@@ -160,6 +170,9 @@ func (s *Status) check(sent Sent) (problems []error) {
 		}
 		if p.Settlement != nil && p.Settlement.TxHash != "" && !hashes.MatchString(p.Settlement.TxHash) {
 			refuse("the settlement's transaction is %.80q, which is none", p.Settlement.TxHash)
+		}
+		if p.Settlement != nil && p.Settlement.Short.isPartial() {
+			refuse("settlement.short must say what was swapped and what was paid")
 		}
 	}
 	if sent.Quote != nil {
@@ -232,12 +245,19 @@ func (s *Status) Took() (time.Duration, bool) {
 	return paid.Sub(sent), errors.Join(err, other) == nil
 }
 
-// Short is by how much less than the quote said was paid out; nil for none, or if the answer does not say.
+// Short is by how much less than the quote said was paid out for its swap; nil for none, or if the answer does not say.
 func (s *Status) Short(q *Checked) *big.Int {
-	if s.State != Settled || s.Settlement == nil {
+	own := s.Progress
+	for _, p := range s.Swaps {
+		if p.differs(q) == nil {
+			own = p
+			break
+		}
+	}
+	if own.State != Settled || own.Settlement == nil {
 		return nil
 	}
-	amount := s.Settlement.Amount.Int()
+	amount := own.Settlement.Amount.Int()
 	if amount == nil || amount.Cmp(q.Dest) >= 0 {
 		return nil
 	}

@@ -152,12 +152,17 @@ func (c *check) readRequest() error {
 			return err
 		}
 	}
+	if err = k.checkContract(c.pair, c.to); err != nil {
+		return err
+	}
 	settlement := k.settlement()
-	c.receiver, err = parseAddress(settlement.Receiver)
-	if err != nil || c.receiver == (common.Address{}) || settlement.ChainID == 0 || settlement.Domain == nil {
-		return errors.New("settlement: there must be a chainId, a domain and a receiver")
+	if settlement.ChainID == 0 || settlement.Domain == nil {
+		return errors.New("settlement: there must be a chainId and a domain")
 	}
 	c.domain = *settlement.Domain
+	if c.receiver, err = k.receiver(c.pair); err != nil {
+		return err
+	}
 	if c.recipient, err = r.recipientOf(c.pair, k); err != nil {
 		return err
 	}
@@ -187,7 +192,7 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
 		}
 		to, err = parseAddress(row.Router)
-		if err != nil || to == (common.Address{}) {
+		if err != nil {
 			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
 		}
 	}
@@ -196,6 +201,76 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 			rows, p.SrcToken.Symbol, p.SrcChain)
 	}
 	return to, nil
+}
+
+// checkContract refuses a contract that would lose the money of a pair.
+func (k Known) checkContract(p *Pair, to common.Address) error {
+	what := k.unpayable(to)
+	if p.Type == CCTPInbound && to == messenger {
+		what = ""
+	}
+	if what == "" {
+		what = k.takes(to, p.SrcToken.ChainID, p.SrcToken.Symbol)
+	}
+	if what != "" {
+		return fmt.Errorf("the contract of this pair, %s, is %s: "+lost, to, what)
+	}
+	return nil
+}
+
+// receiver is whom a burn pays. Where no burn is quoted there may be none.
+func (k Known) receiver(p *Pair) (common.Address, error) {
+	s := k.settlement()
+	if s.Receiver == "" && p.Type != CCTPInbound {
+		return common.Address{}, nil
+	}
+	receiver, err := parseAddress(s.Receiver)
+	if err != nil {
+		return receiver, fmt.Errorf("settlement: the receiver %w", err)
+	}
+	what := k.unpayable(receiver)
+	if what == "" {
+		what = k.takes(receiver, s.ChainID, "")
+	}
+	if what != "" {
+		return receiver, fmt.Errorf("settlement: the receiver %s is %s: "+lost, receiver, what)
+	}
+	return receiver, nil
+}
+
+// unpayable says what an address is that must not be paid, empty if nothing is known against it.
+func (k Known) unpayable(a common.Address) string {
+	if what := unpayable(a); what != "" {
+		return what
+	}
+	for _, row := range k.Listing.Tokens {
+		if token, err := parseAddress(row.Address); err == nil && token == a {
+			return fmt.Sprintf("the contract of %s on chain %d", row.Symbol, row.ChainID)
+		}
+	}
+	return ""
+}
+
+// takes says which other token an address takes on a network, as the contract of a pair. It is empty if it takes none.
+func (k Known) takes(a common.Address, network uint64, symbol string) string {
+	for _, row := range k.contracts() {
+		to, err := parseAddress(row.Router)
+		if err == nil && to == a && k.Listing.network(row.ChainID) == network && row.Symbol != symbol {
+			return fmt.Sprintf("the router of %s on chain %d", row.Symbol, row.ChainID)
+		}
+	}
+	return ""
+}
+
+// contracts are those that take source transactions.
+func (k Known) contracts() (rows []Router) {
+	if k.Routers != nil {
+		return k.Routers.Data
+	}
+	for _, p := range k.Listing.Pairs {
+		rows = append(rows, Router{ChainID: p.SrcChain, Symbol: p.SrcToken, Router: p.To})
+	}
+	return rows
 }
 
 func (c *check) checkToken(what string, got Token, want TokenOn) {

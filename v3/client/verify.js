@@ -75,8 +75,14 @@ const TOKENS = {
 // generated end
 /** A token that refuses to change an allowance other than from zero or to zero. */
 const RESETS = [TOKENS.USDT[1][0]];
-const DEAD = '0x000000000000000000000000000000000000dead';
-const OURS = Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => address));
+const MESSENGER = '0x28b5a0e9c621a5badaa536219b3a228c8168cf5d';
+/** What must not be paid: tokens, a burn address, the issuer's and RAILGUN's contracts. */
+const LOST = [
+  ...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => lower(address))),
+  '0x000000000000000000000000000000000000dead', MESSENGER, '0x81d40f21f12a8f0e3252bccb954d722d4c464b64',
+  '0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9', '0xac9f360ae85469b27aeddeafc579ef2d052ad405',
+  '0x590162bf4b50f6576a459b75309ee21d92178a10', '0xf82d00fc51f730f42a00f85e74895a2849fff2dd',
+];
 const ISSUER_CHAINS = Object.keys(TOKENS.USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
 /** The routing IDs of the privacy pools on chains 1 and 56. */
 const PRIVATE = [69696969, 96969696];
@@ -152,16 +158,18 @@ const KINDS = {
   text: (value) => text(value) === value,
   number: (value) => Number.isFinite(value) && value >= 0,
   time: (value) => Date.parse(text(value)) > 0,
+  status: (value) => ['SUCCESS', 'FAILED', 'UNPROVEN'].includes(value),
   amount: (value) => amountOf(value) >= 0n, address: isAddress, boolean: (value) => typeof value === 'boolean',
 };
 const CHECK = { actual: 'amount', needed: 'amount' };
 const DETAILS = {
+  'contract??': 'text',
   arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'number', amount: 'amount' }] },
   validUntil: 'time', 'validForSeconds?': 'number',
   'issuerFee?': { percentage: 'number', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
   'checks??': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
   'simulation??': {
-    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'text', 'error?': 'text' }],
+    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'status', 'error?': 'text' }],
     'event?': 'boolean', native: CHECK,
   },
   'simulationReason?': 'text',
@@ -357,7 +365,7 @@ function findPair(request, listing, report) {
   }
   return {
     srcChain, srcToken: src.token, dstChain, dstToken: dst.token, type, fee, min: src.min, max: src.max,
-    feeChainId, router, shields: dst.private, unshields: src.private,
+    feeChainId, router, networks, shields: dst.private, unshields: src.private,
   };
 }
 
@@ -376,9 +384,10 @@ function readRequest(request, known, report) {
   const amount = amountOf(read('amount'));
   must(amount >= min && amount <= max, `request.amount is ${show(read('amount'))}, but must be ${min} to ${max}.`);
 
-  const routers = listOf(own(known, 'routers'));
+  const given = own(known, 'routers');
+  const routers = listOf(given);
   let router = lower(pair.router);
-  if (listing === undefined || own(known, 'routers') !== undefined) {
+  if (listing === undefined || given !== undefined) {
     must(routers.every((row) => {
       const [chain, symbol, token] = ['chainId', 'symbol', 'token'].map((name) => own(row, name));
       if (!isChain(chain) || !isSymbol(symbol) || !isAddress(token)) return false;
@@ -387,23 +396,29 @@ function readRequest(request, known, report) {
     }), 'routers must have rows whose chain, symbol and token agree with what this version knows.');
     const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
     router = lower(own(rows[0], 'router'));
-    must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address) && isAddress(router),
+    must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address),
       `routers must have one row for ${srcToken.symbol} on chain ${srcChain}, with its token and a router.`);
-  } else must(isAddress(router), 'The listing must have the contract of this pair.');
+  }
   const settlement = own(known, 'settlement') ?? own(listing, 'settlement');
-  const [chainId, domain, receiver] = ['chainId', 'domain', 'receiver'].map((name) => lower(own(settlement, name)));
+  const pick = (rows, ...names) => Array.from(listOf(rows), (row) => names.map((name) => lower(own(row, name))));
+  const [[chainId, domain, receiver]] = pick([settlement], 'chainId', 'domain', 'receiver');
+  const tokens = pick(own(listing, 'tokens'), 'address').flat();
+  const listed = pick(own(listing, 'pairs'), 'srcChain', 'srcToken', 'to');
+  const pinned = pick(routers, 'chainId', 'symbol', 'router');
+  const isPayable = (value) => isAddress(value) && BigInt(value) >= 0x10000n && ![...LOST, ...tokens].includes(value);
+  const taken = (value, network, token) => (given === undefined ? listed : pinned).some(([chain, symbol, to]) =>
+    to === value && symbol !== token && (pair.networks?.get(chain) ?? networkOf(chain)) === network);
+  const burns = pair.type === 'CCTP_INBOUND';
+  must((isPayable(router) || (burns && router === MESSENGER)) && !taken(router, srcToken.chainId, srcToken.symbol),
+    `The contract of this pair must be one that nothing else uses, not ${show(router)}.`);
   must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain <= 0xffffffff &&
-    isAddress(receiver) && BigInt(receiver) !== 0n,
-    'settlement must have a chainId, a domain and a receiver.');
+    ((receiver ?? '') === '' ? !burns : isPayable(receiver) && !taken(receiver, chainId)),
+    'settlement must have chainId, domain and, for burns, a receiver that nothing else uses.');
 
   const recipient = lower(read('recipient'));
-  const ours = (value) => lower(value) === recipient;
   if (shields) must(/^0zk1[02-9ac-hj-np-z]{123}$/i.test(recipient), 'request.recipient must be a 0zk address.');
-  else must(isAddress(recipient) && BigInt(recipient) >= 0x10000n && ![NATIVE, DEAD, receiver, ...OURS].some(ours) &&
-    !routers.some((row) => ours(own(row, 'router'))) &&
-    !listOf(own(listing, 'pairs')).some((row) => ours(own(row, 'to'))) &&
-    !listOf(own(listing, 'tokens')).some((row) => ours(own(row, 'address'))),
-    'request.recipient must be an EVM address that can own money: no token, and no contract of the service.');
+  else must(isPayable(recipient) && ![[receiver], ...listed, ...pinned].flat().includes(recipient),
+    'request.recipient must be an EVM address that can own money: no token and no contract.');
   const type = own(request, 'recipientType');
   must([undefined, '', 0, '0', shields && 2, shields && '2'].includes(type),
     'request.recipientType must be 0, or 2 for 0zk.');
@@ -557,6 +572,7 @@ function checkQuote(swap, quote, allowance, report) {
       recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
     },
     call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
+    contract: at(quote, 'details.contract') ? undefined : at(quote, 'details.contract'), // one that is missing
     arrival: {
       amount: String(arrives), deductions,
       unshieldAmount: unshields ? (enough ? out : Symbol(`${amount} or up to 1 % more`)) : undefined,

@@ -224,9 +224,9 @@ func TestAlteredDetails(t *testing.T) {
 func TestAlteredListings(t *testing.T) {
 	var table struct {
 		Cases []struct {
-			Name, Of, Base, Want string
-			Listing, Quote       []edit
-			Ask                  map[string]string
+			Name, Of, Base, Want, Go string
+			Listing, Quote           []edit
+			Ask                      map[string]string
 		}
 	}
 	readTable(t, "listings.json", &table)
@@ -263,6 +263,7 @@ func TestAlteredListings(t *testing.T) {
 			switch c.Want {
 			case "refused":
 				wantCode(t, err, Unverified)
+				wantError(t, err, c.Go)
 			case "harmless":
 				if err != nil || !reflect.DeepEqual(q.Calls, truth.Calls) {
 					t.Errorf("got %v, want the same calls", err)
@@ -292,6 +293,8 @@ func ask(t *testing.T, r *Request, name, value string) {
 		r.SrcToken = value
 	case "dstToken":
 		r.DstToken = value
+	case "recipient":
+		r.Recipient = value
 	default:
 		t.Fatalf("the table asks for another %s", name)
 	}
@@ -418,8 +421,8 @@ func TestRecipients(t *testing.T) {
 		"mistyped":               {"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", "checksum"},
 		"zero":                   {"0x0000000000000000000000000000000000000000", "below 0x10000"},
 		"a precompiled contract": {"0x000000000000000000000000000000000000ffff", "below 0x10000"},
-		"the coin":               {Native.Hex(), "stands for a chain's own coin"},
-		"the grave":              {"0x000000000000000000000000000000000000dEaD", "where people destroy money"},
+		"the coin":               {Native.Hex(), "the placeholder of the native coin"},
+		"a burn address":         {"0x000000000000000000000000000000000000dEaD", "a burn address"},
 		"a token of here":        {"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1"},
 		"a token of there":       {"0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", "the contract of USD1 on chain 56"},
 		"a pool":                 {k.Listing.Pairs[0].To, "a contract of the service"},

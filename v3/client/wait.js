@@ -24,3 +24,12 @@ export function pause(seconds, signal) {
   const over = new Promise((resolve) => { timer = setTimeout(resolve, seconds * 1000); });
   return until(over, signal).finally(() => clearTimeout(timer));
 }
+
+/** Settles as the promise does, or throws after some seconds, or when the signal says so. */
+export function within(seconds, promise, signal) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error('There was no answer in time')), seconds * 1000);
+  });
+  return until(Promise.race([promise, late]), signal).finally(() => clearTimeout(timer));
+}

@@ -167,9 +167,7 @@ func TestPoolSettle(t *testing.T) {
 			id := swapID(s)
 			same(t, event(t, receipt, usdcPool, "Settled"), map[string]any{"id": id, "settlement": s})
 			chain.balances(token, map[common.Address]int64{recipient: 900, treasury: 30, integrator: 20, usdcPool.at: 50})
-			if chain.read(usdcPool, "settled", id) != true {
-				t.Error("not marked as settled")
-			}
+			chain.wantSettled(usdcPool, id, receipt.BlockNumber)
 
 			s.Amount, s.ProtocolFee, s.IntegratorFee = big.NewInt(1), new(big.Int), new(big.Int)
 			chain.refuses("already settled", operatorKey, nil, usdcPool, "settle", s)
@@ -237,9 +235,7 @@ func TestPoolRefusesSettlement(t *testing.T) {
 		})
 	}
 	chain.refuses("caller is not the operator", userKey, nil, usdcPool, "settle", settlement(usdc))
-	if chain.read(usdcPool, "settled", swapID(settlement(usdc))) != false {
-		t.Error("a refused settlement counts as settled")
-	}
+	chain.wantSettled(usdcPool, swapID(settlement(usdc)), new(big.Int))
 }
 
 func toShield(s *contracts.Settlement) { s.Recipient, s.RecipientType = note(1).recipient(), 2 }

@@ -47,20 +47,40 @@ func TestSettlementIDs(t *testing.T) {
 			if said != id {
 				t.Errorf("the pool says that the id is %x, want %x", said, id)
 			}
-			if chain.read(usdcPool, "settled", id) != false {
-				t.Error("settled before it was")
-			}
+			chain.wantSettled(usdcPool, id, new(big.Int))
 			receipt := chain.do(operatorKey, usdcPool, "settle", s)
 			same(t, event(t, receipt, usdcPool, "Settled"), map[string]any{"id": id, "settlement": s})
-			if chain.read(usdcPool, "settled", id) != true {
-				t.Error("not marked as settled")
-			}
+			chain.wantSettled(usdcPool, id, receipt.BlockNumber)
 			// Whatever else it says, it is the same settlement.
 			s.Amount, s.Recipient, s.ProtocolFee = big.NewInt(2), treasury[:], big.NewInt(1)
 			chain.refuses("already settled", operatorKey, nil, usdcPool, "settle", s)
 			chain.refuses("already settled", operatorKey, nil, usdcPool, "settleOnward", s, uint32(7))
 		})
 	}
+}
+
+// wantSettled wants a pool to say in which block it settled; 0 if it has not.
+func (c testChain) wantSettled(pool contract, id common.Hash, block *big.Int) {
+	c.t.Helper()
+	if got := c.read(pool, "settled", id).(*big.Int); got.Cmp(block) != 0 {
+		c.t.Errorf("the pool says that it settled in block %s, want %s", got, block)
+	}
+}
+
+// TestSettledOnArbitrum wants the block as eth_getLogs counts it where block.number is another chain's.
+func TestSettledOnArbitrum(t *testing.T) {
+	const arbBlockNumber = "a3b1b31d"
+	asked := "60003560e01c63" + arbBlockNumber + "14" // the selector of the call is this one
+	said := "63075bcd15" + "60005260206000f3"         // return 123,456,789
+	chain := start(t, types.GenesisAlloc{
+		usdc.at:                     contracts.Token(operator, "USDC", 6),
+		usdcPool.at:                 contracts.Pool(operator, usdc.at, treasury, common.Address{}),
+		common.HexToAddress("0x64"): {Code: common.FromHex(asked + "601457" + "60006000fd" + "5b" + said)},
+	})
+	fund(chain, usdcPool, usdc)
+	s := settlement(usdc)
+	chain.do(operatorKey, usdcPool, "settle", s)
+	chain.wantSettled(usdcPool, swapID(s), big.NewInt(123_456_789))
 }
 
 const remoteDomain = 7
@@ -157,9 +177,7 @@ func TestSettleOnwardRefused(t *testing.T) {
 		})
 	}
 	chain.refuses("caller is not the operator", userKey, nil, settlementPool, "settleOnward", settlement(usdc), uint32(remoteDomain))
-	if chain.read(settlementPool, "settled", swapID(settlement(usdc))) != false {
-		t.Error("a refused settlement counts as settled")
-	}
+	chain.wantSettled(settlementPool, swapID(settlement(usdc)), new(big.Int))
 }
 
 // TestTransmitter wants a message to be delivered once, by whom it allows, as it was attested.

@@ -11,12 +11,6 @@ import (
 	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
-// railguns are RAILGUN's contracts where they really are.
-var railguns = map[chain.ID]common.Address{
-	1:  common.HexToAddress("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9"),
-	56: common.HexToAddress("0x590162bf4b50F6576a459B75309eE21D92178A10"),
-}
-
 // Transmitter is the issuer's MessageTransmitterV2 where it really is, on every chain that has no pools.
 var Transmitter = common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64")
 
@@ -34,6 +28,11 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 			alloc[token.Address.Address] = ledger(d, token)
 		}
 	}
+	var shield common.Address // RAILGUN's contract, where it really is
+	if network.Railgun != nil {
+		shield = network.Railgun.Proxy.Address
+		alloc[shield] = contracts.Railgun(RailgunTreasury)
+	}
 	for _, row := range routers(d, network.ID) {
 		token := row.Token.Address.Address
 		if !pooled(network.ID) {
@@ -41,7 +40,6 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 			alloc[Transmitter] = contracts.Transmitter(Attester.Address, token, network.CCTP.Domain)
 			continue
 		}
-		shield := railguns[network.ID]
 		pool := contracts.Pool(Operator.Address, token, Treasury, shield)
 		if network.ID == d.Settlement.ChainID {
 			messenger := network.CCTP.Messenger.Address
@@ -54,9 +52,6 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	}
 	if pooled(network.ID) {
 		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator, Inactive)
-	}
-	if railgun, ok := railguns[network.ID]; ok {
-		alloc[railgun] = contracts.Railgun(RailgunTreasury)
 	}
 	if network.ID == d.Settlement.ChainID {
 		usdc := tokenOf(network, chain.USDC).Address.Address

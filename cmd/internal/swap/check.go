@@ -98,13 +98,13 @@ func Listing(d *chain.Deployment) *client.Listing {
 			Receiver: d.Settlement.Receiver.String(),
 		},
 	}
-	for _, id := range chain.IDs() {
+	for _, id := range d.IDs() {
 		row := client.Chain{ChainID: uint64(id), Name: id.Name()}
 		if id.Private() {
 			row.Network = uint64(id.Network())
 		}
 		l.Chains = append(l.Chains, row)
-		for _, t := range chain.Tokens(id) {
+		for _, t := range d.Tokens(id) {
 			least, most := limits(t)
 			l.Tokens = append(l.Tokens, client.ListedToken{
 				ChainID:   uint64(id),
@@ -116,7 +116,7 @@ func Listing(d *chain.Deployment) *client.Listing {
 			})
 		}
 	}
-	for _, p := range chain.Pairs() {
+	for _, p := range d.Pairs() {
 		l.Pairs = append(l.Pairs, client.ListedPair{
 			SrcChain: uint64(p.Src), SrcToken: p.SrcToken.Symbol, DstChain: uint64(p.Dst), DstToken: p.DstToken.Symbol,
 			Type:        p.Route.String(),

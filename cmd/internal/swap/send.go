@@ -63,7 +63,7 @@ type Sender struct {
 
 // Execute sends the transactions of a quote in their order, and waits for each to be in a block. It gives the
 // receipt of the last. The error of a transaction that was sent names its hash. It is ErrUnknown if the swap may be
-// in a block, or may come into one.
+// in a block, or may come into one, and ErrNoContract if there is no contract where it would pay.
 func (s Sender) Execute(ctx context.Context, q *Checked) (*types.Receipt, error) {
 	id, err := s.Node.ChainID(ctx)
 	if err != nil {
@@ -71,6 +71,9 @@ func (s Sender) Execute(ctx context.Context, q *Checked) (*types.Receipt, error)
 	}
 	if want := q.Swap.Src.Network(); id.Cmp(new(big.Int).SetUint64(uint64(want))) != 0 {
 		return nil, fmt.Errorf("the node serves chain %s, and the swap starts on chain %s", id, want)
+	}
+	if err := s.needContracts(ctx, q); err != nil {
+		return nil, err
 	}
 	if q.Approval != nil {
 		if err := s.approve(ctx, id, q); err != nil {

@@ -24,18 +24,25 @@ import (
 )
 
 // startChain runs chain 1 with the token and the pool of a quote, and somebody with coins and so much of the token.
-func startChain(t *testing.T, q *Checked, balance *big.Int) (*localnet.Chain, Sender) {
+// Each alter changes block zero.
+func startChain(
+	t *testing.T, q *Checked, balance *big.Int, alters ...func(alloc types.GenesisAlloc, me common.Address),
+) (*localnet.Chain, Sender) {
 	t.Helper()
 	key, err := crypto.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	me, token := crypto.PubkeyToAddress(key.PublicKey), q.Swap.SrcToken.Address.Address
-	c, err := localnet.Start(localnet.Spec{ID: 1, Addr: "127.0.0.1:0", Alloc: types.GenesisAlloc{
+	alloc := types.GenesisAlloc{
 		me:        {Balance: new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil)},
 		token:     contracts.Token(me, "USDC", 6),
 		q.Main.To: contracts.Pool(me, token, me, me),
-	}})
+	}
+	for _, alter := range alters {
+		alter(alloc, me)
+	}
+	c, err := localnet.Start(localnet.Spec{ID: 1, Addr: "127.0.0.1:0", Alloc: alloc})
 	if err != nil {
 		t.Fatal(err)
 	}

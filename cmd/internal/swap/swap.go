@@ -1,15 +1,14 @@
 // Package swap is what the commands do around the client: it reads a swap as a person types it, pins the contracts of a
 // reviewed deployment, opens or replaces a shield note, signs and sends with a key, and follows what was sent.
 //
-// What it promises: only a Checked quote can be sent, its gas costs no more than a bound, and a swap that may have been
-// sent is never sent again and is ErrUnknown.
+// What it promises: only a Checked quote can be sent, and only where its contracts exist; its gas costs no more than a
+// bound, and a swap that may have been sent is never sent again and is ErrUnknown.
 package swap
 
 import (
 	"errors"
 	"fmt"
 	"math/big"
-	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -82,12 +81,6 @@ func (s Swap) Request(version string) client.Request {
 	}
 }
 
-// lowestAccount is the first address that can be somebody's: those below are precompiled contracts, of Ethereum or of a
-// chain's own, or reserved for more of them.
-var lowestAccount = big.NewInt(0x10000)
-
-var dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
-
 // recipient gives an EVM recipient, or zero for a private one. It refuses a recipient that no deployment can pay.
 func (s Swap) recipient() (common.Address, error) {
 	if s.Dst.Private() {
@@ -98,30 +91,11 @@ func (s Swap) recipient() (common.Address, error) {
 		return common.Address{}, address.PayableOn(uint64(s.Dst.Network()))
 	}
 	address, err := chain.ParseAddress(s.Recipient)
-	switch {
-	case err != nil:
+	if err != nil {
 		return address, fmt.Errorf("the recipient %w", err)
-	case address == common.Address{}:
-		return address, errors.New("the recipient is the zero address: what is sent there is lost")
-	case address == chain.Native.Address:
-		return address, errors.New("the recipient is the address that stands for a chain's own coin: " +
-			"what is sent there is lost")
-	case address == dead:
-		return address, errors.New("the recipient is the address where people destroy money: " +
-			"what is sent there is lost")
-	case address.Big().Cmp(lowestAccount) < 0:
-		return address, fmt.Errorf("the recipient %s is below 0x10000, where a chain keeps its built-in contracts: "+
-			"what is sent there is lost", address)
 	}
-	for _, id := range chain.IDs() {
-		for _, t := range chain.Tokens(id) {
-			if t.Address.Address == address {
-				return address, fmt.Errorf("the recipient is the contract of %s on chain %s: "+
-					"what is sent there is lost", t.Symbol, t.ChainID)
-			}
-		}
-	}
-	return address, nil
+	_, what := chain.Unpayable(address)
+	return address, lost(address, what)
 }
 
 // CheckRecipient refuses a recipient that cannot own money, among them every contract of the deployment, on whichever
@@ -131,17 +105,16 @@ func (s Swap) CheckRecipient(d *chain.Deployment) error {
 	if err != nil || address == (common.Address{}) {
 		return err
 	}
-	contracts := []common.Address{d.Settlement.Receiver.Address}
-	for _, row := range d.Routers() {
-		contracts = append(contracts, row.Router.Address)
+	_, what := d.Unpayable(address, chain.AnyChain)
+	return lost(address, what)
+}
+
+// lost is the error of a recipient that is something else than an account, nil if it is nothing else.
+func lost(recipient common.Address, what string) error {
+	if what == "" {
+		return nil
 	}
-	for _, network := range chain.PoolChains {
-		contracts = append(contracts, d.Registry(network).Address)
-	}
-	if slices.Contains(contracts, address) {
-		return fmt.Errorf("the recipient %s is a contract of the service: what is sent there is lost", address)
-	}
-	return nil
+	return fmt.Errorf("the recipient %s is %s: what is sent there is lost", recipient, what)
 }
 
 // Money is an amount of a token as people write it.

@@ -1,0 +1,204 @@
+package limit
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// model is the rule itself: all accepted times of every source.
+type model map[id][]time.Time
+
+func (m model) take(from id, limit int, now time.Time) (allowed bool, used int, wait time.Duration) {
+	var counted []time.Time
+	for _, at := range m[from] {
+		if now.Sub(at) < window {
+			counted = append(counted, at)
+		}
+	}
+	used = len(counted)
+	if used >= limit {
+		return false, used, window - now.Sub(counted[used-limit])
+	}
+	m[from] = append(m[from], now)
+	return true, used, window - now.Sub(append(counted, now)[0])
+}
+
+func TestBudgetAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	c := newClock()
+	b := newBudget(maxSources, c.now)
+	m := model{}
+	refused := 0
+	for range 50_000 {
+		from := source(random.IntN(5)).id
+		if random.IntN(4) == 0 {
+			from = Key(uint64(random.IntN(3)), 0).id
+		}
+		limit := []int{1, 3, 30}[random.IntN(3)] // also one that changes
+		allowed, used, wait := m.take(from, limit, c.now())
+		d := b.take(from, limit)
+		if d.allowed != allowed || d.used != used || d.wait != wait {
+			t.Fatalf("%s, %d a minute: got %+v, want allowed %v, used %d, wait %s", from, limit, d, allowed, used, wait)
+		}
+		if !allowed {
+			refused++
+		}
+		switch random.IntN(10) {
+		case 0:
+			c.advance(time.Duration(random.Int64N(int64(window / 4))))
+		case 1: // to the very moment at which the next may pass
+			c.advance(wait)
+		case 2:
+			c.advance(1)
+		}
+	}
+	if refused < 1000 {
+		t.Errorf("got %d refusals, want enough of them to compare", refused)
+	}
+}
+
+func TestBudgetIsExactForAllThatFit(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	b := newBudget(maxSources, c.now)
+	holder := Key(7, 0).id
+	b.take(holder, 30)
+	for n := range maxSources {
+		b.take(source(n).id, 30)
+	}
+	for n := range maxSources {
+		if d := b.take(source(n).id, 30); d.used != 1 {
+			t.Fatalf("source %d: got %+v, want one request counted before", n, d)
+		}
+	}
+	if got := b.forgotten.Load(); got != 0 {
+		t.Errorf("got %d forgotten, want none", got)
+	}
+
+	// As many again: they take the place of those seen longest ago, but of no holder.
+	for n := range maxSources {
+		b.take(source(maxSources+n).id, 30)
+	}
+	if got, most := b.sources(), b.ceiling()+1; got > most {
+		t.Errorf("got %d sources, want %d at most", got, most)
+	}
+	if got, least := b.forgotten.Load(), uint64(2*maxSources-b.ceiling()); got < least {
+		t.Errorf("got %d forgotten early, want at least %d", got, least)
+	}
+	if d := b.take(source(0).id, 30); d.used != 0 {
+		t.Errorf("the source seen longest ago: got %+v, want it forgotten", d)
+	}
+	if d := b.take(source(2*maxSources-1).id, 30); d.used != 1 {
+		t.Errorf("the source seen last: got %+v, want it counted", d)
+	}
+	if d := b.take(holder, 30); d.used != 1 {
+		t.Errorf("the holder of a key: got %+v, want it counted", d)
+	}
+}
+
+// Who was seen again is not the one seen longest ago.
+func TestBudgetForgetsTheOneSeenLongestAgo(t *testing.T) {
+	t.Parallel()
+	b := newBudget(shardCount, newClock().now) // room for one in each shard
+	var same []id
+	for n := 0; len(same) < 3; n++ {
+		if from := source(n).id; b.shard(from) == &b.shards[0] {
+			same = append(same, from)
+		}
+	}
+	for _, step := range []struct{ from, used int }{{0, 0}, {0, 1}, {1, 0}, {0, 0}, {2, 0}, {2, 1}} {
+		if d := b.take(same[step.from], 30); d.used != step.used {
+			t.Errorf("source %d: got %+v, want %d counted before", step.from, d, step.used)
+		}
+	}
+	if got := b.forgotten.Load(); got != 3 {
+		t.Errorf("got %d forgotten, want 3", got)
+	}
+}
+
+func TestBudgetForgetsACrowdThatHasLeft(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	b := newBudget(maxSources, c.now)
+	for n := range 20_000 {
+		b.take(source(n).id, 30)
+		b.take(Key(uint64(n), 0).id, 30)
+	}
+	c.advance(window)
+	for n := range 20_000 {
+		b.take(source(20_000+n%2000).id, 30)
+		b.take(Key(uint64(20_000+n%2000), 0).id, 30)
+	}
+	if got := b.sources(); got > 4100 {
+		t.Errorf("got %d sources, want about the 4000 that asked in the last minute", got)
+	}
+	if got := b.forgotten.Load(); got != 0 {
+		t.Errorf("got %d forgotten within their minute, want none", got)
+	}
+}
+
+func TestBudgetTakesARequestBack(t *testing.T) {
+	t.Parallel()
+	for name, from := range map[string]id{"address": source(1).id, "key": Key(1, 0).id} {
+		c := newClock()
+		b := newBudget(maxSources, c.now)
+		var taken []time.Duration
+		for range 3 {
+			taken = append(taken, b.take(from, 3).at)
+			c.advance(10 * time.Second)
+		}
+		b.giveBack(from, taken[1])
+		b.giveBack(from, taken[1]) // was taken back already
+		b.giveBack(source(2).id, taken[1])
+		if got, want := b.shard(from).get(from), (times{taken[0], taken[2]}); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Nobody can choose addresses that share a shard: every process spreads them differently.
+func TestShardsAreChosenByASeed(t *testing.T) {
+	t.Parallel()
+	places := func() (all [64]int) {
+		b := newBudget(maxSources, time.Now)
+		for n := range all {
+			for i := range b.shards {
+				if b.shard(source(n).id) == &b.shards[i] {
+					all[n] = i
+				}
+			}
+		}
+		return all
+	}
+	if one, other := places(), places(); one == other {
+		t.Errorf("got the same shards twice: %v", one)
+	}
+}
+
+func TestConcurrentRequestsAreCountedExactly(t *testing.T) {
+	t.Parallel()
+	b := newBudget(maxSources, newClock().now)
+	var passed [3]atomic.Int64
+	var wg sync.WaitGroup
+	for worker := range 64 {
+		wg.Go(func() {
+			for n := range 100 {
+				which := (worker + n) % len(passed)
+				if b.take(source(which).id, 30).allowed {
+					passed[which].Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range passed {
+		if got := passed[n].Load(); got != 30 {
+			t.Errorf("source %d: got %d accepted, want 30", n, got)
+		}
+	}
+}

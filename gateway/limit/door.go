@@ -1,0 +1,101 @@
+package limit
+
+import (
+	"hash/maphash"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-chi/httprate"
+)
+
+// doorLimit is how many requests of any kind a source has, beside its limit for quotes.
+func doorLimit(perMinute int) int { return max(10*perMinute, 300) }
+
+// Door limits what a source does in a minute, by httprate. It protects the process and its
+// log, so an estimate is enough: httprate keeps one number a source and minute. Each
+// instance counts by itself.
+type Door struct {
+	limit int
+	rate  *httprate.RateLimiter
+}
+
+// NewDoor limits sources that have no limit of their own. It counts so many sources.
+func NewDoor(limit, sources int) *Door {
+	return &Door{limit, httprate.NewRateLimiter(limit, window,
+		httprate.WithLimitCounter(newWindowCounter(sources)),
+		httprate.WithResponseHeaders(httprate.ResponseHeaders{}))} // none
+}
+
+// Take counts a request, or tells how long the source has to wait: until the minute that
+// httprate counts has ended, and so much of the next has passed that its estimate has room
+// for one more.
+func (d *Door) Take(r *http.Request, from Source, limit int) (wait time.Duration, over bool) {
+	if limit != d.limit {
+		r = r.WithContext(httprate.WithRequestLimit(r.Context(), limit))
+	}
+	if !d.rate.OnLimit(nil, r, from.id.String()) { // it has no headers to write
+		return 0, false
+	}
+	now := time.Now()
+	return now.Truncate(window).Add(window).Sub(now) + window/time.Duration(limit), true
+}
+
+// windowCounter is httprate's counter, of this minute and the one before, for a bounded
+// number of sources. Beyond that any of them is forgotten. Like httprate's own, it keeps
+// a hash of each source, which takes a third of the memory.
+type windowCounter struct {
+	max  int
+	seed maphash.Seed // so that nobody can choose addresses that share a count
+
+	mu                sync.Mutex
+	start             time.Time // of the minute of current
+	current, previous map[uint64]uint32
+}
+
+func newWindowCounter(sources int) *windowCounter {
+	return &windowCounter{max: sources, seed: maphash.MakeSeed()}
+}
+
+func (c *windowCounter) Config(int, time.Duration) {}
+
+func (c *windowCounter) Increment(source string, start time.Time) error {
+	return c.IncrementBy(source, start, 1)
+}
+
+func (c *windowCounter) IncrementBy(source string, start time.Time, amount int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn(start)
+	hash := maphash.String(c.seed, source)
+	if _, known := c.current[hash]; !known && len(c.current) >= c.max {
+		for any := range c.current {
+			delete(c.current, any)
+			break
+		}
+	}
+	c.current[hash] += uint32(amount)
+	return nil
+}
+
+func (c *windowCounter) Get(source string, start, _ time.Time) (current, previous int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn(start)
+	hash := maphash.String(c.seed, source)
+	return int(c.current[hash]), int(c.previous[hash]), nil
+}
+
+// turn begins a new minute. New maps are made, so that a flood takes no memory for long.
+func (c *windowCounter) turn(start time.Time) {
+	switch start.Sub(c.start) {
+	case 0, -window: // or of a request that read the clock just before the others
+		return
+	case window:
+		c.previous = c.current
+	default: // a pause, or the clock was set
+		c.previous = nil
+	}
+	c.current = make(map[uint64]uint32)
+	c.start = start
+}

@@ -1,0 +1,107 @@
+package limit
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func request(t testing.TB) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestTheDoor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		perMinute int
+		from      Source
+		want      int
+	}{
+		{"ten times the limit", 60, alice, 600},
+		{"never below 300", 5, alice, 300},
+		{"ten times the key's own limit", 30, Key(1, 200), 2000},
+		{"never below 300, with a key", 30, Key(1, 2), 300},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := start(t, Config{PerMinute: tt.perMinute}, quiet, time.Now, calm)
+				r := request(t)
+				for range 3 {
+					for n := range tt.want {
+						if refused := l.AdmitRequest(r, tt.from); refused != nil {
+							t.Fatalf("request %d: got %v, want %d to pass", n+1, refused, tt.want)
+						}
+					}
+					time.Sleep(time.Second / 10)
+					refused := l.AdmitRequest(r, tt.from)
+					if refused == nil {
+						t.Fatalf("request %d passed", tt.want+1)
+					}
+					seconds := int(refused.RetryAfter / time.Second)
+					want := "Rate limit exceeded: " + strconv.Itoa(tt.want) + " requests of any kind per minute. Retry in " +
+						strconv.Itoa(seconds) + " seconds."
+					if refused.Message != want || seconds < 1 || seconds > 61 {
+						t.Errorf("got %q and %s, want %q", refused.Message, refused.RetryAfter, want)
+					}
+					if refused := l.AdmitRequest(r, source(1)); refused != nil {
+						t.Errorf("another source: got %v", refused)
+					}
+					time.Sleep(refused.RetryAfter)
+					if refused := l.AdmitRequest(r, tt.from); refused != nil {
+						t.Errorf("after the wait: got %v", refused)
+					}
+					time.Sleep(2 * window)
+				}
+			})
+		})
+	}
+}
+
+func TestTheDoorCountsABoundedNumberOfSources(t *testing.T) {
+	t.Parallel()
+	c := newWindowCounter(100)
+	minute := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	for n := range 10_000 {
+		if err := c.Increment(strconv.Itoa(n), minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, _, err := c.Get("9999", minute, minute.Add(-window))
+	if len(c.current) != 100 || last != 1 || err != nil {
+		t.Errorf("got %d sources, want 100, the last among them", len(c.current))
+	}
+}
+
+func TestTheDoorTurnsWithTheMinute(t *testing.T) {
+	t.Parallel()
+	minute := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name              string
+		next              time.Duration
+		current, previous int
+	}{
+		{"the same", 0, 5, 0},
+		{"the next", window, 0, 5},
+		{"a late one of the minute before", -window, 5, 0},
+		{"after a pause", 2 * window, 0, 0},
+		{"the clock was set back", -time.Hour, 0, 0},
+	} {
+		c := newWindowCounter(100)
+		if err := c.IncrementBy("a", minute, 5); err != nil {
+			t.Fatal(err)
+		}
+		start := minute.Add(tt.next)
+		current, previous, err := c.Get("a", start, start.Add(-window))
+		if current != tt.current || previous != tt.previous || err != nil {
+			t.Errorf("%s: got %d, %d and %v, want %d and %d", tt.name, current, previous, err, tt.current, tt.previous)
+		}
+	}
+}

@@ -1,0 +1,443 @@
+package status
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/rpc"
+)
+
+// settle finds out whether a confirmed swap was paid out.
+func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error {
+	if !l.name(ctx, o) {
+		return nil
+	}
+	network := o.payout.Network
+	claims, v, err := ask(ctx, l, network, rpc.Tracking, l.neededForNo(src, o, network),
+		func(ctx context.Context, e *rpc.Endpoint, before []claim) (claim, error) {
+			return l.readClaim(ctx, e, src, o, before)
+		})
+	switch {
+	case len(claims) == 0:
+		return unavailable(l.key.Network, network, err, false)
+	case v.choice < 0:
+		for _, c := range claims {
+			o.swap.Reason = cmp.Or(o.swap.Reason, c.reason)
+		}
+		if v.upToDate == 0 {
+			o.swap.Reason = cmp.Or(o.swap.Reason, "It may be paid out already: chain "+network.String()+
+				" has no node here that is up to date")
+		}
+		l.passing = l.passing || o.swap.Reason != ""
+		return nil
+	}
+	paid := claims[v.choice].paid
+	final := l.judgePayout(src, o, paid, v)
+	if o.onward != nil {
+		return l.settleOnward(ctx, src, o, paid, final)
+	}
+	l.pay(o, network, paid, final)
+	return nil
+}
+
+// name finds the id of an order's settlement, and the pools that pay it. It is false
+// if there is nothing to look up yet.
+func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
+	s := &o.swap
+	if s.Reason != "" {
+		return false
+	}
+	o.payout, ok = l.deployment.Payout(chain.ID(s.DstChainID), s.DstToken)
+	if o.payout.Onward {
+		to, _ := chain.FindNetwork(chain.ID(s.DstChainID))
+		o.onward = to.CCTP
+		ok = to.CCTP != nil
+	}
+	if !ok {
+		s.Reason = noPayer
+		return false
+	}
+	if o.burnt == nil {
+		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, o.nonce)
+		return true
+	}
+	s.Burn = &Burn{Domain: s.Burn.Domain} // that of the trail stays as it is
+	message := l.attested(ctx, l.key.Name, s.Burn, o.burnt)
+	if message == nil {
+		return false
+	}
+	o.nonce = message.Nonce
+	o.id = calldata.BurnID(message.SourceDomain, message.Nonce)
+	return true
+}
+
+// neededForNo is how many endpoints must say that a swap is not paid out: one as long as
+// it is not late.
+func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
+	const usual = 5 * time.Minute // where the deployment does not say
+	seconds := cmp.Or(time.Duration(o.swap.Seconds)*time.Second, usual)
+	if l.Now().Sub(src.Time) < seconds {
+		return 1
+	}
+	return l.needed(network)
+}
+
+// clockError is how far the clocks of two chains may be apart.
+const clockError = time.Minute
+
+// judgePayout tells whether a payout is final. What is in the way is the swap's reason.
+func (l *lookup) judgePayout(src *source, o *order, paid *payout, v verdict) (final bool) {
+	final, doubt := l.isFinal(o.payout.Network, v)
+	switch {
+	case l.short(o, paid.settled) != nil:
+		doubt = isShort
+	case paid.time.Before(src.Time.Add(-clockError)):
+		doubt = beforeSource
+	case !l.serves(o.id, o, final):
+		doubt = servedAnother
+	}
+	o.swap.Reason = doubt
+	return final && doubt == ""
+}
+
+// serves is false if a settlement or a mint is that of another swap already, as far as is
+// remembered.
+func (l *lookup) serves(name common.Hash, o *order, final bool) bool {
+	own := servedSwap{l.key, o.place}
+	by, known := l.served.Peek(name)
+	if !known && final {
+		by, known, _ = l.served.PeekOrAdd(name, own)
+	}
+	return !known || by == own
+}
+
+// pay says that a swap is settled.
+func (l *lookup) pay(o *order, network chain.ID, paid *payout, final bool) {
+	s := &o.swap
+	s.State = Settled
+	s.Final = final
+	s.Settlement = &Settlement{
+		ChainID: network, TxHash: paid.log.TxHash, Time: paid.time,
+		Amount: paid.settled.Amount, Arrived: paid.money.arrived, Short: l.short(o, paid.settled),
+	}
+	if s.RecipientType == calldata.RecipientPrivate {
+		copy(s.Settlement.Note[:], s.Recipient)
+	}
+}
+
+// short is nil if amount and fees of a payout are what was swapped.
+func (l *lookup) short(o *order, settled *calldata.Settled) *Short {
+	dst := chain.ID(o.swap.DstChainID)
+	if o.payout.Onward {
+		dst = o.payout.Network
+	}
+	short := new(Short)
+	if token, err := chain.FindToken(dst, o.payout.Token.Hex()); err == nil {
+		short.Swapped = fee.Convert(&o.swap.Amount, o.decimals, token.Decimals)
+	}
+	_, tooMuch := short.Paid.AddOverflow(&settled.Amount, &settled.ProtocolFee)
+	_, far := short.Paid.AddOverflow(&short.Paid, &settled.IntegratorFee)
+	if short.Paid == short.Swapped && !tooMuch && !far {
+		return nil
+	}
+	return short
+}
+
+// claim is what an endpoint says of a settlement.
+type claim struct {
+	statement
+	pool   common.Address // that says it has settled
+	in     uint64         // in which block; 0 if none has
+	paid   *payout        // nil unless there is the event, and the money
+	reason string         // why it is nil
+}
+
+// payout is a settlement that was seen.
+type payout struct {
+	log     rpc.Log
+	settled *calldata.Settled
+	money   *money
+	time    time.Time
+}
+
+// evidence is what an endpoint shows of a payout.
+type evidence struct {
+	logs    []rpc.Log
+	block   *rpc.Block
+	receipt *rpc.Receipt
+}
+
+// readClaim asks one endpoint: in one request if it says what another has said, in three
+// if it is the first to tell of a payout.
+func (l *lookup) readClaim(
+	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []claim,
+) (c claim, err error) {
+	var shown evidence
+	var known *payout // by what others have said
+	for _, b := range before {
+		known = cmp.Or(known, b.paid)
+	}
+	filter := rpc.Filter{Contracts: o.payout.Pools, Topics: []*common.Hash{&calldata.SettledTopic, &o.id}}
+	reads := []rpc.Read{rpc.ReadLatest(&c.head)}
+	for _, pool := range o.payout.Pools {
+		reads = append(reads, rpc.ReadContract(pool, calldata.SettledIn(o.id), new(hexutil.Bytes)))
+	}
+	pools := len(reads) // behind the last of them
+	if known != nil {
+		shown.block = &rpc.Block{Hash: known.log.BlockHash, Time: hexutil.Uint64(known.time.Unix())}
+		reads = append(reads, filter.In(known.log.BlockHash, &shown.logs),
+			rpc.ReadReceipt(known.log.TxHash, &shown.receipt))
+	}
+	if err := e.Batch(ctx, reads); err != nil {
+		return c, err
+	}
+	switch {
+	case reads[0].Err != nil:
+		return c, reads[0].Err
+	case c.head == nil:
+		return c, garbled("it has no latest block")
+	case known != nil && reads[pools].Err != nil:
+		shown.logs = []rpc.Log{} // it does not show them
+	}
+	if err := c.readPools(o.payout.Pools, reads[1:pools]); err != nil || c.in == 0 {
+		return c, err
+	}
+	isKnown := known != nil && uint64(known.log.BlockNumber) == c.in
+	if !isKnown && !c.isBeyond() {
+		shown = evidence{}
+		reads := []rpc.Read{filter.Between(c.in, c.in, &shown.logs), rpc.ReadBlock(c.in, &shown.block)}
+		if err := e.Batch(ctx, reads); err != nil {
+			return c, err
+		}
+		if reads[0].Err != nil {
+			shown.logs = []rpc.Log{}
+		}
+	}
+	log := findLog(o, c.in, shown.logs)
+	if log == nil {
+		return c, l.lacksEvent(src, o, &c, &shown)
+	}
+	if shown.receipt == nil {
+		if err := e.ReadAll(ctx, rpc.ReadReceipt(log.TxHash, &shown.receipt)); err != nil {
+			return c, err
+		}
+	}
+	return c, l.prove(o, &c, log, &shown)
+}
+
+// readPools reads in which block a pool says it has settled. The first pool must answer;
+// the others may be gone.
+func (c *claim) readPools(pools []common.Address, reads []rpc.Read) error {
+	for i, read := range reads {
+		output := *read.Result.(*hexutil.Bytes)
+		number := new(uint256.Int).SetBytes(output)
+		isWord := read.Err == nil && len(output) == common.HashLength
+		switch {
+		case i == 0 && read.Err != nil:
+			return read.Err
+		case i == 0 && !isWord:
+			text := "the contract at " + pools[0].Hex() + " does not say what is settled"
+			return &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
+		case !isWord || number.IsZero() || c.in > 0:
+			continue
+		}
+		c.pool = pools[i]
+		c.in = math.MaxUint64 // no chain has as many
+		if number.IsUint64() {
+			c.in = number.Uint64()
+		}
+	}
+	return nil
+}
+
+// isBeyond tells whether the block is too far behind the head to be one that another node
+// of the same endpoint has already.
+func (c *claim) isBeyond() bool { return c.in > headsApart && c.in-headsApart > uint64(c.head.Number) }
+
+// findLog finds the event of an order's settlement; nil if it is not there.
+func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
+	for i := range logs {
+		log := &logs[i]
+		isEvent := slices.Contains(o.payout.Pools, log.Address) && len(log.Topics) == 2 &&
+			log.Topics[0] == calldata.SettledTopic && log.Topics[1] == o.id
+		if isEvent && uint64(log.BlockNumber) == block && !log.Removed {
+			return log
+		}
+	}
+	return nil
+}
+
+// lacksEvent says what it means that the block which a pool names does not show its event.
+func (l *lookup) lacksEvent(src *source, o *order, c *claim, shown *evidence) error {
+	network := o.payout.Network
+	if shown.logs == nil && !c.isBeyond() {
+		return garbled("it gives no list of events")
+	}
+	c.unsure = true
+	if c.isBeyond() || shown.block != nil && shown.block.At().Before(src.Time.Add(-clockError)) {
+		l.noteOdd(pool{network, c.pool}, true)
+	}
+	c.reason = fmt.Sprintf(notThere, network, c.in)
+	if !c.isBeyond() && c.in+headsApart > uint64(c.head.Number) { // another node of the endpoint may have it
+		c.reason = fmt.Sprintf(notEverywhere, network, c.in)
+	}
+	return nil
+}
+
+// prove reads the event of a settlement, and the money that the receipt shows. What is
+// missing is the claim's reason. It fails if the endpoint contradicts itself.
+func (l *lookup) prove(o *order, c *claim, log *rpc.Log, shown *evidence) error {
+	receipt := shown.receipt
+	c.unsure = true
+	if shown.block == nil || shown.block.Hash != log.BlockHash || receipt == nil || receipt.BlockHash != log.BlockHash {
+		c.reason = fmt.Sprintf(notEverywhere, o.payout.Network, c.in)
+		return nil
+	}
+	if err := checkReceipt(receipt, log.TxHash); err != nil {
+		return err
+	}
+	settled, err := calldata.DecodeSettled(log.Topics, log.Data)
+	if err != nil || !l.fits(o, settled) {
+		c.reason = anotherPayout
+		return nil
+	}
+	l.noteOdd(pool{o.payout.Network, c.pool}, false)
+	m := l.findMoney(o.payout.Network, receipt.Logs, log)
+	if m == nil || !m.goesTo(o.onward) {
+		c.reason = noMoney
+		return nil
+	}
+	digest := digestLog(log)
+	arrived := m.arrived.Bytes32()
+	c.paid = &payout{log: *log, settled: settled, money: m, time: shown.block.At()}
+	c.statement = statement{
+		head: c.head, digest: calldata.Hash(digest[:], arrived[:]), block: c.in, swap: true,
+	}
+	return nil
+}
+
+// noteOdd remembers whether a pool has named a block in which it cannot have paid.
+func (t *Tracker) noteOdd(p pool, odd bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if odd {
+		t.odd[p] = true
+	} else {
+		delete(t.odd, p)
+	}
+}
+
+// fits compares the event of a settlement with the swap.
+func (l *lookup) fits(o *order, settled *calldata.Settled) bool {
+	from := uint64(l.key.Network)
+	if o.burnt != nil {
+		from = uint64(o.swap.Burn.Domain)
+	}
+	return settled.Source.IsUint64() && settled.Source.Uint64() == from &&
+		settled.SrcPool == o.pool && settled.Nonce == o.nonce && settled.Token == o.payout.Token &&
+		settled.RecipientType == o.swap.RecipientType && bytes.Equal(settled.Recipient, o.swap.Recipient)
+}
+
+// money is what a log of a receipt shows.
+type money struct {
+	token   common.Address
+	to      common.Hash // an address, or the npk of a note
+	amount  uint256.Int
+	arrived uint256.Int
+	isNote  bool
+	burn    *calldata.Message // nil if the issuer does not carry it on
+	spent   bool              // it proves another settlement
+}
+
+// pays tells whether the money is that of a settlement of a pool.
+func (m *money) pays(s *calldata.Settled, pool common.Address) bool {
+	to := common.BytesToHash(s.Recipient)
+	isNote := s.RecipientType == calldata.RecipientPrivate
+	if isNote && len(s.Recipient) >= common.HashLength {
+		to = common.Hash(s.Recipient)
+	}
+	if m.burn != nil && (!bytes.Equal(m.burn.HookData, s.ID[:]) || m.burn.Depositor != common.BytesToHash(pool[:])) {
+		return false
+	}
+	return !m.spent && m.isNote == isNote && m.token == s.Token && m.to == to && m.amount == s.Amount
+}
+
+// goesTo tells whether the issuer carries the money to its contracts on another chain; nil
+// stands for none.
+func (m *money) goesTo(onward *chain.CCTP) bool {
+	if m.burn == nil || onward == nil {
+		return m.burn == nil && onward == nil
+	}
+	return m.burn.DestinationDomain == onward.Domain
+}
+
+// findMoney finds what the settlement of an event was paid with; nil if that is not there.
+// Other settlements of the same transaction are paid first, in their order: each log
+// proves one settlement.
+func (l *lookup) findMoney(network chain.ID, logs []rpc.Log, event *rpc.Log) *money {
+	all := readMoney(network, logs)
+	want := digestLog(event)
+	for i := range logs {
+		_, ours := l.deployment.FindRouter(network, logs[i].Address)
+		settled, err := calldata.DecodeSettled(logs[i].Topics, logs[i].Data)
+		if err != nil || !ours || settled.Amount.IsZero() {
+			continue
+		}
+		found := &money{arrived: settled.Amount} // native coins leave no log
+		if settled.Token != chain.Native.Address {
+			n := slices.IndexFunc(all, func(m money) bool { return m.pays(settled, logs[i].Address) })
+			if n < 0 {
+				continue
+			}
+			found = &all[n]
+			found.spent = true
+		}
+		if digestLog(&logs[i]) == want {
+			return found
+		}
+	}
+	return nil
+}
+
+// readMoney reads what the logs of a receipt show: transfers, notes and burns.
+func readMoney(network chain.ID, logs []rpc.Log) (all []money) {
+	n, _ := chain.FindNetwork(network)
+	for i := range logs {
+		topics, data := logs[i].Topics, logs[i].Data
+		if to, amount, ok := calldata.DecodeTransfer(topics, data); ok {
+			m := money{token: logs[i].Address, to: common.BytesToHash(to[:]), amount: amount, arrived: amount}
+			all = append(all, m)
+		}
+		if n.CCTP != nil && logs[i].Address == n.CCTP.Messenger.Address {
+			if burn, err := calldata.DecodeBurnt(topics, data); err == nil {
+				m := money{to: burn.MintRecipient, amount: burn.Amount, arrived: burn.Amount, burn: burn}
+				m.token = common.BytesToAddress(burn.BurnToken[:])
+				all = append(all, m)
+			}
+		}
+		if n.Railgun == nil || logs[i].Address != n.Railgun.Proxy.Address {
+			continue
+		}
+		notes, _ := calldata.DecodeShield(topics, data)
+		for _, note := range notes {
+			m := money{token: note.Token, to: note.NPK, arrived: note.Value, isNote: true}
+			if _, overflow := m.amount.AddOverflow(&note.Value, &note.Fee); !overflow {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}

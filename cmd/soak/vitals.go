@@ -90,9 +90,9 @@ func (w *world) profile(ctx context.Context, name string) ([]byte, error) {
 // connections to Redis keeps as many as were ever needed at once.
 const spareFiles = 20
 
-// spareHeap is how much more than before is no leak: what the budget and the evidence
-// remember of each client of the crowd, and what the caches hold.
-const spareHeap = 4<<20 + 256*crowdSize
+// spareHeap is how much more than before is no leak: what the two limits and the evidence
+// remember of each client of the crowd, about 340 bytes, and what the caches hold.
+const spareHeap = 4<<20 + 384*crowdSize
 
 // settle waits until the gateway holds no more than before, beside what it is
 // to remember of the requests since.

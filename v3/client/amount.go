@@ -25,9 +25,8 @@ func (a Amount) Int() *big.Int {
 
 // UnmarshalJSON refuses what is not digits in quotes.
 func (a *Amount) UnmarshalJSON(data []byte) error {
-	text, ok := strings.CutPrefix(string(data), `"`)
-	text, ok2 := strings.CutSuffix(text, `"`)
-	if !ok || !ok2 || !digits(text) || len(text) > maxDigits {
+	text := strings.Trim(string(data), `"`)
+	if !isAmount(text) || len(data) != len(text)+2 {
 		return fmt.Errorf("%.100q is not an amount in digits", data)
 	}
 	*a = Amount(text)
@@ -37,7 +36,7 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 // A Percentage is a number from 0 to 100 as an answer writes it, such as 0.3; empty if it is not there.
 type Percentage string
 
-var percentages = regexp.MustCompile(`^(0|[1-9][0-9]?|100)(\.[0-9]{1,9})?$`)
+var percentages = regexp.MustCompile(`^(0|[1-9][0-9]?|100)(\.[0-9]+)?$`)
 
 // UnmarshalJSON refuses what is not such a number.
 func (p *Percentage) UnmarshalJSON(data []byte) error {
@@ -90,6 +89,8 @@ func FormatAmount(amount *big.Int, decimals uint8) string {
 	}
 	return whole + "." + fraction
 }
+
+func isAmount(text string) bool { return digits(text) && len(text) <= maxDigits }
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 

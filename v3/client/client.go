@@ -40,6 +40,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +60,7 @@ const Version = "1.0.0"
 
 const (
 	defaultTimeout = 15 * time.Second
-	maxAnswer      = 1 << 20 // bytes; the longest answer has a tenth
+	maxAnswer      = 1_000_000 // bytes; the longest answer has a tenth
 )
 
 // A Client asks one gateway.
@@ -174,6 +175,9 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if a.status != http.StatusOK {
 		return nil, a.refusal()
 	}
+	if !a.isObject() {
+		return nil, a.refusal()
+	}
 	if warning := a.header.Get("Quote-Warning"); warning != "" {
 		return nil, a.unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning))
 	}
@@ -277,7 +281,7 @@ func (c *Client) do(req *http.Request) (*answer, error) {
 }
 
 func (a *answer) parseListing() (*Listing, error) {
-	if a.status != http.StatusOK {
+	if a.status != http.StatusOK || !a.isObject() {
 		return nil, a.refusal()
 	}
 	l, err := ParseListing(a.body)
@@ -296,13 +300,15 @@ func (a *answer) unverified(message string, problems ...error) *Error {
 	return e
 }
 
-// decodeBody reads an answer strictly, however long it claims to be.
+// isObject tells whether an answer can be read at all. A proxy's page cannot.
+func (a *answer) isObject() bool {
+	return len(a.body) <= maxAnswer && bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{")) && json.Valid(a.body)
+}
+
+// decodeBody reads an answer of at most maxAnswer bytes.
 func decodeBody(body []byte, into any) error {
 	if len(body) > maxAnswer {
 		return errors.New("it is too long to be an answer")
-	}
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return errors.New("it is no JSON object")
 	}
 	return decodeExactly(body, into)
 }

@@ -1,147 +1,186 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf16"
 )
 
-// decodeExactly reads an answer strictly. Go's own decoder takes a name in any letter case and the last of several,
-// so that another program may read another value in the same answer: here names are exact and stand once. Fields that
-// are not known are passed over, unless they could carry a transaction: those of a quote must be plain words or
-// numbers.
+// decodeExactly reads an answer as the JavaScript client does. Of two fields with the same name the last counts, names
+// are compared exactly, 369e0 is a number like any other, null is a field left out, and a field that is not known is
+// ignored. A field that is known must have its type, and must be there unless its tag says omitempty or omitzero.
 func decodeExactly(data []byte, into any) error {
-	var whole json.RawMessage
-	if err := json.Unmarshal(data, &whole); err != nil {
-		return err // also if it is nested too deeply to walk through
-	}
-	_, isQuote := into.(*Quote)
-	d := exact{json.NewDecoder(bytes.NewReader(data)), isQuote, map[reflect.Type]map[string]structField{}}
-	d.UseNumber()
-	if err := d.value(reflect.TypeOf(into), ""); err != nil {
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
-}
-
-// exact walks through JSON beside the type that it is meant for.
-type exact struct {
-	*json.Decoder
-	strict bool // refuse what is not known and more than a word or a number
-	fields map[reflect.Type]map[string]structField
-}
-
-// A structField is one that a struct type has, found by its name in small letters.
-type structField struct {
-	name string
-	kind reflect.Type
-}
-
-// fieldsOf are the fields of a struct type. They are kept, since a listing has hundreds of rows.
-func (d exact) fieldsOf(t reflect.Type) map[string]structField {
-	if fields, ok := d.fields[t]; ok {
-		return fields
-	}
-	fields := map[string]structField{}
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" { // an embedded struct has no name of its own
-			fields[fold(name)] = structField{name, field.Type}
-		}
-	}
-	d.fields[t] = fields
-	return fields
-}
-
-// fold gives the same for all names that Go's decoder takes for one: it folds as Unicode does.
-func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
-
-// value reads one value for a type, which is nil for a field that is not known.
-func (d exact) value(t reflect.Type, path string) error {
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	token, err := d.Token()
+	known, err := conform(tree, reflect.TypeOf(into).Elem(), "")
 	if err != nil {
 		return err
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		if t == nil && d.strict {
-			return fmt.Errorf("it has a field %q, which was not asked for and could carry a transaction", path)
-		}
-		if token == '[' {
-			return d.array(t, path)
-		}
-		return d.object(t, path)
-	case string:
-		if t == nil && d.strict && strings.Contains(strings.ToLower(token), "0x") {
-			return fmt.Errorf("it has a field %q, which was not asked for and could carry a transaction", path)
-		}
+	exact, err := json.Marshal(known)
+	if err != nil {
+		return err
 	}
-	return nil
+	return json.Unmarshal(exact, into)
 }
 
-func (d exact) array(t reflect.Type, path string) error {
-	if t != nil {
-		if t.Kind() != reflect.Slice {
-			return fmt.Errorf("the field %q is a list", path)
-		}
+const (
+	longestText = 2048    // characters, as JavaScript counts them; no text of a gateway has half as many
+	highest     = 1 << 53 // whole numbers below it are exact in JavaScript
+)
+
+// conform gives the known part of a decoded value, which must be one of the given type.
+func conform(value any, t reflect.Type, path string) (any, error) {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	for d.More() {
-		if err := d.value(t, path); err != nil {
-			return err
-		}
+	switch t {
+	case reflect.TypeFor[Percentage]():
+		n, isNumber := value.(float64)
+		text := strconv.FormatFloat(math.Abs(n), 'f', -1, 64)
+		return json.Number(text), expect(isNumber && n >= 0 && n <= 100, path, "a percentage")
+	case reflect.TypeFor[Amount]():
+		text, _ := value.(string)
+		return value, expect(isAmount(text), path, "an amount in digits")
+	case reflect.TypeFor[Hash]():
+		text, _ := value.(string)
+		return value, expect(hashes.MatchString(text), path, "a hash")
+	case reflect.TypeFor[Time]():
+		text, _ := value.(string)
+		return value, expect(isTime(text), path, "a time")
 	}
-	_, err := d.Token()
-	return err
+	switch t.Kind() {
+	case reflect.Struct:
+		fields, isObject := value.(map[string]any)
+		if !isObject {
+			return nil, expect(false, path, "an object")
+		}
+		return conformFields(fields, t, path)
+	case reflect.Map:
+		fields, isObject := value.(map[string]any)
+		if !isObject {
+			return nil, expect(false, path, "an object")
+		}
+		return conformEach(fields, t.Elem(), path)
+	case reflect.Slice:
+		list, isList := value.([]any)
+		if !isList {
+			return nil, expect(false, path, "a list")
+		}
+		return conformList(list, t.Elem(), path)
+	case reflect.String:
+		text, isText := value.(string)
+		return value, expect(isText && len(utf16.Encode([]rune(text))) <= longestText, path, "a text")
+	case reflect.Bool:
+		_, isBool := value.(bool)
+		return value, expect(isBool, path, "true or false")
+	default:
+		n, isNumber := value.(float64)
+		most := math.Ldexp(1, t.Bits())
+		isWhole := isNumber && n == math.Trunc(n) && n >= 0 && n < min(most, highest)
+		return math.Abs(n), expect(isWhole, path, "a whole number")
+	}
 }
 
-func (d exact) object(t reflect.Type, path string) error {
-	seen := make(map[string]bool)
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := token.(string)
-		field := strings.TrimPrefix(path+"."+name, ".")
-		folded := fold(name)
-		if seen[folded] {
-			return fmt.Errorf("it has the field %q twice, in whatever letters", field)
-		}
-		seen[folded] = true
-		next, err := d.fieldOf(t, name, field)
-		if err != nil {
-			return err
-		}
-		if err := d.value(next, field); err != nil {
-			return err
-		}
+func expect(isRight bool, path, what string) error {
+	if isRight {
+		return nil
 	}
-	_, err := d.Token()
-	return err
+	return fmt.Errorf("%s: it must be %s", path, what)
 }
 
-// fieldOf is the type of a field, nil if it is not known.
-func (d exact) fieldOf(t reflect.Type, name, path string) (reflect.Type, error) {
-	switch {
-	case t == nil:
-		return nil, nil
-	case t.Kind() == reflect.Map:
-		return t.Elem(), nil
-	case t.Kind() != reflect.Struct:
-		return nil, fmt.Errorf("the field %q is in no object", path)
+func conformFields(fields map[string]any, t reflect.Type, path string) (any, error) {
+	known := make(map[string]any)
+	for _, field := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" || name == "-" { // an embedded struct has no name of its own
+			continue
+		}
+		inner := strings.TrimPrefix(path+"."+name, ".")
+		value := fields[name]
+		if value == nil {
+			if options == "" {
+				return nil, fmt.Errorf("%s: it is left out", inner)
+			}
+			continue
+		}
+		var err error
+		if known[name], err = conform(value, field.Type, inner); err != nil {
+			return nil, err
+		}
 	}
-	known, ok := d.fieldsOf(t)[fold(name)]
-	switch {
-	case !ok:
-		return nil, nil
-	case known.name != name:
-		return nil, fmt.Errorf("it has the field %q, which is written %s", path, known.name)
+	for name, value := range fields {
+		if _, isKnown := known[name]; !isKnown && value != nil && isClosed(t) {
+			return nil, fmt.Errorf("%s.%.60s: it must be left out", path, name)
+		}
 	}
-	return known.kind, nil
+	return known, nil
+}
+
+// isClosed tells whether nothing else may be in an object: these are shown to people and passed on to wallets.
+func isClosed(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[DecodedCall](), reflect.TypeFor[SendCalls](), reflect.TypeFor[SendCall]():
+		return true
+	}
+	return false
+}
+
+// lower gives hexadecimal digits in small letters, and other texts as they are.
+func lower(text string) string {
+	if strings.HasPrefix(text, "0x") {
+		return strings.ToLower(text)
+	}
+	return text
+}
+
+func conformEach(fields map[string]any, t reflect.Type, path string) (any, error) {
+	known := make(map[string]any)
+	for name, value := range fields {
+		if value == nil {
+			continue
+		}
+		var err error
+		if known[name], err = conform(value, t, path+"."+name); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+func conformList(list []any, t reflect.Type, path string) (any, error) {
+	known := make([]any, len(list))
+	for i, value := range list {
+		var err error
+		if known[i], err = conform(value, t, fmt.Sprintf("%s.%d", path, i)); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// A Hash is 0x and 64 hexadecimal digits; empty if it is not there.
+type Hash string
+
+var hashes = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
+
+// A Time is one as a gateway writes it, such as 2026-11-15T12:00:00Z; empty if it is not there.
+type Time string
+
+// At is the time; zero if it is not there.
+func (t Time) At() time.Time {
+	at, _ := time.Parse(time.RFC3339, string(t))
+	return at
+}
+
+func isTime(text string) bool {
+	at, err := time.Parse(time.RFC3339, text)
+	return err == nil && at.UTC().Format("2006-01-02T15:04:05Z") == text
 }

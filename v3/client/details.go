@@ -5,8 +5,6 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -31,7 +29,6 @@ func (c *check) checkDetails() {
 		c.problem("details.contract: got %.30q: a contract that the swap needs does not exist", d.Contract)
 	}
 	c.checkArrival(d.Arrival)
-	c.checkTime("details.validUntil", d.ValidUntil)
 	c.checkIssuerFee(d.IssuerFee)
 	c.checkRegistry(d.Integrator)
 	c.checkAccount(d.Checks)
@@ -48,17 +45,15 @@ func (c *check) checkUnderstood(got DetailsRequest) {
 	c.compare("details.request.dstChain", got.DstChain, decimal(c.pair.DstChain))
 	c.compareAddress("details.request.dstToken", got.DstToken, c.pair.DstToken.Address)
 	c.compare("details.request.amount", got.Amount, c.request.Amount)
-	c.compare("details.request.recipient", strings.ToLower(got.Recipient), strings.ToLower(c.recipientText()))
-	c.compare("details.request.integratorId", strings.ToLower(got.IntegratorID), integratorText(c.request))
-	if got.RecipientType == nil || *got.RecipientType != kind {
-		c.problem("details.request.recipientType: want %d", kind)
-	}
+	c.compare("details.request.recipient", lower(got.Recipient), lower(c.recipientText()))
+	c.compare("details.request.integratorId", lower(got.IntegratorID), integratorText(c.request))
+	c.compare("details.request.recipientType", got.RecipientType, kind)
 }
 
 // compareWords compares values in any case of their letters, and wants no others beside them.
 func (c *check) compareWords(what string, got, want map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		c.compare(what+"."+name, strings.ToLower(got[name]), strings.ToLower(want[name]))
+		c.compare(what+"."+name, lower(got[name]), lower(want[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[name]; !ok {
@@ -85,9 +80,7 @@ func (c *check) checkSendCalls(d *Details) {
 	}
 	c.compare("details.sendCalls.version", got.Version, "2.0.0")
 	c.compare("details.sendCalls.chainId", got.ChainID, fmt.Sprintf("0x%x", c.pair.SrcToken.ChainID))
-	if got.AtomicRequired == nil || *got.AtomicRequired {
-		c.problem("details.sendCalls.atomicRequired: want false")
-	}
+	c.compare("details.sendCalls.atomicRequired", got.AtomicRequired, false)
 	if c.request.From == (common.Address{}) {
 		c.compare("details.sendCalls.from", got.From, "")
 	} else {
@@ -114,7 +107,7 @@ func (c *check) compareCalls(got []SendCall) {
 	for i, call := range want {
 		at := fmt.Sprintf("details.sendCalls.calls.%d.", i)
 		c.compareAddress(at+"to", got[i].To, call.To)
-		c.compare(at+"data", strings.ToLower(got[i].Data), fmt.Sprintf("0x%x", call.Data))
+		c.compare(at+"data", lower(got[i].Data), fmt.Sprintf("0x%x", call.Data))
 		c.compare(at+"value", got[i].Value, fmt.Sprintf("0x%x", call.Value))
 	}
 }
@@ -124,9 +117,6 @@ const mostDeductions = 9
 
 // checkArrival works out what arrives at the rates of others that the answer states: only they know them.
 func (c *check) checkArrival(got Arrival) {
-	if got.Deductions == nil {
-		c.problem("details.arrival.deductions: there is no list")
-	}
 	if !c.pair.Shields && len(got.Deductions) > 0 || len(got.Deductions) > mostDeductions {
 		c.problem("details.arrival.deductions: there are %d", len(got.Deductions))
 		return
@@ -160,12 +150,6 @@ func (c *check) checkArrival(got Arrival) {
 
 func times(n *big.Int, factor int64) *big.Int { return new(big.Int).Mul(n, big.NewInt(factor)) }
 
-func (c *check) checkTime(what, got string) {
-	if _, err := time.Parse(time.RFC3339, got); err != nil {
-		c.problem("%s: got %.60q, want a time", what, got)
-	}
-}
-
 func (c *check) checkIssuerFee(got *IssuerFee) {
 	switch {
 	case got == nil && c.result.MaxFee == nil:
@@ -173,9 +157,6 @@ func (c *check) checkIssuerFee(got *IssuerFee) {
 		c.problem("details.issuerFee: it must be there for a burn, and only then")
 	default:
 		c.compare("details.issuerFee.maxFee", got.MaxFee, c.result.MaxFee)
-		if got.Percentage == "" || got.Origin == "" {
-			c.problem("details.issuerFee: a percentage and its origin must be there")
-		}
 	}
 }
 
@@ -187,8 +168,7 @@ func (c *check) checkRegistry(got *RegistryReading) {
 		c.problem("details.integrator: it must be there for an integrator, and only then")
 	default:
 		c.compare("details.integrator.chainId", got.ChainID, c.feeChain)
-		c.checkTime("details.integrator.checkedAt", got.CheckedAt)
-		if _, err := parseAddress(got.Registry); err != nil {
+		if _, err := readAddress(got.Registry); err != nil {
 			c.problem("details.integrator.registry: %.60q %w", got.Registry, err)
 		}
 	}
@@ -208,16 +188,10 @@ func (c *check) checkAccount(got *Checks) {
 	} else if got.Allowance != nil {
 		c.checkNeeded("allowance", got.Allowance)
 	}
-	if got.Native != nil && (got.Native.Actual == "" || got.Native.Needed == "") {
-		c.problem("details.checks.native: it must have actual and needed")
-	}
 }
 
 func (c *check) checkNeeded(what string, got *Check) {
 	c.compare("details.checks."+what+".needed", got.Needed, c.request.Amount)
-	if got.Actual == "" {
-		c.problem("details.checks.%s.actual: it is left out", what)
-	}
 }
 
 // checkSimulation sees to it that what the types promise is there. What it says, nobody can check.
@@ -228,9 +202,6 @@ func (c *check) checkSimulation(got *Simulation) {
 	if !c.request.Simulate {
 		c.problem("details.simulation: it was not asked for")
 		return
-	}
-	if len(got.Calls) == 0 || got.Native.Actual == "" || got.Native.Needed == "" {
-		c.problem("details.simulation: it must have calls, and the coins that they need")
 	}
 	for i, call := range got.Calls {
 		if !slices.Contains([]string{"SUCCESS", "FAILED", "UNPROVEN"}, call.Status) {

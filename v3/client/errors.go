@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,8 +76,8 @@ type Error struct {
 
 // An Alternative is another destination for a source token.
 type Alternative struct {
-	Chain string `json:"chain"`
-	Token string `json:"token"`
+	DstChain string `json:"dstChain"`
+	DstToken string `json:"dstToken"`
 }
 
 func (e *Error) Error() string {
@@ -97,15 +99,17 @@ func (e *Error) Error() string {
 // Unwrap gives the cause: of the network, or of the address that cannot be asked.
 func (e *Error) Unwrap() error { return e.cause }
 
+var temporaryStatuses = []int{408, 425, 429, 500, 502, 503, 504}
+
 // Temporary tells whether the same question may be answered later.
 func (e *Error) Temporary() bool {
 	switch {
-	case e.Code == Unreachable || e.Status == http.StatusTooManyRequests:
+	case e.Code == Unreachable || slices.Contains(temporaryStatuses, e.Status):
 		return true
-	case e.Code == Unreadable && e.Status == http.StatusOK:
-		return true // a proxy's page
+	case e.Code == Unreadable: // a proxy's page
+		return e.Status < 400 || e.Status >= 500
 	}
-	return e.Status >= 500 && e.Status != http.StatusNotImplemented
+	return false
 }
 
 func unverified(message string, problems ...error) *Error {
@@ -121,37 +125,35 @@ func (a *answer) refusal() *Error {
 	e := &Error{
 		Code: Unreadable, Status: a.status, RequestID: a.requestID(), RetryAfter: retryAfter(a.header, time.Now()),
 		Message: fmt.Sprintf(
-			"the gateway answered %d and %d bytes that are no error of a gateway: is this its address?",
+			"the gateway answered %d and %d bytes that cannot be read: is this its address?",
 			a.status, len(a.body)),
 	}
 	var problem struct {
 		Error        string        `json:"error"`
 		Code         string        `json:"code"`
-		RequestID    string        `json:"requestId"`
-		Param        string        `json:"param"`
-		Reason       string        `json:"reason"`
-		MinAmount    Amount        `json:"minAmount"`
-		MaxAmount    Amount        `json:"maxAmount"`
-		Successor    string        `json:"successor"`
-		Until        string        `json:"until"`
-		Alternatives []Alternative `json:"alternatives"`
+		RequestID    string        `json:"requestId,omitempty"`
+		Param        string        `json:"param,omitempty"`
+		Reason       string        `json:"reason,omitempty"`
+		MinAmount    Amount        `json:"minAmount,omitempty"`
+		MaxAmount    Amount        `json:"maxAmount,omitempty"`
+		Successor    string        `json:"successor,omitempty"`
+		Until        string        `json:"until,omitempty"`
+		Alternatives []Alternative `json:"alternatives,omitempty"`
 	}
 	if decodeBody(a.body, &problem) != nil || problem.Error == "" || problem.Code == "" {
 		return e
 	}
 	e.refused = true
-	e.Message = cut(problem.Error, 1000)
-	e.Code = cut(problem.Code, 100)
-	if problem.RequestID != "" {
-		e.RequestID = cut(problem.RequestID, 100)
-	}
-	e.Param = cut(problem.Param, 100)
-	e.Reason = cut(problem.Reason, 1000)
+	e.Message = problem.Error
+	e.Code = problem.Code
+	e.RequestID = cmp.Or(problem.RequestID, e.RequestID)
+	e.Param = problem.Param
+	e.Reason = problem.Reason
 	e.MinAmount = problem.MinAmount
 	e.MaxAmount = problem.MaxAmount
-	e.Successor = cut(problem.Successor, 1000)
-	e.Until = cut(problem.Until, 100)
-	e.Alternatives = problem.Alternatives[:min(len(problem.Alternatives), 100)]
+	e.Successor = problem.Successor
+	e.Until = problem.Until
+	e.Alternatives = problem.Alternatives
 	return e
 }
 
@@ -161,7 +163,11 @@ const longestRest = 24 * time.Hour
 // retryAfter reads a number of seconds, or a date; 0 for neither.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+	if digits(text) {
+		seconds, err := strconv.ParseUint(text, 10, 32)
+		if err != nil { // more than that
+			return longestRest
+		}
 		return min(time.Duration(seconds)*time.Second, longestRest)
 	}
 	at, err := http.ParseTime(text)

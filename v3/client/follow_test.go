@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,8 +54,21 @@ func (answers scripted) serve(t *testing.T) *Client {
 	return newClient(t, server.URL)
 }
 
-// stateOf is an answer about the transaction, with more fields.
+var dstChains = regexp.MustCompile(`"dstChain":"(\d+)"`)
+
+// stateOf is an answer about the transaction, with more fields, and with those that its state needs.
 func stateOf(state string, final bool, more string) string {
+	if state != NotFound && state != Pending {
+		more += `,"source":{"blockNumber":12,"confirmations":9,"timestamp":"2026-11-15T12:00:00Z"}`
+	}
+	if state == Settled && !strings.Contains(more, `"settlement"`) {
+		network := uint64(369)
+		if found := dstChains.FindStringSubmatch(more); found != nil {
+			id, _ := strconv.ParseUint(found[1], 10, 64)
+			network = networkOf(id)
+		}
+		more += fmt.Sprintf(`,"settlement":{"chainId":%d,"amount":"1","arrived":"1"}`, network)
+	}
 	return fmt.Sprintf(`{"state":%q,"final":%v,"srcChain":"1","txHash":%q,"nextCheckSeconds":4%s}`, state, final, sentTx, more)
 }
 
@@ -98,7 +113,7 @@ const settledTx = "0x11111111111111111111111111111111111111111111111111111111111
 func TestFollow(t *testing.T) {
 	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
 	swap := swapFields(t, q)
-	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `"}`
+	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `","arrived":"1"}`
 	const paid = "SETTLED: paid out with " + settledTx + " on chain 369"
 	tests := map[string]struct {
 		answers scripted
@@ -109,8 +124,8 @@ func TestFollow(t *testing.T) {
 	}{
 		"to the end": {
 			scripted{
-				stateOf(NotFound, false, ""), stateOf(Pending, false, ""), stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":1}`+swap),
-				stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":2}`+swap), stateOf(Settling, false, swap),
+				stateOf(NotFound, false, ""), stateOf(Pending, false, ""), stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":1,"timestamp":"2026-11-15T12:00:00Z"}`+swap),
+				stateOf(Pending, false, `,"source":{"blockNumber":12,"confirmations":2,"timestamp":"2026-11-15T12:00:00Z"}`+swap), stateOf(Settling, false, swap),
 				stateOf(Settled, false, swap+settled), stateOf(Settled, true, swap+settled),
 			}, Settled, "",
 			[]string{
@@ -124,7 +139,7 @@ func TestFollow(t *testing.T) {
 			scripted{
 				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations"}`),
 				stateOf(Settling, false, swap+`,"burn":{"domain":0,"attested":false,"attestationState":"pending_confirmations","reason":"insufficient_fee"}`),
-				stateOf(Settling, false, swap+`,"burn":{"domain":0,"nonce":"0x01","attested":true,"attestationState":"complete"}`),
+				stateOf(Settling, false, swap+`,"burn":{"domain":0,"nonce":"`+settledTx+`","attested":true,"attestationState":"complete"}`),
 				stateOf(Settled, true, swap),
 			}, Settled, "",
 			[]string{
@@ -152,21 +167,23 @@ func TestFollow(t *testing.T) {
 		"503 and 500":             {scripted{"503 Retry-After: 3", "500", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{3, 4}},
 		"no status at all":        {scripted{"501"}, "", "the gateway refused: Not now", nil, nil},
 		"no such route":           {scripted{"404"}, "", "the gateway refused: Not now", nil, nil},
-		"another transaction":     {scripted{strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)}, "", `it is about transaction "` + settledTx, nil, nil},
+		"another transaction":     {scripted{strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)}, "", "it is about transaction " + settledTx, nil, nil},
 		"another chain":           {scripted{strings.Replace(stateOf(Settled, true, swap), `"srcChain":"1"`, `"srcChain":"56"`, 1)}, "", `it is about a transaction on chain "56", and not 1`, nil, nil},
 		"another recipient":       {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1))}, "", `swap.recipient: got "0xfB69`, nil, nil},
 		"another amount":          {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Amount.String(), "1", 1))}, "", `swap.amount: got "1", signed 123456789`, nil, nil},
 		"another token":           {scripted{stateOf(Settled, true, strings.Replace(swap, q.Pair.DstToken.Address.Hex(), "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 1))}, "", "swap.dstToken: got", nil, nil},
 		"another destination":     {scripted{stateOf(Settled, true, strings.Replace(swap, `"dstChain":"369"`, `"dstChain":"56"`, 1))}, "", `swap.dstChain: got "56", signed 369`, nil, nil},
-		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: signed 0`, nil, nil},
-		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"0x01",`, 1))}, "", `swap.integratorId: got "0x01"`, nil, nil},
+		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: got "2", signed 0`, nil, nil},
+		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"`+settledTx+`",`, 1))}, "", `swap.integratorId: got "` + settledTx, nil, nil},
 		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, and does not say what was swapped", nil, nil},
 		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state is "REFUNDED", which is none`, nil, nil},
-		"a settlement that lies":  {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"txHash":"\u001b[2J"}`)}, "", `the settlement's transaction is "\x1b[2J", which is none`, nil, nil},
-		"short of nothing":        {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"short":{"paid":"1"}}`)}, "", "settlement.short must say what was swapped and what was paid", nil, nil},
 		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
-		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`), stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2}},
-		"another service's words": {scripted{`{"message":"hello"}`}, "", `it is about transaction ""`, nil, nil},
+		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`)}, "", "source.blockNumber: it must be a whole number", nil, nil},
+		"another service's words": {scripted{`{"message":"hello"}`}, "", "it is left out", nil, nil},
+		"paid before it was sent": {scripted{stateOf(NotFound, false, `,"settlement":{"chainId":369,"amount":"1","arrived":"1"}`)}, "", "a settlement must be there for SETTLED, and only then", nil, nil},
+		"paid elsewhere":          {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":56,"amount":"1","arrived":"1"}`)}, "", `settlement.chainId: got "56", signed 369`, nil, nil},
+		"final too early":         {scripted{stateOf(Settling, true, swap)}, "", "it is SETTLING, which cannot be final", nil, nil},
+		"final and short":         {scripted{stateOf(Settled, true, swap+`,"settlement":{"chainId":369,"amount":"1","arrived":"1","short":{"swapped":"2","paid":"1"}}`)}, "", "it is final, and was not paid in full", nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -216,18 +233,18 @@ func TestFollowEverySignedSwap(t *testing.T) {
 
 func TestShort(t *testing.T) {
 	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
-	for amount, want := range map[string]string{"123086419": "<nil>", "123086420": "<nil>", "123086418": "1", "0": "123086419", "": "<nil>"} {
-		s := &Status{Progress: Progress{State: Settled, Settlement: &StatusSettlement{Amount: Amount(amount)}}}
-		if got := fmt.Sprint(s.Short(q)); got != want {
-			t.Errorf("%s: got %s, want %s", amount, got, want)
-		}
-	}
 	swap := new(StatusSwap)
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(swapFields(t, q), `,"swap":`)), swap); err != nil {
 		t.Fatal(err)
 	}
 	paid := func(swap *StatusSwap, amount Amount) Progress {
-		return Progress{State: Settled, Swap: swap, Settlement: &StatusSettlement{Amount: amount}}
+		return Progress{State: Settled, Swap: swap, Settlement: &StatusSettlement{ChainID: 369, Amount: amount}}
+	}
+	for amount, want := range map[Amount]string{"123086419": "<nil>", "123086420": "<nil>", "123086418": "1", "0": "123086419"} {
+		s := &Status{Progress: paid(swap, amount)}
+		if got := fmt.Sprint(s.Short(q)); got != want {
+			t.Errorf("%s: got %s, want %s", amount, got, want)
+		}
 	}
 	first := paid(&StatusSwap{DstChain: "369"}, "1")
 	several := &Status{Progress: first, Swaps: []Progress{first, paid(swap, "123086417")}}
@@ -275,17 +292,23 @@ func TestSeveralSwaps(t *testing.T) {
 	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
 	mine := strings.TrimPrefix(swapFields(t, q), ",")
 	other := strings.Replace(mine, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1)
+	const paid = `"settlement":{"chainId":369,"amount":"1","arrived":"1"}`
 	answer := func(state, ofMine string, swap string) scripted {
-		return scripted{stateOf(state, true, fmt.Sprintf(`,%s,"swaps":[{"state":"SETTLED","final":true,%s},{"state":%q,"final":true,%s}]`, other, other, ofMine, swap))}
+		own := fmt.Sprintf(`{"state":%q,"final":%v,%s}`, ofMine, ofMine == Settled, swap)
+		if ofMine == Settled {
+			own = strings.TrimSuffix(own, "}") + "," + paid + "}"
+		}
+		first := fmt.Sprintf(`{"state":"SETTLED","final":true,%s,%s}`, other, paid)
+		return scripted{stateOf(state, state == Settled, fmt.Sprintf(`,%s,%s,"swaps":[%s,%s]`, other, paid, first, own))}
 	}
 	sent := Sent{Hash: sentTx, Quote: q}
 	if status, _, _, err := follow(t, answer(Settled, Settled, mine).serve(t), sent, 1); err != nil || status.State != Settled {
 		t.Errorf("got %v and %v", status, err)
 	}
 	_, _, _, err := follow(t, answer(Settled, Settling, mine).serve(t), sent, 1)
-	wantError(t, err, "it is SETTLED, and the swap that was signed is SETTLING")
+	wantError(t, err, "it is SETTLED, and one of its swaps is SETTLING")
 	_, _, _, err = follow(t, answer(Settled, Settled, other).serve(t), sent, 1)
-	wantError(t, err, `swap.recipient: got "0xfB69`)
+	wantError(t, err, "none of its swaps is the one that was signed")
 }
 
 // TestLiesOnce: one lie among true answers is never given to the caller, who learns of it by its code.

@@ -217,7 +217,7 @@ func TestGoldenStatuses(t *testing.T) {
 		if networkOf(network) != network {
 			continue // it repeats the routing ID, which this client never asks for
 		}
-		if problems := s.check(Sent{SrcChain: network, Hash: common.HexToHash(s.TxHash)}); problems != nil {
+		if problems := s.check(Sent{SrcChain: network, Hash: common.HexToHash(string(s.TxHash))}); problems != nil {
 			t.Errorf("%s: %v", path, problems)
 		}
 	}

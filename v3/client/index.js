@@ -1,16 +1,16 @@
 // Asks a gateway for quotes, checks every answer, and follows what was sent. See README.md; index.d.ts has the types.
-import { decode, verify } from './verify.js';
+import { checkForm, decode, verify } from './verify.js';
 import { pause, reasonOf, until } from './wait.js';
 
 export { decode, verify };
 export const version = '1.0.0';
 
 const TIMEOUT = 15000;
-const MOST = 1000000; // characters of an answer; the longest of ours has a tenth
+const NOT_PINNED = 'pinned must be a listing or routers that you have reviewed, or a function that gives them';
+const MOST = 1000000; // bytes of an answer; the longest of ours has a tenth
 const PARAMETERS = [
   'srcToken', 'dstToken', 'amount', 'srcChain', 'dstChain', 'recipient', 'recipientType', 'integratorId', 'from',
 ];
-const EXTRA = ['param', 'reason', 'minAmount', 'maxAmount', 'successor', 'until']; // fields of some errors
 const PASSING = [0, 408, 425, 429, 500, 502, 503, 504]; // states of an answer that may be another one soon
 
 export class QuoteError extends Error {
@@ -23,7 +23,6 @@ export class QuoteError extends Error {
 }
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isAmount = (value) => typeof value === 'string' && /^\d{1,78}$/.test(value);
 const isOlder = (mine, least) => {
   const [a, b] = [mine, least].map((text) => String(text).split('.').map(Number));
   const i = a.findIndex((part, at) => part !== b[at]);
@@ -31,10 +30,11 @@ const isOlder = (mine, least) => {
 };
 
 // When a quote ends, by the clock of this machine, which may be wrong.
-function expiryOf({ validForSeconds, validUntil }, headers) {
-  if (validForSeconds > 0) return Date.now() + Math.min(validForSeconds, 86400) * 1000;
-  const skew = Date.now() - Date.parse(headers.get('date'));
-  return Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0);
+function expiryOf({ validForSeconds, validUntil }, headers, asked) {
+  const latest = asked + 86400 * 1000;
+  if (validForSeconds > 0) return Math.min(asked + validForSeconds * 1000, latest);
+  const skew = asked - Date.parse(headers.get('date'));
+  return Math.min(Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0), latest);
 }
 
 // Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too,
@@ -70,82 +70,150 @@ function unreachableReason(cause) {
   return 'NETWORK';
 }
 
-// Says what an answer that is not usable means. Of a body that may be anything, only what is known is taken.
+// The form of an error. ? may be left out.
+const ERROR = {
+  error: 'text', code: 'text', 'requestId?': 'text', 'param?': 'text', 'reason?': 'text', 'minAmount?': 'amount',
+  'maxAmount?': 'amount', 'successor?': 'text', 'until?': 'text',
+  'alternatives?': [{ dstChain: 'text', dstToken: 'text' }],
+};
+
+// Says what an answer that is not usable means. Of a body, only what is known is taken.
 function errorOf({ status, body, headers, cause, why }) {
-  const read = (name) => (isObject(body) && typeof body[name] === 'string' ? body[name].slice(0, 1000) : undefined);
-  const [code, message] = [read('code'), read('error')];
-  const known = code && message;
-  const fields = { code: known ? code : status ? 'UNREADABLE' : 'UNREACHABLE', status };
-  const requestId = read('requestId') ?? headers?.get('x-request-id') ?? undefined;
+  const problems = [];
+  checkForm(problems, '', body, ERROR);
+  const known = !problems.length && body.code && body.error;
+  const fields = { code: known ? body.code : status ? 'UNREADABLE' : 'UNREACHABLE', status };
+  const names = known ? Object.keys(ERROR).slice(2).map((name) => name.replace('?', '')) : [];
+  for (const name of names) if (body[name]) fields[name] = body[name];
+  const requestId = fields.requestId ?? headers?.get('x-request-id') ?? undefined;
   if (requestId !== undefined) fields.requestId = requestId;
-  for (const name of EXTRA) if (known && read(name) !== undefined) fields[name] = read(name);
-  if (known && Array.isArray(body.alternatives)) fields.alternatives = body.alternatives.slice(0, 100);
   const retryAfter = retryAfterOf(headers);
   if (retryAfter !== undefined) fields.retryAfter = retryAfter;
   if (!status) Object.assign(fields, { reason: why, cause });
   const answered = `The gateway answered with status ${status} and nothing that can be read`;
   const unusable = status ? answered : 'The gateway does not answer';
-  return new QuoteError(known ? message : unusable, fields);
+  return new QuoteError(known ? body.error : unusable, fields);
 }
 const isPassing = ({ code, status }) =>
   PASSING.includes(status) || (code === 'UNREADABLE' && (status < 400 || status >= 500));
 
-// What is wrong with a status: it is about another transaction or swap, or lacks what its state promises.
+// The form of a status. ? may be left out.
+const PROGRESS = {
+  state: 'state', final: 'boolean', 'reason?': 'text', 'expectedSeconds?': 'count',
+  'swap?': {
+    dstChain: 'text', dstToken: 'text', recipient: 'text', recipientType: 'count', amount: 'amount',
+    'integratorId?': 'hash',
+  },
+  'burn?': { domain: 'uint32', 'nonce?': 'hash', attested: 'boolean', attestationState: 'text', 'reason?': 'text' },
+  'settlement?': {
+    chainId: 'count', 'txHash?': 'hash', amount: 'amount', arrived: 'amount', 'timestamp?': 'time', 'note?': 'hash',
+    'short?': { swapped: 'amount', paid: 'amount' },
+  },
+};
+const STATUS = {
+  ...PROGRESS, srcChain: 'text', txHash: 'hash',
+  'source?': { blockNumber: 'count', confirmations: 'count', timestamp: 'time' },
+  'swaps?': [PROGRESS], 'omittedSwaps?': 'count', nextCheckSeconds: 'count', 'contact?': 'text',
+};
+const isEnded = ({ state }) => ['SETTLED', 'FAILED', 'NOT_A_SWAP'].includes(state);
+const swapsOf = ({ swaps }) => swaps ?? [];
+
+// What is wrong with a status: it has another form, contradicts itself, or is about another transaction or swap.
 function statusProblems(status, { srcChain, txHash, quote, since }) {
   const problems = [];
-  const compare = (name, got, want) => {
-    if (!same(got, want)) problems.push(`${name} is ${String(got).slice(0, 100)}, but must be ${want}.`);
-  };
-  compare('txHash', status.txHash, txHash);
-  compare('srcChain', status.srcChain, srcChain);
-  const { amount, arrived } = isObject(status.settlement) ? status.settlement : {};
-  const settled = status.state === 'SETTLED';
-  if (settled && !(isAmount(amount) && isAmount(arrived))) problems.push('settlement must say what arrived.');
-  const inBlock = status.source !== undefined || !['NOT_FOUND', 'PENDING'].includes(status.state);
-  if (since !== undefined && inBlock) {
-    const at = isObject(status.source) ? status.source.blockNumber : undefined;
-    const isLater = typeof at === 'number' && at > Number(since);
-    const said = String(at).slice(0, 30);
-    if (!isLater) problems.push(`source.blockNumber is ${said}, but it was sent after block ${Number(since)}.`);
+  checkForm(problems, '', status, STATUS);
+  if (problems.length) return problems;
+  const { state, final, source } = status;
+  const must = (right, sentence) => right || problems.push(sentence);
+  must(same(status.txHash, txHash), `txHash is ${status.txHash}, but must be ${txHash}.`);
+  must(same(status.srcChain, srcChain), `srcChain is ${status.srcChain}, but must be ${srcChain}.`);
+  for (const each of [status, ...swapsOf(status)]) {
+    const isPaid = isObject(each.settlement);
+    const isLess = (isEnded(status) && each.state !== state) || (final && !each.final);
+    must(isEnded(each) || !each.final, `${each.state} cannot be final.`);
+    must(isPaid === (each.state === 'SETTLED'), 'settlement must be there for SETTLED, and only then.');
+    must(!each.final || !each.settlement?.short, 'A settlement that is short cannot be final.');
+    must(!isLess, `swaps has ${each.state} beside ${state}.`);
   }
-  const { short } = isObject(status.settlement) ? status.settlement : {};
-  const saysBoth = isObject(short) && isAmount(short.swapped) && isAmount(short.paid);
-  if (short !== undefined && !saysBoth) problems.push('settlement.short must say what was swapped and what was paid.');
-  if (!quote) return problems;
-  const wanted = signedSwap(quote);
-  const several = swapsOf(status);
-  if (several.some(({ swap }) => isSwap(swap, wanted))) return problems;
-  if (several.length && status.omittedSwaps > 0) return problems; // it may be one of those
-  if (isObject(status.swap)) {
-    for (const name of Object.keys(wanted)) compare(`swap.${name}`, valueOf(status.swap, name), wanted[name]);
-  } else if (status.swap !== undefined || settled || status.state === 'SETTLING') problems.push('swap must be told.');
+  must(source || ['NOT_FOUND', 'PENDING'].includes(state), `source must be there for ${state}.`);
+  must(!source || since === undefined || source.blockNumber > Number(since),
+    `source.blockNumber is ${source?.blockNumber}, but it was sent after block ${since}.`);
+  if (quote) ownSwap(status, quote, problems);
   return problems;
 }
 
 const same = (got, want) => String(got).toLowerCase() === String(want).toLowerCase();
-const swapsOf = ({ swaps }) => (Array.isArray(swaps) ? swaps.filter(isObject) : []);
-const noIntegrator = '0x' + '0'.repeat(64); // which may also be left out
-const valueOf = (swap, name) => swap[name] ?? (name === 'integratorId' ? noIntegrator : undefined);
-const isSwap = (swap, wanted) =>
-  isObject(swap) && Object.keys(wanted).every((name) => same(valueOf(swap, name), wanted[name]));
 
 // What a status must say of the swap of a quote.
-function signedSwap({ details: { request, call } }) {
-  const { dstChain, dstToken, amount, recipientType, integratorId = noIntegrator } = request;
+function signedSwap({ destToken, details: { request, call } }) {
+  const { dstChain, dstToken, amount, recipientType, integratorId } = request;
   // Of a note, the recipient is its npk.
   const recipient = recipientType === 2 ? call.arguments.recipient.slice(0, 66) : request.recipient;
-  return { dstChain, dstToken, amount, recipient, recipientType, integratorId };
+  return { chainId: destToken.chainId, swap: { dstChain, dstToken, amount, recipient, recipientType, integratorId } };
+}
+
+// How far the swap of a quote is. Adds a problem for everything that differs. A swap of a transaction with too many of
+// them may be one that is left out.
+function ownSwap(status, quote, problems) {
+  const wanted = signedSwap(quote);
+  const differences = ({ state, swap, settlement }) => {
+    const found = [];
+    const compare = (name, got, want) => {
+      if (!same(got ?? undefined, want)) found.push(`${name} is ${got}, but must be ${want}.`);
+    };
+    if (settlement) compare('settlement.chainId', settlement.chainId, wanted.chainId);
+    if (swap) for (const name of Object.keys(wanted.swap)) compare(`swap.${name}`, swap[name], wanted.swap[name]);
+    else if (state === 'SETTLING' || state === 'SETTLED') found.push('swap must be told.');
+    return found;
+  };
+  const several = swapsOf(status);
+  const own = several.find((each) => each.swap && !differences(each).length);
+  if (own) return own;
+  if (!several.length) problems.push(...differences(status));
+  else if (!(status.omittedSwaps > 0) || isEnded(status)) problems.push('None of swaps is the one that was signed.');
+  return status;
 }
 
 // By how much less than the quote said was paid out; undefined for none, or if the answer does not say.
 export function shortOf(status, quote) {
-  const own = swapsOf(status).find(({ swap }) => isSwap(swap, signedSwap(quote))) ?? status;
-  const { amount } = isObject(own.settlement) ? own.settlement : {};
-  if (own.state !== 'SETTLED' || !isAmount(amount) || BigInt(amount) >= BigInt(quote.destAmount)) return undefined;
-  return String(BigInt(quote.destAmount) - BigInt(amount));
+  const { settlement } = ownSwap(status, quote, []);
+  if (!settlement || BigInt(settlement.amount) >= BigInt(quote.destAmount)) return undefined;
+  return String(BigInt(quote.destAmount) - BigInt(settlement.amount));
 }
 
-export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT }) {
+// Refuses a misspelt option, which would otherwise be ignored.
+function refuseUnknown(given, names, what) {
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`${what} has no option ${unknown}, but ${names.join(', ')}`);
+}
+
+// Reads at most MOST bytes of an answer, and cancels the rest. It gives undefined for an answer that is longer.
+async function textOf(answer) {
+  const reader = answer.body?.getReader?.();
+  if (!reader) { // not every runtime has streams
+    const text = await answer.text();
+    return text.length <= MOST ? text : undefined;
+  }
+  const decoder = new TextDecoder();
+  let text = '';
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    size += value.length;
+    if (size > MOST) {
+      reader.cancel().catch(() => undefined);
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+export function createClient(options) {
+  refuseUnknown(options, ['gateway', 'apiKey', 'fetch', 'pinned', 'timeout'], 'createClient');
+  const { gateway, apiKey, fetch, pinned, timeout = TIMEOUT } = options;
+  const isPinned = 'pinned' in options;
+  if (isPinned && !pinned) throw new TypeError(NOT_PINNED);
   if (!/^(https?:\/\/[^\s/?#]|\/)/i.test(gateway)) {
     throw new TypeError(`gateway must be an address such as https://quotes.example.org, not ${gateway}`);
   }
@@ -156,10 +224,10 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
 
   async function read(path, options) {
     const answer = await ask(base + path, { redirect: 'error', ...options });
-    const text = answer.status === 304 ? '' : await answer.text();
+    const text = answer.status === 304 ? '' : await textOf(answer);
     let body;
     try {
-      body = text.length <= MOST ? JSON.parse(text) : undefined;
+      body = JSON.parse(text);
     } catch { /* body stays undefined */ }
     return { status: answer.status, body, headers: answer.headers };
   }
@@ -224,9 +292,10 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
   // What a quote is checked against: what is pinned when it is judged, else the gateway's own listing.
   async function known(signal) {
     const pin = await until(Promise.resolve(typeof pinned === 'function' ? pinned() : pinned), signal);
-    if (pin !== undefined && pin !== null && !(isObject(pin) && !('pairs' in pin))) return { listing: pin };
+    if (isPinned && !isObject(pin)) throw new TypeError(NOT_PINNED);
+    if (isPinned && 'pairs' in pin) return { listing: pin };
     const listing = await pairs({ signal });
-    return pin ? { listing, routers: pin.data ?? [], settlement: pin.settlement ?? {} } : { listing };
+    return isPinned ? { listing, routers: pin.data ?? [], settlement: pin.settlement ?? {} } : { listing };
   }
 
   // Checks an answer, or throws every problem with it.
@@ -255,27 +324,30 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
   }
 
   async function quote({ simulate, signal, ...asked }) {
+    refuseUnknown(asked, PARAMETERS, 'quote');
     const request = {};
     for (const name of PARAMETERS) {
       if (asked[name] !== undefined && asked[name] !== '') request[name] = String(asked[name]);
     }
     const include = simulate ? 'details,simulation' : 'details';
     pairs({ signal }).catch(() => undefined); // at the same time; an error shows when it is needed
+    const now = Date.now();
     const answer = await get(`/v3/swap/quote?${queryOf({ ...request, include })}`, { headers: withKey(), signal });
     const { status, body, headers } = answer;
     if (!usable(answer)) throw errorOf(answer);
     const warning = headers.get('quote-warning');
-    return judge(request, body, { signal, status, warning, expiresAt: () => expiryOf(body.details, headers) });
+    return judge(request, body, { signal, status, warning, expiresAt: () => expiryOf(body.details, headers, now) });
   }
 
   async function recheck({ request, quote: body, expiresAt }, { allowance, signal } = {}) {
     return judge(request, body, { signal, allowance, expiresAt: () => expiresAt });
   }
 
-  async function status({ srcChain, txHash, quote: signed, since, signal }) {
+  async function status({ srcChain, txHash, quote: signed, since, signal, ...rest }) {
+    refuseUnknown(rest, [], 'status');
     const answer = await get(`/v3/swap/status?${queryOf({ srcChain, txHash })}`, { headers: withKey(), signal });
     const { body } = answer;
-    if (!usable(answer) || typeof body.state !== 'string') throw errorOf(answer);
+    if (!usable(answer)) throw errorOf(answer);
     const problems = statusProblems(body, { srcChain, txHash, quote: signed, since });
     if (!problems.length) return body;
     const fields = { code: 'UNVERIFIED', status: answer.status, problems, checked: [], quote: body };
@@ -300,9 +372,8 @@ export function createClient({ gateway, apiKey, fetch, pinned, timeout = TIMEOUT
         if (seconds > 0) await pause(seconds, halt.signal);
         try {
           const value = await status({ ...asked, signal: halt.signal });
-          const next = Number(value.nextCheckSeconds);
           failures = 0;
-          seconds = value.final === true || next === 0 ? -1 : next > 0 ? Math.min(next, 3600) : 3;
+          seconds = value.final ? -1 : Math.min(Math.max(value.nextCheckSeconds, 1), 3600);
           return { done: false, value };
         } catch (error) {
           if (!(error instanceof QuoteError) || !isPassing(error)) throw error;

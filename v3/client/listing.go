@@ -32,7 +32,7 @@ type ListedToken struct {
 	ChainID   uint64 `json:"chainId"`
 	Symbol    string `json:"symbol"`
 	Address   string `json:"address"`
-	Decimals  *uint8 `json:"decimals"`
+	Decimals  uint8  `json:"decimals"`
 	MinAmount Amount `json:"minAmount"`
 	MaxAmount Amount `json:"maxAmount"`
 }
@@ -52,9 +52,9 @@ type ListedPair struct {
 
 // Settlement is where burns are minted.
 type Settlement struct {
-	ChainID  uint64  `json:"chainId"`
-	Domain   *uint32 `json:"domain"`
-	Receiver string  `json:"receiver,omitempty"` // empty where no burn is quoted
+	ChainID  uint64 `json:"chainId"`
+	Domain   uint32 `json:"domain"`
+	Receiver string `json:"receiver,omitempty"` // empty where no burn is quoted
 }
 
 // Routers is an answer of /v3/app/routers: the contract of each source chain and token.
@@ -137,8 +137,14 @@ func (l *Listing) check() error {
 		}
 		bySymbol[symbol], byAddress[at] = true, true
 	}
+	if !isChain(l.Settlement.ChainID) {
+		return fmt.Errorf("the listing must have the chain of the settlement")
+	}
 	pairs := make(map[[2]tokenKey]bool)
 	for _, row := range l.Pairs {
+		if _, err := readAddress(row.To); err != nil || !isChain(row.FeeChainID) {
+			return fmt.Errorf("the listing must have contract and fee chain of %.30q on chain %d", row.SrcToken, row.SrcChain)
+		}
 		src, dst := tokenKey{row.SrcChain, row.SrcToken}, tokenKey{row.DstChain, row.DstToken}
 		if !bySymbol[src] || !bySymbol[dst] || pairs[[2]tokenKey{src, dst}] {
 			return fmt.Errorf(
@@ -168,9 +174,9 @@ func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 		return common.Address{}, fmt.Errorf(
 			"the listing has the symbol %.60q, and symbols are 1 to 20 of A to Z, 0 to 9 and the point", row.Symbol)
 	}
-	address, err := parseAddress(row.Address)
+	address, err := readAddress(row.Address)
 	least, most := row.MinAmount.Int(), row.MaxAmount.Int()
-	hasDecimals := row.Decimals != nil && *row.Decimals <= 36
+	hasDecimals := row.Decimals <= 36
 	hasLimits := least != nil && most != nil && most.Cmp(least) >= 0
 	if err != nil || !isChain(row.ChainID) || !hasDecimals || !hasLimits {
 		return address, fmt.Errorf(
@@ -181,7 +187,7 @@ func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 	if known := contradicted(network, row.Symbol, address); known != nil {
 		return address, known.must("the listing", network)
 	}
-	if known := knownBySymbol(network, row.Symbol); known != nil && known.decimals != *row.Decimals {
+	if known := knownBySymbol(network, row.Symbol); known != nil && known.decimals != row.Decimals {
 		return address, known.must("the listing", network)
 	}
 	return address, nil
@@ -207,10 +213,10 @@ func (t *knownToken) must(what string, network uint64) error {
 // check refuses rows that could pass for another, or for something that is known here.
 func (r *Routers) check() error {
 	for _, row := range r.Data {
-		token, err := parseAddress(row.Token)
-		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil {
-			return fmt.Errorf("token in the router listing: got %.60q for %.60q on chain %d, which is none",
-				row.Token, row.Symbol, row.ChainID)
+		token, err := readAddress(row.Token)
+		_, noRouter := readAddress(row.Router)
+		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil || noRouter != nil {
+			return fmt.Errorf("the router listing must have token and router for %.60q on chain %d", row.Symbol, row.ChainID)
 		}
 		network := networkOf(row.ChainID)
 		if known := contradicted(network, row.Symbol, token); known != nil {
@@ -286,7 +292,7 @@ func (l *Listing) findToken(id uint64, name string) *ListedToken {
 		if row.ChainID != id {
 			continue
 		}
-		if at, _ := parseAddress(row.Address); upper(name) == row.Symbol || err == nil && at == address {
+		if at, _ := readAddress(row.Address); upper(name) == row.Symbol || err == nil && at == address {
 			return row
 		}
 	}
@@ -318,14 +324,14 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 		return nil, fmt.Errorf("this version does not know routes of type %.60q: use a newer one", row.Type)
 	}
 	feeBPS, ok := row.ProtocolFee.BPS()
-	if !ok || feeBPS > highestFeeBPS || p.FeeChain == 0 {
+	if !ok || feeBPS > highestFeeBPS {
 		return nil, fmt.Errorf("the listing must have a fee of at most 1 %% and its chain for this pair")
 	}
 	p.FeeBPS = feeBPS
 	if row.Type == CCTPInbound && (p.Shields || p.Unshields) {
 		return nil, fmt.Errorf("the listing must not burn into or out of a privacy pool")
 	}
-	to, err := parseAddress(row.To)
+	to, err := readAddress(row.To)
 	if err != nil {
 		return nil, fmt.Errorf("the listing must have the contract of this pair")
 	}
@@ -334,6 +340,6 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 }
 
 func (l *Listing) token(row *ListedToken) TokenOn {
-	address, _ := parseAddress(row.Address)
-	return TokenOn{ChainID: l.network(row.ChainID), Symbol: row.Symbol, Address: address, Decimals: *row.Decimals}
+	address, _ := readAddress(row.Address)
+	return TokenOn{ChainID: l.network(row.ChainID), Symbol: row.Symbol, Address: address, Decimals: row.Decimals}
 }

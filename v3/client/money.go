@@ -2,7 +2,6 @@ package client
 
 import (
 	"math/big"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -60,7 +59,7 @@ func (c *check) checkIntegrator(gross *big.Int) *big.Int {
 		c.compare("fee.integrator.id", got.ID, "")
 		c.compare("fee.integrator.address", got.Address, "")
 	} else {
-		c.compare("fee.integrator.id", strings.ToLower(got.ID), integratorText(c.request))
+		c.compare("fee.integrator.id", lower(got.ID), integratorText(c.request))
 		c.compareAddress("fee.integrator.address", got.Address, c.request.Integrator)
 	}
 	fee := part(gross, bps)

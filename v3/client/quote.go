@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// A Quote is an answer of the quote endpoint, decoded strictly. Names are exact and stand once, numbers are numbers and
-// amounts digits. Verify says what of it is true.
+// A Quote is an answer of the quote endpoint. Verify says what of it is true.
 type Quote struct {
 	To               string    `json:"to"`
 	SrcToken         Token     `json:"srcToken"`
@@ -94,7 +93,7 @@ type Details struct {
 	Unshield         bool             `json:"unshield,omitempty"`
 	Contract         string           `json:"contract,omitempty"` // MISSING if one that the swap needs does not exist
 	Arrival          Arrival          `json:"arrival"`
-	ValidUntil       string           `json:"validUntil"`
+	ValidUntil       Time             `json:"validUntil"`
 	ValidForSeconds  uint64           `json:"validForSeconds,omitzero"` // the same without a clock
 	IssuerFee        *IssuerFee       `json:"issuerFee,omitempty"`      // of a burn
 	Integrator       *RegistryReading `json:"integrator,omitempty"`
@@ -106,14 +105,14 @@ type Details struct {
 
 // DetailsRequest is the request as the gateway understood it.
 type DetailsRequest struct {
-	SrcChain      string  `json:"srcChain"`
-	SrcToken      string  `json:"srcToken"`
-	DstChain      string  `json:"dstChain"`
-	DstToken      string  `json:"dstToken"`
-	Amount        Amount  `json:"amount"`
-	Recipient     string  `json:"recipient"`
-	RecipientType *uint64 `json:"recipientType"`
-	IntegratorID  string  `json:"integratorId,omitempty"`
+	SrcChain      string `json:"srcChain"`
+	SrcToken      string `json:"srcToken"`
+	DstChain      string `json:"dstChain"`
+	DstToken      string `json:"dstToken"`
+	Amount        Amount `json:"amount"`
+	Recipient     string `json:"recipient"`
+	RecipientType uint64 `json:"recipientType"`
+	IntegratorID  string `json:"integratorId,omitempty"`
 }
 
 // DecodedCall says what calldata does. Numbers are decimal, all else is 0x and digits.
@@ -128,7 +127,7 @@ type SendCalls struct {
 	Version        string     `json:"version"`
 	From           string     `json:"from,omitempty"`
 	ChainID        string     `json:"chainId"`
-	AtomicRequired *bool      `json:"atomicRequired"`
+	AtomicRequired bool       `json:"atomicRequired"`
 	Calls          []SendCall `json:"calls"`
 }
 
@@ -165,7 +164,7 @@ type IssuerFee struct {
 type RegistryReading struct {
 	Registry  string `json:"registry"`
 	ChainID   uint64 `json:"chainId"`
-	CheckedAt string `json:"checkedAt"`
+	CheckedAt Time   `json:"checkedAt"`
 }
 
 // Checks compare what the account has with what it needs.
@@ -173,7 +172,7 @@ type Checks struct {
 	Native    *Check `json:"native,omitempty"`
 	Balance   Check  `json:"balance"`
 	Allowance *Check `json:"allowance,omitempty"`
-	CheckedAt string `json:"checkedAt,omitempty"`
+	CheckedAt Time   `json:"checkedAt,omitempty"`
 }
 
 // Check is one of them.
@@ -206,10 +205,7 @@ func (q *Quote) expires(asked time.Time, h http.Header) time.Time {
 	if q.Details.ValidForSeconds > 0 {
 		return asked.Add(time.Duration(min(q.Details.ValidForSeconds, 86400)) * time.Second)
 	}
-	until, err := time.Parse(time.RFC3339, q.Details.ValidUntil)
-	if err != nil {
-		return time.Time{}
-	}
+	until := q.Details.ValidUntil.At()
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		if skew := asked.Sub(date); skew.Abs() > 5*time.Second {
 			return until.Add(skew)

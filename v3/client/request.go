@@ -146,15 +146,24 @@ var (
 		"check for a typing error, or write it all in lower case")
 )
 
-// parseAddress reads 0x and 40 hexadecimal digits, all in one case, or in mixed case with a valid EIP-55 checksum. The
-// error is a sentence without its subject.
-func parseAddress(text string) (common.Address, error) {
+// readAddress reads 0x and 40 hexadecimal digits in any case, as an answer may write them. The error is a sentence
+// without its subject.
+func readAddress(text string) (common.Address, error) {
 	var a common.Address
 	if len(text) != 2+2*len(a) || text[:2] != "0x" {
 		return a, errShape
 	}
 	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
 		return common.Address{}, errShape
+	}
+	return a, nil
+}
+
+// parseAddress reads an address of a request. In mixed case it must have a valid EIP-55 checksum.
+func parseAddress(text string) (common.Address, error) {
+	a, err := readAddress(text)
+	if err != nil {
+		return a, err
 	}
 	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
 	if mixed && a.Hex() != text {

@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,14 +28,13 @@ const (
 
 var states = []string{NotFound, Pending, Failed, NotASwap, Settling, Settled}
 
-var hashes = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
-
 // Sent is a transaction to ask about.
 type Sent struct {
 	Hash  common.Hash
 	Quote *Checked // what was signed: an answer about another swap is then refused; nil if it is not at hand
 
 	SrcChain uint64 // where it was sent; may be left out with Quote
+	Since    uint64 // the newest block before it was sent: an answer about an older one is refused; 0 if not known
 
 	// OnRetry is told by Follow when the gateway cannot answer now, and in how long it is asked again; nil for nobody.
 	OnRetry func(err error, wait time.Duration)
@@ -69,7 +67,7 @@ type Status struct {
 	Progress
 
 	SrcChain string        `json:"srcChain"`
-	TxHash   string        `json:"txHash"`
+	TxHash   Hash          `json:"txHash"`
 	Source   *StatusSource `json:"source,omitempty"`
 
 	Swaps        []Progress `json:"swaps,omitempty"` // all, if there are several; Progress is of the least advanced
@@ -81,25 +79,25 @@ type Status struct {
 
 // StatusSwap is what was swapped, as the gateway read it on the chain.
 type StatusSwap struct {
-	DstChain      string  `json:"dstChain"`
-	DstToken      string  `json:"dstToken"`
-	Recipient     string  `json:"recipient"` // an address, or the first word of a note
-	RecipientType *uint64 `json:"recipientType"`
-	Amount        Amount  `json:"amount"`
-	IntegratorID  string  `json:"integratorId,omitempty"`
+	DstChain      string `json:"dstChain"`
+	DstToken      string `json:"dstToken"`
+	Recipient     string `json:"recipient"` // an address, or the first word of a note
+	RecipientType uint64 `json:"recipientType"`
+	Amount        Amount `json:"amount"`
+	IntegratorID  Hash   `json:"integratorId,omitempty"`
 }
 
 // StatusSource is how deep the transaction is.
 type StatusSource struct {
 	BlockNumber   uint64 `json:"blockNumber"`
 	Confirmations uint64 `json:"confirmations"`
-	Timestamp     string `json:"timestamp"`
+	Timestamp     Time   `json:"timestamp"`
 }
 
 // StatusBurn is how far the issuer is.
 type StatusBurn struct {
 	Domain           uint32 `json:"domain"`
-	Nonce            string `json:"nonce,omitempty"`
+	Nonce            Hash   `json:"nonce,omitempty"`
 	Attested         bool   `json:"attested"`
 	AttestationState string `json:"attestationState"`
 	Reason           string `json:"reason,omitempty"`
@@ -108,11 +106,11 @@ type StatusBurn struct {
 // StatusSettlement is where the swap was paid out.
 type StatusSettlement struct {
 	ChainID   uint64 `json:"chainId"`
-	TxHash    string `json:"txHash,omitempty"` // of what the issuer minted, it may not be known
-	Amount    Amount `json:"amount,omitzero"`
-	Arrived   Amount `json:"arrived,omitzero"` // what the recipient got, where others took a part
-	Timestamp string `json:"timestamp,omitempty"`
-	Note      string `json:"note,omitempty"`
+	TxHash    Hash   `json:"txHash,omitempty"` // of what the issuer minted, it may not be known
+	Amount    Amount `json:"amount"`
+	Arrived   Amount `json:"arrived"` // what the recipient got, where others took a part
+	Timestamp Time   `json:"timestamp,omitempty"`
+	Note      Hash   `json:"note,omitempty"`
 
 	Short *StatusShort `json:"short,omitempty"`
 }
@@ -122,8 +120,6 @@ type StatusShort struct {
 	Swapped Amount `json:"swapped"`
 	Paid    Amount `json:"paid"` // with the fees
 }
-
-func (s *StatusShort) isPartial() bool { return s != nil && (s.Swapped == "" || s.Paid == "") }
 
 func statusPath(srcChain uint64, hash common.Hash) string {
 	query := url.Values{"srcChain": {decimal(networkOf(srcChain))}, "txHash": {hash.Hex()}}
@@ -139,18 +135,16 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK {
+	if a.status != http.StatusOK || !a.isObject() {
 		return nil, a.refusal()
 	}
+	const refused = "do not believe the gateway's answer"
 	s := &Status{Raw: a.body}
 	if err := decodeBody(a.body, s); err != nil {
-		return nil, &Error{
-			Code: Unreadable, Status: a.status, RequestID: a.requestID(),
-			Message: "the gateway's answer is not what it should be", cause: err,
-		}
+		return nil, a.unverified(refused, err)
 	}
 	if problems := s.check(sent); problems != nil {
-		return nil, a.unverified("do not believe the gateway's answer", problems...)
+		return nil, a.unverified(refused, problems...)
 	}
 	return s, nil
 }
@@ -158,69 +152,86 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 // check says what is wrong with an answer about a transaction.
 func (s *Status) check(sent Sent) (problems []error) {
 	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if !strings.EqualFold(s.TxHash, sent.Hash.Hex()) {
-		refuse("it is about transaction %.80q, and not %s", s.TxHash, sent.Hash)
+	if !strings.EqualFold(string(s.TxHash), sent.Hash.Hex()) {
+		refuse("it is about transaction %s, and not %s", s.TxHash, sent.Hash)
 	}
 	if s.SrcChain != decimal(sent.network()) {
 		refuse("it is about a transaction on chain %.30q, and not %d", s.SrcChain, sent.network())
 	}
-	for _, p := range append(slices.Clone(s.Swaps), s.Progress) {
-		if !slices.Contains(states, p.State) {
-			refuse("its state is %.30q, which is none", p.State)
-		}
-		if p.Settlement != nil && p.Settlement.TxHash != "" && !hashes.MatchString(p.Settlement.TxHash) {
-			refuse("the settlement's transaction is %.80q, which is none", p.Settlement.TxHash)
-		}
-		if p.Settlement != nil && p.Settlement.Short.isPartial() {
-			refuse("settlement.short must say what was swapped and what was paid")
+	s.Progress.check(refuse)
+	for _, p := range s.Swaps {
+		p.check(refuse)
+		if s.Ended() && p.State != s.State || s.Final && !p.Final {
+			refuse("it is %s, and one of its swaps is %s", s.State, p.State)
 		}
 	}
+	switch {
+	case s.Source == nil && s.State != NotFound && s.State != Pending:
+		refuse("it is %s, and does not say in which block", s.State)
+	case s.Source != nil && sent.Since > 0 && s.Source.BlockNumber <= sent.Since:
+		refuse("it is in block %d, and was sent after block %d", s.Source.BlockNumber, sent.Since)
+	}
 	if sent.Quote != nil {
-		problems = append(problems, s.checkSwap(sent.Quote)...)
+		_, differences := s.own(sent.Quote)
+		problems = append(problems, differences...)
 	}
 	return problems
 }
 
-// checkSwap holds what the gateway says was swapped against what was signed. One of several swaps of a transaction must
-// be it.
-func (s *Status) checkSwap(q *Checked) []error {
-	first := s.Progress.differs(q)
-	if first == nil {
-		return nil
+// check refuses a state that contradicts what stands beside it.
+func (p Progress) check(refuse func(format string, args ...any)) {
+	isPaid := p.Settlement != nil
+	switch {
+	case !slices.Contains(states, p.State):
+		refuse("its state is %.30q, which is none", p.State)
+	case p.Final && !p.Ended():
+		refuse("it is %s, which cannot be final", p.State)
+	case isPaid != (p.State == Settled):
+		refuse("it is %s; a settlement must be there for %s, and only then", p.State, Settled)
+	case isPaid && p.Settlement.Short != nil && p.Final:
+		refuse("it is final, and was not paid in full")
 	}
-	for _, p := range s.Swaps {
-		if p.differs(q) != nil {
-			continue
-		}
-		if s.Ended() && p.State != s.State {
-			return []error{fmt.Errorf("it is %s, and the swap that was signed is %s", s.State, p.State)}
-		}
-		return nil
+}
+
+// own finds the swap that was signed, or says what the answer has in its place. A swap of a transaction with too many
+// of them may be one that is left out.
+func (s *Status) own(q *Checked) (own *Progress, problems []error) {
+	if len(s.Swaps) == 0 {
+		return &s.Progress, s.Progress.differs(q)
 	}
-	return first
+	for i := range s.Swaps {
+		if s.Swaps[i].Swap != nil && s.Swaps[i].differs(q) == nil {
+			return &s.Swaps[i], nil
+		}
+	}
+	if s.OmittedSwaps > 0 && !s.Ended() {
+		return &s.Progress, nil
+	}
+	return nil, []error{errors.New("none of its swaps is the one that was signed")}
 }
 
 func (p Progress) differs(q *Checked) (problems []error) {
-	if p.Swap == nil {
-		if p.State == Settling || p.State == Settled {
-			return []error{fmt.Errorf("it is %s, and does not say what was swapped", p.State)}
-		}
-		return nil
-	}
 	compare := func(what, got, want string) {
 		if !strings.EqualFold(got, want) {
-			problems = append(problems, fmt.Errorf("swap.%s: got %.100q, signed %s", what, got, want))
+			problems = append(problems, fmt.Errorf("%s: got %.100q, signed %s", what, got, want))
 		}
 	}
-	recipient, kind := q.paid()
-	compare("dstChain", p.Swap.DstChain, decimal(q.Pair.DstChain))
-	compare("dstToken", p.Swap.DstToken, q.Pair.DstToken.Address.Hex())
-	compare("amount", string(p.Swap.Amount), q.Request.Amount.String())
-	compare("recipient", p.Swap.Recipient, recipient)
-	if p.Swap.RecipientType == nil || *p.Swap.RecipientType != kind {
-		problems = append(problems, fmt.Errorf("swap.recipientType: signed %d", kind))
+	if p.Settlement != nil {
+		compare("settlement.chainId", decimal(p.Settlement.ChainID), decimal(q.Pair.DstToken.ChainID))
 	}
-	compare("integratorId", p.Swap.IntegratorID, integratorText(q.Request))
+	if p.Swap == nil {
+		if p.State == Settling || p.State == Settled {
+			problems = append(problems, fmt.Errorf("it is %s, and does not say what was swapped", p.State))
+		}
+		return problems
+	}
+	recipient, kind := q.paid()
+	compare("swap.dstChain", p.Swap.DstChain, decimal(q.Pair.DstChain))
+	compare("swap.dstToken", p.Swap.DstToken, q.Pair.DstToken.Address.Hex())
+	compare("swap.amount", string(p.Swap.Amount), q.Request.Amount.String())
+	compare("swap.recipient", p.Swap.Recipient, recipient)
+	compare("swap.recipientType", decimal(p.Swap.RecipientType), decimal(kind))
+	compare("swap.integratorId", string(p.Swap.IntegratorID), integratorText(q.Request))
 	return problems
 }
 
@@ -240,25 +251,17 @@ func (s *Status) Took() (time.Duration, bool) {
 	if s.Source == nil || s.Settlement == nil {
 		return 0, false
 	}
-	sent, err := time.Parse(time.RFC3339, s.Source.Timestamp)
-	paid, other := time.Parse(time.RFC3339, s.Settlement.Timestamp)
-	return paid.Sub(sent), errors.Join(err, other) == nil
+	return s.Settlement.Timestamp.At().Sub(s.Source.Timestamp.At()), s.Settlement.Timestamp != ""
 }
 
 // Short is by how much less than the quote said was paid out for its swap; nil for none, or if the answer does not say.
 func (s *Status) Short(q *Checked) *big.Int {
-	own := s.Progress
-	for _, p := range s.Swaps {
-		if p.differs(q) == nil {
-			own = p
-			break
-		}
-	}
-	if own.State != Settled || own.Settlement == nil {
+	own, problems := s.own(q)
+	if problems != nil || own.Settlement == nil {
 		return nil
 	}
 	amount := own.Settlement.Amount.Int()
-	if amount == nil || amount.Cmp(q.Dest) >= 0 {
+	if amount.Cmp(q.Dest) >= 0 {
 		return nil
 	}
 	return new(big.Int).Sub(q.Dest, amount)

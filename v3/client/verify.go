@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -156,10 +155,10 @@ func (c *check) readRequest() error {
 		return err
 	}
 	settlement := k.settlement()
-	if settlement.ChainID == 0 || settlement.Domain == nil {
-		return errors.New("settlement: there must be a chainId and a domain")
+	if !isChain(settlement.ChainID) {
+		return fmt.Errorf("settlement: %d is no chain", settlement.ChainID)
 	}
-	c.domain = *settlement.Domain
+	c.domain = settlement.Domain
 	if c.receiver, err = k.receiver(c.pair); err != nil {
 		return err
 	}
@@ -187,11 +186,11 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 			continue
 		}
 		rows++
-		token, tokenErr := parseAddress(row.Token)
+		token, tokenErr := readAddress(row.Token)
 		if tokenErr != nil || token != p.SrcToken.Address {
 			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
 		}
-		to, err = parseAddress(row.Router)
+		to, err = readAddress(row.Router)
 		if err != nil {
 			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
 		}
@@ -224,7 +223,7 @@ func (k Known) receiver(p *Pair) (common.Address, error) {
 	if s.Receiver == "" && p.Type != CCTPInbound {
 		return common.Address{}, nil
 	}
-	receiver, err := parseAddress(s.Receiver)
+	receiver, err := readAddress(s.Receiver)
 	if err != nil {
 		return receiver, fmt.Errorf("settlement: the receiver %w", err)
 	}
@@ -244,7 +243,7 @@ func (k Known) unpayable(a common.Address) string {
 		return what
 	}
 	for _, row := range k.Listing.Tokens {
-		if token, err := parseAddress(row.Address); err == nil && token == a {
+		if token, err := readAddress(row.Address); err == nil && token == a {
 			return fmt.Sprintf("the contract of %s on chain %d", row.Symbol, row.ChainID)
 		}
 	}
@@ -254,7 +253,7 @@ func (k Known) unpayable(a common.Address) string {
 // takes says which other token an address takes on a network, as the contract of a pair. It is empty if it takes none.
 func (k Known) takes(a common.Address, network uint64, symbol string) string {
 	for _, row := range k.contracts() {
-		to, err := parseAddress(row.Router)
+		to, err := readAddress(row.Router)
 		if err == nil && to == a && k.Listing.network(row.ChainID) == network && row.Symbol != symbol {
 			return fmt.Sprintf("the router of %s on chain %d", row.Symbol, row.ChainID)
 		}
@@ -289,7 +288,7 @@ func (c *check) checkTarget() {
 	if c.known.Routers != nil {
 		where = "the router listing"
 	}
-	to, err := parseAddress(c.quote.To)
+	to, err := readAddress(c.quote.To)
 	if err != nil {
 		c.problem("to: %.100q %w", c.quote.To, err)
 	} else if to != c.to {

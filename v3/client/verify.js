@@ -17,7 +17,7 @@
 // Reading values that may be anything. No text of ours has half of 2048 characters.
 const isObject = (value) => typeof value === 'object' && value !== null;
 const has = (value, key) => Object.prototype.hasOwnProperty.call(value, key);
-const own = (value, key) => (isObject(value) && has(value, key) ? value[key] : undefined);
+const own = (value, key) => (isObject(value) && has(value, key) ? value[key] ?? undefined : undefined); // null is none
 const listOf = (value) => (Array.isArray(value) ? value : []);
 const at = (value, path) => path.split('.').reduce((inner, key) => own(inner, key), value);
 const text = (value) => (typeof value === 'string' && value.length <= 2048 ? value : '');
@@ -143,7 +143,7 @@ function compare(problems, path, got, want, exact = false) {
   const inner = (key) => (path ? `${path}.${key}` : key);
   for (const key of Object.keys(want)) compare(problems, inner(key), own(got, key), want[key], exact);
   if (!exact && !Array.isArray(want)) return;
-  const extra = Object.keys(got).find((key) => !has(want, key));
+  const extra = Object.keys(got).find((key) => !has(want, key) && (Array.isArray(got) || own(got, key) !== undefined));
   if (extra !== undefined) problems.push(`${inner(show(extra))} must be left out.`);
 }
 
@@ -151,43 +151,56 @@ function compare(problems, path, got, want, exact = false) {
 const NEVER = 'That it arrives: the contracts enforce no minimum and no deadline, and give no refund. ' +
   'A swap that was sent settles at the fees then in force.';
 /**
- * The form of what is not compared, so that all that index.d.ts promises is there. ? may be left out, ?? may also be
- * null.
+ * The form of what is not compared, so that all that index.d.ts promises is there. ? may be left out.
  */
 const KINDS = {
   text: (value) => text(value) === value,
-  number: (value) => Number.isFinite(value) && value >= 0,
-  time: (value) => Date.parse(text(value)) > 0,
+  count: (value) => Number.isSafeInteger(value) && value >= 0,
+  uint8: (value) => KINDS.count(value) && value < 256, uint32: (value) => KINDS.count(value) && value < 2 ** 32,
+  chain: isChain,
+  percentage: (value) => value >= 0 && value <= 100 && typeof value === 'number',
+  time: (value) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) &&
+    new Date(value).toJSON()?.replace('.000', '') === value,
+  hash: (value) => /^0x[0-9a-fA-F]{64}$/.test(text(value)),
+  state: (value) => ['NOT_FOUND', 'PENDING', 'FAILED', 'NOT_A_SWAP', 'SETTLING', 'SETTLED'].includes(value),
   status: (value) => ['SUCCESS', 'FAILED', 'UNPROVEN'].includes(value),
   amount: (value) => amountOf(value) >= 0n, address: isAddress, boolean: (value) => typeof value === 'boolean',
 };
 const CHECK = { actual: 'amount', needed: 'amount' };
 const DETAILS = {
-  'contract??': 'text',
-  arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'number', amount: 'amount' }] },
-  validUntil: 'time', 'validForSeconds?': 'number',
-  'issuerFee?': { percentage: 'number', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
-  'checks??': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
-  'simulation??': {
-    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'status', 'error?': 'text' }],
+  'contract?': 'text',
+  arrival: { 'seconds?': 'count', deductions: [{ by: 'text', percentage: 'percentage', amount: 'amount' }] },
+  validUntil: 'time', 'validForSeconds?': 'count',
+  'issuerFee?': { percentage: 'percentage', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
+  'checks?': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
+  'simulation?': {
+    blockNumber: 'count', calls: [{ gasUsed: 'count', 'gasLimit?': 'count', status: 'status', 'error?': 'text' }],
     'event?': 'boolean', native: CHECK,
   },
   'simulationReason?': 'text',
 };
+const SETTLEMENT = { chainId: 'chain', domain: 'uint32', 'receiver?': 'text' };
+const LISTING = {
+  deployment: 'text', chains: [{ chainId: 'chain', name: 'text', 'network?': 'chain' }],
+  tokens: [{ chainId: 'chain', symbol: 'text', address: 'address', decimals: 'uint8', minAmount: 'amount',
+    maxAmount: 'amount' }],
+  pairs: [{ srcChain: 'chain', srcToken: 'text', dstChain: 'chain', dstToken: 'text', type: 'text',
+    protocolFee: 'percentage', feeChainId: 'chain', to: 'address', 'seconds?': 'count' }],
+  settlement: SETTLEMENT, tracking: 'boolean', client: 'text', 'contact?': 'text',
+};
 /** Adds a problem for everything that has another form. */
-function checkForm(problems, path, got, form) {
+export function checkForm(problems, path, got, form) {
   const isList = Array.isArray(form);
   const kind = typeof form === 'string' ? form : isList ? 'list' : 'object';
   const right = typeof form === 'string' ? KINDS[form](got)
-    : isObject(got) && Array.isArray(got) === isList && !(got.length > 99);
+    : isObject(got) && Array.isArray(got) === isList;
   if (!right) problems.push(`${path} is ${show(got)}, but must be a${/^[ao]/.test(kind) ? 'n' : ''} ${kind}.`);
   else if (isList) Array.from(got, (each, i) => checkForm(problems, `${path}.${i}`, each, form[0]));
   else if (typeof form === 'object') {
     for (const [key, inner] of Object.entries(form)) {
-      const name = key.replace(/\?/g, '');
+      const name = key.replace('?', '');
       const value = own(got, name);
-      const absent = (value === undefined && key !== name) || (value === null && key.endsWith('??'));
-      if (!absent) checkForm(problems, `${path}.${name}`, value, inner);
+      if (value !== undefined || key === name) checkForm(problems, path ? `${path}.${name}` : name, value, inner);
     }
   }
 }
@@ -225,7 +238,7 @@ function encode({ selector, inputs }, values) {
 
 /** Says what calldata does, or null if it is no approval, swap or burn in canonical encoding. */
 export function decode(calldata) {
-  const data = text(calldata).toLowerCase();
+  const data = lower(text(calldata));
   const called = [APPROVE, SWAP, BURN].find(({ selector }) => data.startsWith(selector));
   if (!called || !/^0x([0-9a-f]{2})*$/.test(data)) return null;
   const word = (i) => data.slice(10 + 64 * i, 74 + 64 * i).padEnd(64, '0');
@@ -263,61 +276,63 @@ export function verify(request, quote, known) {
 }
 
 /** The networks of a listing, if its rows have their form, are there once, and agree with what is known here. */
-function checkListing(listing, refuse) {
-  const [chains, tokens, pairRows] = ['chains', 'tokens', 'pairs'].map((name) => own(listing, name));
-  if (![chains, tokens, pairRows].every(Array.isArray)) return refuse('lists of chains, tokens and pairs');
-  const symbols = [...tokens.map((row) => own(row, 'symbol')),
-    ...pairRows.flatMap((row) => [own(row, 'srcToken'), own(row, 'dstToken')])];
-  const odd = symbols.findIndex((symbol) => !isSymbol(symbol));
-  const symbol = JSON.stringify(show(symbols[odd]));
-  if (odd >= 0) return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${symbol}`);
+function checkListing(listing, { problems }, refuse) {
+  const before = problems.length;
+  checkForm(problems, 'listing', listing, LISTING);
+  if (problems.length > before) return undefined;
+  const { chains, tokens, pairs: pairRows } = listing;
+  const symbols = [...tokens.map((row) => row.symbol), ...pairRows.flatMap((row) => [row.srcToken, row.dstToken])];
+  const odd = symbols.find((symbol) => !isSymbol(symbol));
+  if (odd !== undefined) {
+    return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${JSON.stringify(show(odd))}`);
+  }
   const networks = new Map();
   for (const row of chains) {
-    const [chain, network] = [own(row, 'chainId'), own(row, 'network')];
-    if (!isChain(chain) || networks.has(chain)) return refuse('each chain once, with its number');
+    const [chain, network] = [row.chainId, own(row, 'network')];
+    if (networks.has(chain)) return refuse('each chain once, with its number');
     const right = isKnownChain(chain)
       ? (network ?? chain) === networkOf(chain) && PRIVATE.includes(chain) === (network !== undefined)
-      : network === undefined || isChain(network);
+      : network !== chain;
     if (!right) return refuse(`the network of chain ${chain}`);
     networks.set(chain, network);
   }
   const names = new Set();
-  for (const row of tokens) {
-    const [chain, symbol, address, decimals] =
-      ['chainId', 'symbol', 'address', 'decimals'].map((name) => own(row, name));
-    if (!isChain(chain) || !isAddress(address) || !(Number.isInteger(decimals) && decimals >= 0 && decimals <= 36)) {
-      return refuse(`one row for ${symbol} on chain ${show(chain)}, with address, decimals and limits`);
+  for (const { chainId: chain, symbol, address, decimals, minAmount, maxAmount } of tokens) {
+    const name = `${symbol} on chain ${chain}`;
+    if (decimals > 36 || BigInt(maxAmount) < BigInt(minAmount)) {
+      return refuse(`one row for ${name}, with address, decimals and limits`);
     }
+    if (PRIVATE.includes(chain) && !networks.has(chain)) return refuse(`the network of chain ${chain}`);
     const [bySymbol, byAddress] = knownAs(networks.get(chain) ?? networkOf(chain), symbol, address);
     const truth = bySymbol ?? byAddress;
     if (bySymbol !== byAddress || (truth && truth.decimals !== decimals)) {
       return refuse(`${truth.address} with ${truth.decimals} decimals for ${truth.symbol} on chain ${chain}`);
     }
-    for (const name of [symbol, lower(address)]) {
-      if (names.has(`${chain} ${name}`)) {
-        return refuse(`each symbol and each address of a chain once, and ${name} on chain ${chain} is there twice`);
-      }
-      names.add(`${chain} ${name}`);
+    for (const each of [name, `${lower(address)} on chain ${chain}`]) {
+      if (names.has(each)) return refuse(`each symbol and each address of a chain once, and ${each} is there twice`);
+      names.add(each);
     }
+  }
+  for (const { srcChain, srcToken, dstChain, dstToken } of pairRows) {
+    const ends = [`${srcToken} on chain ${srcChain}`, `${dstToken} on chain ${dstChain}`];
+    const pair = ends.join(' to ');
+    if (names.has(pair) || !ends.every((end) => names.has(end))) return refuse(`one row for ${pair}, and both tokens`);
+    names.add(pair);
   }
   return networks;
 }
 
-/** The token of a listing by its symbol, or nothing if the listing lacks it. */
-function listedToken(listing, networks, chain, symbol, refuse, unchecked) {
-  const row = own(listing, 'tokens').find((each) => each.chainId === chain && each.symbol === symbol);
-  const [min, max] = ['minAmount', 'maxAmount'].map((name) => amountOf(own(row, name)));
-  const name = `${symbol} on chain ${chain}`;
-  if (!row || min < 0n || max < min) return refuse(`one row for ${name}, with address, decimals and limits`);
+/** A token of a listing by its symbol. */
+function listedToken(listing, networks, chain, symbol, unchecked) {
+  const { address, decimals, minAmount, maxAmount } = listing.tokens.find((row) =>
+    row.chainId === chain && row.symbol === symbol);
   const network = networks.get(chain);
-  if (PRIVATE.includes(chain) && network === undefined) return refuse(`the network of chain ${chain}`);
-  const { address, decimals } = row;
   const token = { address, symbol, decimals, chainId: network ?? chain };
   if (!knownAs(token.chainId, symbol, address)[0]) {
-    const what = `The address of ${name}, ${address}, and its ${decimals} decimals`;
+    const what = `The address of ${symbol} on chain ${chain}, ${address}, and its ${decimals} decimals`;
     unchecked.push(`${what}: this version does not know the token.`);
   }
-  return { token, private: network !== undefined, min, max };
+  return { token, private: network !== undefined, min: BigInt(minAmount), max: BigInt(maxAmount) };
 }
 
 /** The pair that was asked for, from the listing, or from this version's own table where there is none. */
@@ -341,9 +356,9 @@ function findPair(request, listing, report) {
       : refuse(none);
   }
   const refuseListing = (sentence) => refuse(`The listing must have ${sentence}.`);
-  const networks = checkListing(listing, refuseListing);
+  const networks = checkListing(listing, report, refuseListing);
   if (!networks) return undefined;
-  const isId = (value, id) => isChain(value) && String(value) === id;
+  const isId = (value, id) => String(value) === id;
   const symbols = (chain, name) =>
     listing.tokens.filter((row) => isId(row.chainId, chain) && names(name, row)).map((row) => row.symbol);
   const [sources, destinations] = [symbols(from, source), symbols(to, destination)];
@@ -352,12 +367,11 @@ function findPair(request, listing, report) {
   if (rows.length !== 1) return refuse(none);
   const { srcChain, srcToken, dstChain, dstToken, type, protocolFee: fee, feeChainId, to: router } = rows[0];
   const [src, dst] = [[srcChain, srcToken], [dstChain, dstToken]].map(([chain, symbol]) =>
-    listedToken(listing, networks, chain, symbol, refuseListing, report.unchecked));
-  if (!src || !dst) return undefined;
+    listedToken(listing, networks, chain, symbol, report.unchecked));
   if (type !== 'DIRECT' && type !== 'CCTP_INBOUND') {
     return refuse(`This version does not know routes of type ${show(type)}: use a newer one.`);
   }
-  if (!isRate(fee, 1) || !isChain(feeChainId)) {
+  if (!isRate(fee, 1)) {
     return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
   }
   if (type === 'CCTP_INBOUND' && (src.private || dst.private)) {
@@ -389,8 +403,8 @@ function readRequest(request, known, report) {
   let router = lower(pair.router);
   if (listing === undefined || given !== undefined) {
     must(routers.every((row) => {
-      const [chain, symbol, token] = ['chainId', 'symbol', 'token'].map((name) => own(row, name));
-      if (!isChain(chain) || !isSymbol(symbol) || !isAddress(token)) return false;
+      const [chain, symbol, token, to] = ['chainId', 'symbol', 'token', 'router'].map((name) => own(row, name));
+      if (!isChain(chain) || !isSymbol(symbol) || !isAddress(token) || !isAddress(to)) return false;
       const [bySymbol, byAddress] = knownAs(networkOf(chain), symbol, token);
       return bySymbol === byAddress;
     }), 'routers must have rows whose chain, symbol and token agree with what this version knows.');
@@ -564,6 +578,7 @@ function checkQuote(swap, quote, allowance, report) {
   if (at(quote, 'details.simulation') !== undefined) {
     unchecked.push('The dry run (simulation, simulationReason)' + word);
   }
+  compare(problems, 'details.call', at(quote, 'details.call'), call, true);
   check('details', {
     request: {
       srcChain: String(pair.srcChain), srcToken: srcToken.address,
@@ -571,7 +586,7 @@ function checkQuote(swap, quote, allowance, report) {
       amount: String(amount), recipient: swap.recipient,
       recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
     },
-    call, unshield: unshields ? at(quote, 'details.unshield') : undefined,
+    unshield: unshields ? at(quote, 'details.unshield') : undefined,
     contract: at(quote, 'details.contract') ? undefined : at(quote, 'details.contract'), // one that is missing
     arrival: {
       amount: String(arrives), deductions,
@@ -579,7 +594,6 @@ function checkQuote(swap, quote, allowance, report) {
     },
     issuerFee: call.hook && { maxFee: call.arguments.maxFee },
     integrator: partner && { chainId: feeChain },
-    checks: sender && (at(quote, 'details.checks') === null ? null
-      : { balance: needed, allowance: native ? undefined : needed }),
+    checks: sender && at(quote, 'details.checks') && { balance: needed, allowance: native ? undefined : needed },
   }, 'details', undefined, false, DETAILS);
 }

@@ -89,12 +89,11 @@ func (k Knowledge) accept(s Swap, q *client.Checked) (*Checked, error) {
 
 // Listing is a deployment as a gateway would list it. Fees and limits are those of the specification.
 func Listing(d *chain.Deployment) *client.Listing {
-	domain := d.Settlement.Domain
 	l := &client.Listing{
 		Deployment: d.Name,
 		Settlement: client.Settlement{
 			ChainID:  uint64(d.Settlement.ChainID),
-			Domain:   &domain,
+			Domain:   d.Settlement.Domain,
 			Receiver: d.Settlement.Receiver.String(),
 		},
 	}
@@ -110,7 +109,7 @@ func Listing(d *chain.Deployment) *client.Listing {
 				ChainID:   uint64(id),
 				Symbol:    t.Symbol,
 				Address:   t.Address.String(),
-				Decimals:  &t.Decimals,
+				Decimals:  t.Decimals,
 				MinAmount: least,
 				MaxAmount: most,
 			})

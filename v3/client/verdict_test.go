@@ -1,0 +1,526 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// A verdictCase is an answer that both clients judge. It is JSON for testdata/client/verdict.mjs.
+type verdictCase struct {
+	name string
+	sent Sent
+	want Request
+
+	Kind    string            `json:"kind"` // quote, listing, routers, status or error
+	Request map[string]any    `json:"request,omitempty"`
+	Quote   string            `json:"quote,omitempty"` // the true one beside an altered listing, or that was signed
+	Body    string            `json:"body"`
+	Asked   map[string]string `json:"asked,omitempty"` // of a status
+	Since   uint64            `json:"since,omitempty"`
+	Status  int               `json:"status,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// A verdict is what a client says of a case.
+type verdict struct {
+	OK    bool          `json:"ok"`
+	Code  string        `json:"code,omitempty"`
+	Calls []verdictCall `json:"calls,omitempty"`
+	Short string        `json:"short,omitempty"`
+
+	Status       int           `json:"status,omitempty"`
+	Param        string        `json:"param,omitempty"`
+	Reason       string        `json:"reason,omitempty"`
+	MinAmount    string        `json:"minAmount,omitempty"`
+	MaxAmount    string        `json:"maxAmount,omitempty"`
+	Successor    string        `json:"successor,omitempty"`
+	Until        string        `json:"until,omitempty"`
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+	RetryAfter   float64       `json:"retryAfter,omitempty"`
+	Passing      bool          `json:"passing,omitempty"`
+}
+
+type verdictCall struct {
+	ChainID string `json:"chainId"`
+	To      string `json:"to"`
+	Data    string `json:"data"`
+	Value   string `json:"value"`
+}
+
+func (v verdict) String() string {
+	if v.OK {
+		return fmt.Sprintf("accepted, %d calls %s", len(v.Calls), v.Short)
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+// TestOneVerdict alters answers of every kind, and wants the Go client and the JavaScript client to accept the same
+// ones, and to report the same of what they refuse.
+func TestOneVerdict(t *testing.T) {
+	t.Parallel()
+	node, err := exec.LookPath("node")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI is set, and there is no Node.js: install the package nodejs")
+		}
+		t.Skip("SKIPPED, NOT TESTED: install the package nodejs")
+	}
+	listing := shortListing(t)
+	var cases []verdictCase
+	cases = append(cases, quoteCases(t)...)
+	cases = append(cases, listingCases(t, listing)...)
+	cases = append(cases, statusCases(t)...)
+	cases = append(cases, errorCases(t)...)
+
+	if testing.Short() {
+		cases = tenth(cases)
+	}
+	theirs := nodeVerdicts(t, node, listing, cases)
+	accepted := map[string]int{}
+	shown := 0
+	for i, c := range cases {
+		ours := c.judge(t, listing)
+		if ours.OK {
+			accepted[c.Kind]++
+		}
+		if reflect.DeepEqual(ours, theirs[i]) {
+			continue
+		}
+		if shown++; shown <= 40 {
+			t.Errorf("%s: Go says %s, JavaScript %s", c.name, ours, theirs[i])
+		}
+	}
+	if shown > 40 {
+		t.Errorf("and %d more", shown-40)
+	}
+	t.Logf("%d answers, of which both accept %v", len(cases), accepted)
+	if len(cases) < 4000 {
+		t.Errorf("only %d answers were judged", len(cases))
+	}
+}
+
+func tenth(cases []verdictCase) (some []verdictCase) {
+	for i := rand.N(10); i < len(cases); i += 10 {
+		some = append(some, cases[i])
+	}
+	return some
+}
+
+func nodeVerdicts(t *testing.T, node string, listing []byte, cases []verdictCase) (verdicts []verdict) {
+	t.Helper()
+	folder := t.TempDir()
+	input, output := filepath.Join(folder, "cases.json"), filepath.Join(folder, "verdicts.json")
+	lines := [][]byte{marshal(t, string(listing))}
+	for _, c := range cases {
+		lines = append(lines, marshal(t, c))
+	}
+	if err := os.WriteFile(input, bytes.Join(lines, []byte("\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	module, err := filepath.Abs("index.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := goldens + "client/verdict.mjs"
+	if out, err := exec.Command(node, "--no-warnings", script, module, input, output).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &verdicts); err != nil {
+		t.Fatal(err)
+	}
+	if len(verdicts) != len(cases) {
+		t.Fatalf("%d verdicts for %d cases", len(verdicts), len(cases))
+	}
+	return verdicts
+}
+
+type roundTripper func(*http.Request) *http.Response
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+
+// judge gives the verdict of the Go client.
+func (c verdictCase) judge(t *testing.T, listing []byte) verdict {
+	listed, answer, status := string(listing), c.Body, max(c.Status, 200)
+	switch c.Kind {
+	case "listing":
+		listed, answer = c.Body, c.Quote
+	case "routers":
+		answer = c.Quote
+	}
+	reply := func(r *http.Request) *http.Response {
+		res := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}
+		if strings.Contains(r.URL.Path, "/app/pairs") {
+			res.StatusCode = 200
+			res.Body = io.NopCloser(strings.NewReader(listed))
+		}
+		for name, value := range c.Headers {
+			res.Header.Set(name, value)
+		}
+		return res
+	}
+	options := []Option{WithHTTP(&http.Client{Transport: roundTripper(reply)})}
+	if c.Kind == "routers" {
+		routers, err := ParseRouters([]byte(c.Body))
+		if err != nil {
+			return c.refused(err)
+		}
+		options = append(options, WithPinned(Pinned{Routers: routers}))
+	}
+	client, err := New("https://gateway.example", options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Kind == "status" || c.Kind == "error" {
+		s, err := client.Status(t.Context(), c.sent)
+		if err != nil {
+			return c.refused(err)
+		}
+		v := verdict{OK: true}
+		if c.sent.Quote != nil {
+			if short := s.Short(c.sent.Quote); short != nil {
+				v.Short = short.String()
+			}
+		}
+		return v
+	}
+	checked, err := client.Quote(t.Context(), c.want)
+	if err != nil {
+		return c.refused(err)
+	}
+	v := verdict{OK: true}
+	for _, call := range append(slices.Clone(checked.Calls), checked.Wrap...) {
+		v.Calls = append(v.Calls, verdictCall{
+			ChainID: hexutil.EncodeUint64(call.ChainID), To: strings.ToLower(call.To.Hex()),
+			Data: hexutil.Encode(call.Data), Value: hexutil.EncodeBig(call.Value),
+		})
+	}
+	return v
+}
+
+func (c verdictCase) refused(err error) verdict {
+	e, isOurs := err.(*Error)
+	if !isOurs {
+		return verdict{Code: err.Error()}
+	}
+	v := verdict{Code: e.Code}
+	if c.Kind != "error" {
+		return v
+	}
+	v.Status, v.Param, v.Reason = e.Status, e.Param, e.Reason
+	v.MinAmount, v.MaxAmount = string(e.MinAmount), string(e.MaxAmount)
+	v.Successor, v.Until, v.Alternatives = e.Successor, e.Until, e.Alternatives
+	v.RetryAfter = e.RetryAfter.Seconds()
+	v.Passing = e.Temporary()
+	return v
+}
+
+// shortListing is the gateway's listing with fewer rows, so that thousands of copies can be judged.
+func shortListing(t *testing.T) []byte {
+	t.Helper()
+	listing := decode(t, bodyOf(t, "pairs")).(map[string]any)
+	kept := func(row any, fields ...string) bool {
+		used := []string{"1", "369", "59144", "69696969", "USDC", "ETH", "WETH"}
+		return !slices.ContainsFunc(fields, func(field string) bool {
+			return !slices.Contains(used, fmt.Sprint(row.(map[string]any)[field]))
+		})
+	}
+	for name, fields := range map[string][]string{
+		"chains": {"chainId"}, "tokens": {"chainId", "symbol"}, "pairs": {"srcChain", "srcToken", "dstChain", "dstToken"},
+	} {
+		rows := listing[name].([]any)
+		listing[name] = slices.DeleteFunc(rows, func(row any) bool { return !kept(row, fields...) })
+	}
+	return marshal(t, listing)
+}
+
+func marshal(t *testing.T, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// query is a request as the JavaScript client takes it.
+func (r Request) query() map[string]any {
+	q := map[string]any{
+		"srcChain": decimal(r.SrcChain), "srcToken": r.SrcToken, "dstChain": decimal(r.DstChain), "dstToken": r.DstToken,
+		"amount": r.Amount.String(), "recipient": r.Recipient,
+	}
+	if r.Integrator != (common.Address{}) {
+		q["integratorId"] = r.Integrator.Hex()
+	}
+	if r.From != (common.Address{}) {
+		q["from"] = r.From.Hex()
+	}
+	if r.Simulate {
+		q["simulate"] = true
+	}
+	return q
+}
+
+func quoteCases(t *testing.T) (cases []verdictCase) {
+	for _, name := range []string{
+		"details", "details-native", "details-burn-partner", "details-shield", "details-unshield", "details-partner",
+		"from-allowed-enough", "simulation-fails", "simulation-no-endpoint",
+	} {
+		g := read(t, "v3", name)
+		if !g.request.detailed() {
+			t.Fatalf("%s has no details", name)
+		}
+		for what, body := range alterations(t, g.body) {
+			cases = append(cases, verdictCase{
+				name: name + ", " + what, Kind: "quote", want: g.request, Request: g.request.query(), Body: body,
+			})
+		}
+	}
+	return cases
+}
+
+func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
+	for _, name := range []string{"details", "details-burn", "details-shield"} {
+		g := read(t, "v3", name)
+		for what, body := range alterations(t, listing) {
+			cases = append(cases, verdictCase{
+				name: "listing, " + name + ", " + what, Kind: "listing", want: g.request, Request: g.request.query(),
+				Quote: string(g.body), Body: body,
+			})
+		}
+		routers := decode(t, bodyOf(t, "routers")).(map[string]any)
+		routers["data"] = slices.DeleteFunc(routers["data"].([]any), func(row any) bool {
+			return !slices.Contains([]string{"1", "59144"}, fmt.Sprint(row.(map[string]any)["chainId"]))
+		})
+		for what, body := range alterations(t, marshal(t, routers)) {
+			if !strings.HasPrefix(body, "{") {
+				continue // the option's own types exclude it
+			}
+			cases = append(cases, verdictCase{
+				name: "routers, " + name + ", " + what, Kind: "routers", want: g.request, Request: g.request.query(),
+				Quote: string(g.body), Body: body,
+			})
+		}
+	}
+	return cases
+}
+
+func statusCases(t *testing.T) (cases []verdictCase) {
+	for _, name := range []string{
+		"status-settled", "status-pending", "status-failed", "status-not-a-swap", "status-not-found", "status-short",
+		"status-shielded", "status-two-swaps", "status-many-swaps", "status-onward-no-hash", "status-burn-delayed",
+		"status-odd-swap",
+	} {
+		g, s := read(t, "v3", "details"), &Status{}
+		body := bodyOf(t, name)
+		if err := decodeBody(body, s); err != nil {
+			t.Fatal(name, err)
+		}
+		sent := Sent{SrcChain: mustNumber(t, s.SrcChain), Hash: common.HexToHash(string(s.TxHash))}
+		asked := map[string]string{"srcChain": s.SrcChain, "txHash": string(s.TxHash)}
+		checked, err := Verify(g.request, g.body, listed(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The swap that was signed is the first of the golden.
+		own := strings.NewReplacer(swapOf(t, body), swapOf(t, bodyOf(t, "status-settled")))
+		for what, altered := range alterations(t, body) {
+			c := verdictCase{name: name + ", " + what, Kind: "status", sent: sent, Asked: asked, Body: altered}
+			cases = append(cases, c)
+			c.name += ", signed"
+			c.sent.Quote = checked
+			c.Quote = string(g.body)
+			c.Body = own.Replace(altered)
+			cases = append(cases, c)
+			c.name += ", since"
+			c.sent.Since, c.Since = 21000000, 21000000
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// swapOf is the first swap of a status, written without spaces.
+func swapOf(t *testing.T, body []byte) string {
+	found := regexp.MustCompile(`"swap":(\{[^}]*\})`).FindStringSubmatch(string(marshal(t, decode(t, body))))
+	if found == nil {
+		return "no swap"
+	}
+	return found[1]
+}
+
+func mustNumber(t *testing.T, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func errorCases(t *testing.T) (cases []verdictCase) {
+	hash := common.Hash{1}
+	sent := Sent{SrcChain: 1, Hash: hash}
+	asked := map[string]string{"srcChain": "1", "txHash": hash.Hex()}
+	add := func(name, body string, status int, headers map[string]string) {
+		cases = append(cases, verdictCase{
+			name: name, Kind: "error", sent: sent, Asked: asked, Body: body, Status: status, Headers: headers,
+		})
+	}
+	for _, name := range []string{
+		"error-amount-below-minimum", "error-amount-above-maximum", "error-pair-public-to-public",
+		"error-recipient-checksum", "error-recipient-pool", "status-error-no-endpoint",
+	} {
+		for what, body := range alterations(t, bodyOf(t, name)) {
+			add(name+", "+what, body, 400, nil)
+		}
+	}
+	known := string(bodyOf(t, "error-amount-below-minimum"))
+	for status := 400; status < 600; status++ {
+		add(fmt.Sprint(status), known, status, nil)
+		add(fmt.Sprint(status, " of a proxy"), "<html>", status, nil)
+	}
+	for _, text := range []string{"0", "7", "-1", "1.5", "x", "99999999999", "Sun, 15 Nov 2026 12:00:10 GMT"} {
+		headers := map[string]string{"Retry-After": text, "Date": "Sun, 15 Nov 2026 12:00:00 GMT"}
+		add("Retry-After: "+text, known, 429, headers)
+	}
+	for _, body := range []string{"", "[]", "null", "1", `"x"`, "{", strings.Repeat(" ", 1_000_001) + "{}"} {
+		add(fmt.Sprintf("body %.10q", body), body, 200, nil)
+		add(fmt.Sprintf("body %.10q", body), body, 503, nil)
+	}
+	return cases
+}
+
+// alterations are an answer with one thing changed, by what was changed. The answer itself is among them.
+func alterations(t *testing.T, body []byte) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	root := decode(t, body)
+	write := func(what string) { all[what] = strings.ReplaceAll(string(marshal(t, root)), "(again)", "") }
+	write("unchanged")
+	var walk func(path string, node any)
+	change := func(path string, old any, set func(any)) {
+		for what, value := range others(old) {
+			set(value)
+			write(path + " " + what)
+		}
+		set(old)
+	}
+	walk = func(path string, node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(node)) {
+				old, inner := node[key], path+"."+key
+				change(inner, old, func(v any) { node[key] = v })
+				delete(node, key)
+				write(inner + " dropped")
+				node[strings.ToUpper(key[:1])+key[1:]] = old
+				write(inner + " in another case")
+				delete(node, strings.ToUpper(key[:1])+key[1:])
+				for name, twice := range map[string]any{"empty": "", "the same": old, "a list": []any{old}} {
+					node[key], node[key+"(again)"] = old, twice
+					write(inner + " again, " + name)
+					node[key], node[key+"(again)"] = twice, old
+					write(inner + " before it, " + name)
+					delete(node, key+"(again)")
+				}
+				node[key] = old
+				walk(inner, old)
+			}
+			node["extra"] = map[string]any{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
+			write(path + " with more")
+			delete(node, "extra")
+			swapNeighbours(node, func(what string) { write(path + what) })
+		case []any:
+			for i, old := range node {
+				if i > 1 && i < len(node)-1 {
+					continue // they are like the others
+				}
+				inner := fmt.Sprintf("%s.%d", path, i)
+				change(inner, old, func(v any) { node[i] = v })
+				walk(inner, old)
+			}
+		}
+	}
+	walk("", root)
+	return all
+}
+
+// swapNeighbours exchanges two values of an object at a time.
+func swapNeighbours(node map[string]any, write func(string)) {
+	keys := slices.Sorted(maps.Keys(node))
+	for i := range len(keys) - 1 {
+		a, b := keys[i], keys[i+1]
+		node[a], node[b] = node[b], node[a]
+		write("." + a + " for " + b)
+		node[a], node[b] = node[b], node[a]
+	}
+}
+
+// others are values to put in the place of one.
+func others(old any) map[string]any {
+	all := map[string]any{
+		"null": nil, "empty": "", "a word": "x", "zero": 0, "one": 1, "minus one": -1, "a fraction": 1.5,
+		"a huge number": json.RawMessage("9007199254740993"), "true": true, "false": false,
+		"an empty list": []any{}, "an empty object": map[string]any{}, "in a list": []any{old},
+		"in an object": map[string]any{"value": old}, "a script": "javascript:alert(1)", "a state": "SETTLED",
+	}
+	switch old := old.(type) {
+	case json.Number:
+		all["with exponent"] = json.RawMessage(old + "e0")
+		all["as text"] = old.String()
+		all["more"] = json.RawMessage("1" + old)
+		all["negative"] = json.RawMessage("-" + old)
+	case string:
+		all["in capitals"] = strings.ToUpper(old)
+		all["in small letters"] = strings.ToLower(old)
+		all["longer"] = old + "0"
+		all["shorter"] = old[:max(len(old)-1, 0)]
+		all["with a space"] = " " + old
+		all["with a zero before"] = "0" + old
+		all["as a number"] = json.RawMessage(numberOr(old, "7"))
+		all["very long"] = old + strings.Repeat("0", 2048)
+		all["of another year"] = strings.Replace(old, "2026-", "2027-", 1)
+		all["with a fraction"] = strings.Replace(old, "Z", ".5Z", 1)
+		all["with an offset"] = strings.Replace(old, "Z", "+00:00", 1)
+		all["another day"] = strings.Replace(old, "-11-15", "-02-30", 1)
+		all["another digit"] = strings.Replace(old, "1", "2", 1)
+		all["in words"] = "November 15, 2026"
+	case []any:
+		if len(old) > 0 {
+			all["with the first again"] = append(slices.Clone(old), old[0])
+			all["without the first"] = old[1:]
+			all["with null"] = append(slices.Clone(old), nil)
+			all["with its last only"] = old[len(old)-1:]
+		}
+	}
+	return all
+}
+
+func numberOr(text, other string) string {
+	if digits(text) && (text == "0" || text[0] != '0') {
+		return text
+	}
+	return other
+}

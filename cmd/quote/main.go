@@ -19,6 +19,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/v3/client/send"
 )
 
 func main() {
@@ -59,7 +60,7 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 	switch {
 	case errors.Is(err, errNote):
 		return 3
-	case errors.Is(err, swap.ErrUnknown):
+	case errors.Is(err, swap.ErrUnknown) || hasCode(err, send.Unknown):
 		return 4
 	}
 	return 1

@@ -411,21 +411,21 @@ func TestExecutes(t *testing.T) {
 	if code != 1 {
 		t.Errorf("got exit code %d without a contract, want 1", code)
 	}
-	contains(t, "the object", stdout, `"transactions":[]`, `"error":"NO_CONTRACT: not sent: there is no contract at 0xD98c74c52e2bb6641982271AE856fF685F8726AA on chain 1`)
+	contains(t, "the object", stdout, `"transactions":[]`, `"error":"not sent: there is no contract at 0xD98c74c52e2bb6641982271AE856fF685F8726AA on chain 1`)
 
 	mintUSDC(t, chain, key)
 	code, _, stderr = call(t, env, with(args, "-max-fee", "0.000000000000000001")...)
 	if code != 1 {
 		t.Errorf("got exit code %d with gas dearer than -max-fee, want 1", code)
 	}
-	contains(t, "the error", stderr, "swap: not signed: at the node's price its gas could cost 0.0", "and the most allowed is 0.000000000000000001 ETH")
+	contains(t, "the error", stderr, "swap: not signed: its gas could cost 0.0", "and the most allowed is 0.000000000000000001 (GAS_TOO_HIGH)")
 
 	code, stdout, stderr = call(t, env, args...)
 	if code != 0 {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the output", stdout, "arrives")
-	contains(t, "the progress", stderr, "Executing as "+me.Hex()+" on Ethereum (1), with gas of at most 0.05 ETH for each transaction:", "the allowance is enough already",
+	contains(t, "the progress", stderr, "Executing as "+me.Hex()+" on Ethereum (1), with gas of at most 0.05 ETH for each transaction:", "the allowance is sufficient",
 		"swap: sending 0x", "swap: in block 3", "Sent. 123.086419 USDC will arrive on PulseChain (369).")
 	balance, err := contracts.TokenABI.Pack("balanceOf", pool)
 	if err != nil {

@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/gofrs/flock"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/send"
 )
 
 // run asks, checks, prints and, if it should, executes.
@@ -152,15 +157,8 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 	if checked.OwnNote {
 		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
 	}
-	sender := swap.Sender{
-		Node: connection, Key: o.key, MaxGas: o.maxFee,
-		Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) },
-		OnSend: func(what string, hash common.Hash) {
-			r.Transactions = append(r.Transactions, sentTransaction{what, hash})
-		},
-	}
-	receipt, err := sender.Execute(ctx, checked)
-	if errors.Is(err, swap.ErrUnknown) {
+	receipt, err := sendOnce(ctx, o, checked, connection, r, stderr)
+	if hasCode(err, send.Unknown) {
 		return unclear(ctx, o, checked, r, err, stderr)
 	}
 	if err != nil {
@@ -178,6 +176,52 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 		return nil
 	}
 	return followSent(ctx, o, checked, receipt.TxHash, r, stderr)
+}
+
+// hasCode tells whether an error of sending has a code.
+func hasCode(err error, code string) bool {
+	var failed *send.Error
+	return errors.As(err, &failed) && failed.Code == code
+}
+
+// sendOnce sends the swap while no other command sends for the account.
+func sendOnce(
+	ctx context.Context, o *options, checked *swap.Checked, node send.Backend, r *result, stderr io.Writer,
+) (*types.Receipt, error) {
+	progress := func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }
+	sender := send.Sender{Backend: node, Account: send.Key(o.key), MaxGas: o.maxFee, Progress: progress}
+	w, err := send.New(checked.Checked)
+	if err != nil {
+		return nil, err
+	}
+	release, err := lockAccount(ctx, sender.Account.Address(), w.ChainID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	receipt, err := sender.Send(ctx, w)
+	for _, step := range w.Steps {
+		r.Transactions = append(r.Transactions, sentTransaction{step.What, step.Hash})
+	}
+	return receipt, err
+}
+
+// lockAccount waits until no other command sends for the account. The lock is a file in the user's cache directory,
+// and ends with the process.
+func lockAccount(ctx context.Context, account common.Address, chainID uint64) (release func(), err error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "quotegate")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file := flock.New(filepath.Join(dir, fmt.Sprintf("%d-%s.lock", chainID, account)))
+	if _, err := file.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("another command sends for %s: %w", account, err)
+	}
+	return func() { _ = file.Close() }, nil
 }
 
 // unclear goes on after the node took the swap, perhaps, and failed. The swap is not sent again; its fate can be

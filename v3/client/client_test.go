@@ -114,7 +114,7 @@ func TestErrorFields(t *testing.T) {
 		w.Header().Set("Retry-After", "17")
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":"No","code":"UNSUPPORTED_PAIR","requestId":"7","param":"dstChain","reason":"ZERO","minAmount":"10","maxAmount":"20",
-			"successor":"/v3","until":"2027-01-01T00:00:00Z","alternatives":[{"chain":"369","token":"USDC"}],"newer":{"words":true}}`)
+			"successor":"/v3","until":"2027-01-01T00:00:00Z","alternatives":[{"dstChain":"369","dstToken":"USDC"}],"newer":{"words":true}}`)
 	}))
 	_, err := c.Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
 	e := wantCode(t, err, UnsupportedPair)

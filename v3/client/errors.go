@@ -74,8 +74,8 @@ type Error struct {
 
 // An Alternative is another destination for a source token.
 type Alternative struct {
-	Chain string `json:"chain"`
-	Token string `json:"token"`
+	Chain string `json:"dstChain"`
+	Token string `json:"dstToken"`
 }
 
 func (e *Error) Error() string {

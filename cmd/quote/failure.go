@@ -67,7 +67,7 @@ func describe(err error) (*failure, int) {
 		f.Code, exit = own.code, own.exit
 	case errors.As(err, &sending):
 		f.Code = sending.Code
-		if sending.Temporary() {
+		if sending.Temporary() || sending.Code == send.Expired {
 			exit = exitLater
 		}
 	case errors.As(err, &gateway):

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/testdata/golden"
 	"github.com/quotegate/quotegate/v3/client"
@@ -102,4 +107,31 @@ func TestPairs(t *testing.T) {
 	if code != 0 || err != nil || len(listing.Pairs) == 0 {
 		t.Errorf("got exit code %d and %v", code, err)
 	}
+}
+
+// TestLockAccount: two commands do not send for one account on one chain at once.
+func TestLockAccount(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	me := common.Address{1}
+	release, err := lockAccount(t.Context(), me, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := lockAccount(t.Context(), me, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere()
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = lockAccount(short, me, 1)
+	if f, exit := describe(err); f.Code != "BUSY" || exit != 3 || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v and exit code %d, want BUSY and 3", err, exit)
+	}
+	release()
+	again, err := lockAccount(t.Context(), me, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }

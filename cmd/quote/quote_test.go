@@ -64,6 +64,7 @@ func truth(answer string) string { return answer }
 // run calls the command as a shell does.
 func call(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var out, side bytes.Buffer
 	code = command(t.Context(), args, func(name string) string { return env[name] }, &out, &side)
 	return code, out.String(), side.String()

@@ -33,10 +33,13 @@ func bot(ctx context.Context, c *client.Client, node *ethclient.Client, key *ecd
 		MaxGas: big.NewInt(5e16), // 0.05 ETH
 		Save: func(swap *send.Swap) error {
 			data, err := json.Marshal(swap)
+			if err == nil {
+				err = os.WriteFile(file+".new", data, 0o600)
+			}
 			if err != nil {
 				return err
 			}
-			return errors.Join(os.WriteFile(file+".new", data, 0o600), os.Rename(file+".new", file))
+			return os.Rename(file+".new", file)
 		},
 	}
 	swap := &send.Swap{}

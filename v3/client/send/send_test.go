@@ -225,6 +225,22 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// TestNonceTaken has another wallet of the account use the nonce first.
+func TestNonceTaken(t *testing.T) {
+	n, sender := start(t, "ETH")
+	n.take = func(tx *types.Transaction) error {
+		other := &types.DynamicFeeTx{Nonce: tx.Nonce(), To: &common.Address{1}, Gas: 1_000_000}
+		if err := n.pass(n.sign(t, other, 50)); err != nil {
+			t.Error(err)
+		}
+		n.chain.Commit()
+		return n.pass(tx)
+	}
+	if _, err := sender.Send(t.Context(), n.swap); codeOf(err) != send.Replaced || n.onChain(t) != "other" {
+		t.Errorf("got %v and %s, want %s", err, n.onChain(t), send.Replaced)
+	}
+}
+
 // TestParallel sends two swaps of one account at once. An allowance is for one of them.
 func TestParallel(t *testing.T) {
 	n, sender := start(t, "USDC")
@@ -356,8 +372,9 @@ func TestNodeErrors(t *testing.T) {
 		"failed, found again":           {nodeSays("internal error"), true, nil, nil, "", 1},
 		"known already":                 {nodeSays("already known"), true, nil, nil, "", 1},
 		"known already, and not seen":   {nodeSays("already known"), false, nil, nil, send.Unknown, 1},
-		"refused":                       {nodeSays("nonce too low"), false, nil, nil, send.NotTaken, 0},
-		"refused by something in front": {errors.New("nonce too low"), false, nil, nil, send.Unknown, 1},
+		"in a block already":            {nodeSays("nonce too low"), true, ethereum.NotFound, nil, "", 1},
+		"refused":                       {nodeSays("insufficient funds"), false, nil, nil, send.NotTaken, 0},
+		"refused by something in front": {errors.New("insufficient funds"), false, nil, nil, send.Unknown, 1},
 		"receipt lost":                  {nil, true, nil, unread, send.Unknown, 1},
 		"reverted":                      {nil, true, nil, reverted, send.Reverted, 1},
 	} {

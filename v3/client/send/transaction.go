@@ -202,8 +202,8 @@ func (s Sender) give(ctx context.Context, w *Swap, step *Step, tx *types.Transac
 	case s.has(ctx, tx.Hash()):
 		s.tell("%s: the node has it, though it says: %v", step.What, err)
 		return nil
-	case !fresh && says(err, taken):
-		return nil
+	case says(err, used) || !fresh && says(err, taken):
+		return nil // look tells whose transaction it is
 	case fresh && says(err, refusals):
 		what := step.What
 		w.Steps = w.Steps[:len(w.Steps)-1]
@@ -225,13 +225,16 @@ func (s Sender) has(ctx context.Context, hash common.Hash) bool {
 // refusals are the words of nodes that have not taken a transaction and have not passed it on. After any other error
 // the transaction may be on its way.
 var refusals = []string{
-	"nonce too low", "nonce too high", "insufficient funds", "underpriced", "intrinsic gas too low",
+	"nonce too high", "insufficient funds", "underpriced", "intrinsic gas too low",
 	"exceeds block gas limit", "less than block base fee", "exceeds the configured cap", "invalid sender",
 	"invalid chain id", "not supported", "oversized data",
 }
 
-// taken are the words of nodes that have the transaction, or another with its nonce.
-var taken = []string{"already known", "nonce too low", "replacement transaction underpriced"}
+// used are the words of nodes that have the nonce in a block. A node behind a proxy may say so of this transaction.
+var used = []string{"nonce too low"}
+
+// taken are the words of nodes that wait for the transaction, or for another with its nonce.
+var taken = []string{"already known", "replacement transaction underpriced"}
 
 // says tells whether an error is an answer of the node with any of the words.
 func says(err error, words []string) bool {

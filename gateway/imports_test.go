@@ -39,6 +39,7 @@ var layers = map[string][]string{
 	"shared/answer":     {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/rpc", "shared/status", "shared/web", "shared/wire"},
 	"v*":                {"shared/*"}, // every version
 	"v3/client":         {},           // it checks what the others make, so it shares nothing with them
+	"v3/client/send":    {"v3/client"},
 	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/words"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/guard", "shared/setting", "shared/words"},
@@ -58,7 +59,7 @@ var layers = map[string][]string{
 	"cmd/internal/cli":         {"shared/build"},
 	"cmd/internal/load":        {},
 	"cmd/internal/redisserver": {"cmd/internal/child"},
-	"cmd/internal/swap":        {"shared/chain", "shared/railgun", "v3/client"},
+	"cmd/internal/swap":        {"shared/chain", "shared/railgun", "v3/client", "v3/client/send"},
 	"cmd/devnet":               {"shared/chain", "shared/railgun", "v3/client", "cmd/devnet/*", "cmd/internal/*"},
 	"cmd/devnet/localnet":      {},
 	"cmd/devnet/reference":     {"shared/chain", "shared/railgun", "cmd/devnet/localnet", "testdata/contracts", "testdata/referee"},
@@ -66,7 +67,7 @@ var layers = map[string][]string{
 	"cmd/soak":                 {"cmd/internal/*", "testdata/postgres", "testdata/referee", "v3/client"},
 	"cmd/release":              {"cmd/internal/cli"},
 	"cmd/generate":             {"shared/chain", "shared/fee", "testdata/referee"},
-	"cmd/quote":                {"shared/chain", "v3/client", "cmd/internal/cli", "cmd/internal/swap"},
+	"cmd/quote":                {"shared/chain", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 
 	"testdata/browser":   {},
 	"testdata/contracts": {},

@@ -108,8 +108,7 @@ func (d *devnet) execute(ctx context.Context, q *swap.Checked) (*types.Receipt, 
 	}
 	defer connection.Close()
 	progress := func(what string) { d.line("   %s", what) }
-	sender := swap.Sender{Node: connection, Key: reference.User.Key, Progress: progress}
-	return sender.Execute(ctx, q)
+	return swap.Execute(ctx, connection, reference.User.Key, q, progress)
 }
 
 // followLimit is much longer than a settlement takes here.

@@ -170,7 +170,7 @@ func swapOn(t *testing.T, gateway gatewayAt, node string) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	if _, err := (swap.Sender{Node: connection, Key: reference.User.Key}).Execute(t.Context(), checked); err != nil {
+	if _, err := swap.Execute(t.Context(), connection, reference.User.Key, checked, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -197,9 +197,8 @@ func (w *world) ask(t *testing.T, version string, s swap.Swap) (*rawQuote, []byt
 // execute signs and sends a quote as the client flow says.
 func (w *world) execute(t *testing.T, q *swap.Checked) *types.Receipt {
 	t.Helper()
-	sender := swap.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: reference.User.Key}
 	defer w.turns.take(q.Swap.Src.Network())()
-	receipt, err := sender.Execute(t.Context(), q)
+	receipt, err := swap.Execute(t.Context(), w.net.Chain(q.Swap.Src).Client(), reference.User.Key, q, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,7 @@ func (w *world) timeEveryPair(b *testing.B) (took []time.Duration) {
 func (w *world) timeOne(b *testing.B, q *swap.Checked) (time.Duration, error) {
 	done := w.turns.take(q.Swap.Src.Network())
 	began := time.Now()
-	sender := swap.Sender{Node: w.net.Chain(q.Swap.Src).Client(), Key: reference.User.Key}
-	receipt, err := sender.Execute(b.Context(), q)
+	receipt, err := swap.Execute(b.Context(), w.net.Chain(q.Swap.Src).Client(), reference.User.Key, q, nil)
 	done()
 	if err != nil {
 		return 0, err

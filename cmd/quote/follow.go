@@ -61,8 +61,9 @@ func followSent(ctx context.Context, o *options, q *swap.Checked, tx common.Hash
 	r.Status = status.Raw
 	switch status.State {
 	case client.Failed:
-		return errors.New("the swap failed, though the node of -rpc said that it had not: " +
+		failed := errors.New("the swap failed, though the node of -rpc said that it had not: " +
 			"compare the two before you send it again")
+		return coded{failed, status.State, exitRefused}
 	case client.NotASwap:
 		return o.unknown(o.swap.Src, tx, fmt.Errorf("%w: the gateway sees no swap in the transaction", swap.ErrUnknown))
 	}
@@ -89,13 +90,13 @@ func tellStatus(ctx context.Context, o *options, stdout, stderr io.Writer) error
 		return err
 	}
 	if o.json {
-		fmt.Fprintf(stdout, "%s\n", status.Raw)
+		err = o.print(stdout, status.Raw)
 	} else {
 		showStatus(stdout, status)
 	}
 	switch status.State {
 	case client.Settled:
-		return nil
+		return err
 	case client.Failed, client.NotASwap:
 		return fmt.Errorf("the transaction swapped nothing (%s)", status.State)
 	}

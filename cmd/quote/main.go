@@ -3,13 +3,12 @@
 // swap that was sent.
 //
 // It exits with 0 if the quote is what was asked for (and was executed, if it should be, and settled, if it was
-// followed), with 1 if not, with 2 if it was called wrongly, with 3 if all is right that could be checked and the
-// note for a 0zk recipient could not, and with 4 if the swap was sent and whether it is settled is not known.
+// followed), with 1 if not, with 2 if it was called wrongly, with 3 if the gateway or the node is unavailable for now,
+// and with 4 if the swap was sent and its outcome is not known.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"syscall"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
-	"github.com/quotegate/quotegate/cmd/internal/swap"
 )
 
 func main() {
@@ -41,8 +39,8 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 	}
 	o, err := parseOptions(args, getenv, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "quote: %v\n", err)
-		return 2
+		o = &options{json: wantsJSON(args)}
+		return o.fail(coded{err, usageCode, exitUsage}, stdout, stderr)
 	}
 	do := run
 	switch {
@@ -50,17 +48,24 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 		do = tellVersion
 	case o.status != nil:
 		do = tellStatus
+	case o.pairs:
+		do = tellPairs
 	}
 	err = do(ctx, o, stdout, stderr)
 	if err == nil {
 		return 0
 	}
+	return o.fail(err, stdout, stderr)
+}
+
+// fail tells of an error, and gives the exit code.
+func (o *options) fail(err error, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stderr, "quote: %v\n", err)
-	switch {
-	case errors.Is(err, errNote):
-		return 3
-	case errors.Is(err, swap.ErrUnknown):
-		return 4
+	f, exit := describe(err)
+	if o.json && !o.printed {
+		if err := o.print(stdout, f); err != nil {
+			fmt.Fprintf(stderr, "quote: %v\n", err)
+		}
 	}
-	return 1
+	return exit
 }

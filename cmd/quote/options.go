@@ -28,7 +28,9 @@ type options struct {
 	deployment *chain.Deployment
 	viewingKey *[32]byte
 	json       bool
+	printed    bool // JSON, which is printed once
 
+	pairs  bool         // print what can be swapped, in the place of a quote
 	status *common.Hash // the transaction to ask about, in the place of a quote; nil for none
 	src    chain.ID     // where it was sent
 	wait   duration     // how long to follow a swap; 0 for not at all
@@ -43,6 +45,7 @@ type options struct {
 
 const calls = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
        quote -status 0x… -from 1 [-wait] [-gateway address] [-json]
+       quote -pairs [-gateway address] [-json]
        quote version
        quote help
 
@@ -56,16 +59,17 @@ that it pays or approves. Where there is none, it sends nothing and the error sa
 node does not answer within five seconds, it warns and goes on with tokens; coins are not sent, and
 the error says CONTRACT_UNKNOWN.
 
-With -status it asks what became of a swap that was sent.
+With -status it asks what became of a swap that was sent. With -pairs it prints what can be swapped.
 
-With -json it prints the quote. With -json and -execute it prints one object when it is done, also
-when it failed after it sent something: quote, transactions (what and hash, in the order they were
-sent), status if it was followed, and error.
+With -json it prints one object on standard output: the quote, the status, or the listing. With
+-execute it has quote, transactions (what and hash, in the order they were sent), and status if it was
+followed. After an error it has error, code, and the fields of the code, such as retryAfter (seconds),
+minAmount, maxAmount, alternatives and problems.
 
 Exit codes: 0 the quote is what was asked for, and was executed if it should be, and settled if it
-was followed; 1 it is not; 2 wrong call; 3 all is right that could be checked, but without the viewing
-key nobody can tell whom the note in the answer pays; 4 the swap was sent, and whether it is settled
-is not known: do not send it again.
+was followed; 1 it is not, or it was refused; 2 wrong usage; 3 try again later: the gateway or the node
+is unavailable, or a rate limit is exceeded; 4 the swap was sent, and its outcome is not known: do not
+send it again.
 `
 
 // printHelp tells all that can be asked for.
@@ -115,6 +119,7 @@ func (o *options) flags(g *given) *flag.FlagSet {
 			"from; a dearer transaction is not signed (default: below)")
 	f.StringVar(&g.status, "status", "",
 		"ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
+	f.BoolVar(&o.pairs, "pairs", false, "print what can be swapped")
 	f.Var(&o.wait, "wait", "with -execute or -status, follow the swap until it is settled, "+
 		"for a `time` such as 10m at most; 30m if none is given")
 	f.StringVar(&g.key, "key", "",
@@ -143,6 +148,9 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	}
 	if err := o.checkGateway(); err != nil {
 		return nil, err
+	}
+	if o.pairs {
+		return o, o.readPairs(flags)
 	}
 	if g.status != "" {
 		return o, o.readStatus(flags, g.status, g.from)

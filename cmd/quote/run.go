@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/gofrs/flock"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/send"
 )
 
 // run asks, checks, prints and, if it should, executes.
@@ -25,35 +30,53 @@ func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 		return err
 	}
 	sends := o.execute && !o.swap.Src.Private()
+	problem := o.problem(checked)
 	switch {
 	case o.json && sends: // one object, when all is done
 		showUnchecked(stderr, checked)
 	case o.json:
-		if err := printJSON(stdout, checked.Quote); err != nil {
+		if err := o.printQuote(stdout, checked.Quote, problem); err != nil {
 			return err
 		}
 		showUnchecked(stderr, checked)
 	default:
 		show(stdout, checked, o.deployment.Name)
 		showSimulation(stdout, o, checked.Quote.Details)
+		if o.swap.Src.Private() {
+			offer(checked, stdout)
+		}
 	}
-	switch {
-	case o.swap.Src.Private():
-		return offer(o, checked, stdout)
-	case sends:
+	if sends {
 		return executeAndTell(ctx, o, checked, stdout, stderr)
-	case checked.OwnNote:
+	}
+	return problem
+}
+
+// problem is why a checked quote is not what was asked for all the same.
+func (o *options) problem(q *swap.Checked) error {
+	switch {
+	case o.execute && o.swap.Src.Private():
+		return errPrivate
+	case q.OwnNote && !o.execute:
 		return errNote
 	}
 	return nil
 }
 
-// A result is all that came of -execute, for a program to read.
+func (o *options) printQuote(w io.Writer, q *client.Quote, problem error) error {
+	if problem == nil {
+		return o.print(w, q)
+	}
+	f, _ := describe(problem)
+	return o.print(w, result{Quote: q, failure: f})
+}
+
+// A result is a quote and what came of it, for a program to read.
 type result struct {
 	Quote        *client.Quote     `json:"quote"`
-	Transactions []sentTransaction `json:"transactions"` // in the order in which they were given to the node
+	Transactions []sentTransaction `json:"transactions,omitzero"` // in the order in which they were given to the node
 	Status       json.RawMessage   `json:"status,omitempty"`
-	Error        string            `json:"error,omitempty"`
+	*failure                       // nil if there is none
 }
 
 type sentTransaction struct {
@@ -69,35 +92,26 @@ func executeAndTell(ctx context.Context, o *options, checked *swap.Checked, stdo
 		return err
 	}
 	if err != nil {
-		r.Error = err.Error()
+		r.failure, _ = describe(err)
 	}
-	return errors.Join(err, printJSON(stdout, r))
-}
-
-func printJSON(w io.Writer, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
+	if failed := o.print(stdout, r); err == nil {
+		return failed
 	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
 	return err
 }
 
-// offer gives the bytes of an unshielding swap to somebody who wraps them, and sends nothing.
-func offer(o *options, q *swap.Checked, stdout io.Writer) error {
-	if !o.json {
-		fmt.Fprintln(stdout, "\nA RAILGUN wallet must wrap this in its private transaction. "+
-			"Sent from a public account, it is an ordinary swap at another fee and without privacy:")
-		for _, t := range []*client.Call{q.Approval, &q.Main} {
-			fmt.Fprintf(stdout, "  to     %s\n  data   0x%x\n  value  %s\n", t.To, t.Data, t.Value)
-		}
+// offer gives the bytes of an unshielding swap to somebody who wraps them.
+func offer(q *swap.Checked, stdout io.Writer) {
+	fmt.Fprintln(stdout, "\nA RAILGUN wallet must wrap this in its private transaction. "+
+		"Sent from a public account, it is an ordinary swap at another fee and without privacy:")
+	for _, t := range []*client.Call{q.Approval, &q.Main} {
+		fmt.Fprintf(stdout, "  to     %s\n  data   0x%x\n  value  %s\n", t.To, t.Data, t.Value)
 	}
-	if o.execute {
-		return errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; " +
-			"give the bytes to a RAILGUN wallet")
-	}
-	return nil
 }
+
+// errPrivate is about a swap that only a RAILGUN wallet can send.
+var errPrivate = errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; " +
+	"give the bytes to a RAILGUN wallet")
 
 // showSimulation prints what the gateway says that the transactions would do.
 func showSimulation(w io.Writer, o *options, d *client.Details) {
@@ -137,14 +151,17 @@ func showSimulation(w io.Writer, o *options, d *client.Details) {
 var patience = client.WithTimeout(30 * time.Second)
 
 // errNote is about an answer that somebody may sign elsewhere.
-var errNote = errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
-	"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own")
+var errNote = coded{
+	errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
+		"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own"),
+	noteCode, exitRefused,
+}
 
 // execute signs and sends, and tells of it on the side.
 func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, stderr io.Writer) error {
 	connection, err := ethclient.DialContext(ctx, o.rpc)
 	if err != nil {
-		return fmt.Errorf("-rpc: %w", err)
+		return coded{fmt.Errorf("-rpc: %w", err), send.NodeUnavailable, exitLater}
 	}
 	defer connection.Close()
 	fmt.Fprintf(stderr, "Executing as %s on %s, with gas of at most %s for each transaction:\n",
@@ -152,15 +169,8 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 	if checked.OwnNote {
 		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
 	}
-	sender := swap.Sender{
-		Node: connection, Key: o.key, MaxGas: o.maxFee,
-		Progress: func(what string) { fmt.Fprintf(stderr, "  %s\n", what) },
-		OnSend: func(what string, hash common.Hash) {
-			r.Transactions = append(r.Transactions, sentTransaction{what, hash})
-		},
-	}
-	receipt, err := sender.Execute(ctx, checked)
-	if errors.Is(err, swap.ErrUnknown) {
+	receipt, err := sendOnce(ctx, o, checked, connection, r, stderr)
+	if hasCode(err, send.Unknown) {
 		return unclear(ctx, o, checked, r, err, stderr)
 	}
 	if err != nil {
@@ -178,6 +188,52 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 		return nil
 	}
 	return followSent(ctx, o, checked, receipt.TxHash, r, stderr)
+}
+
+// hasCode tells whether an error of sending has a code.
+func hasCode(err error, code string) bool {
+	var failed *send.Error
+	return errors.As(err, &failed) && failed.Code == code
+}
+
+// sendOnce sends the swap while no other command sends for the account.
+func sendOnce(
+	ctx context.Context, o *options, checked *swap.Checked, node send.Backend, r *result, stderr io.Writer,
+) (*types.Receipt, error) {
+	progress := func(what string) { fmt.Fprintf(stderr, "  %s\n", what) }
+	sender := send.Sender{Backend: node, Account: send.Key(o.key), MaxGas: o.maxFee, Progress: progress}
+	w, err := send.New(checked.Checked)
+	if err != nil {
+		return nil, err
+	}
+	release, err := lockAccount(ctx, sender.Account.Address(), w.ChainID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	receipt, err := sender.Send(ctx, w)
+	for _, step := range w.Steps {
+		r.Transactions = append(r.Transactions, sentTransaction{step.What, step.Hash})
+	}
+	return receipt, err
+}
+
+// lockAccount waits until no other command sends for the account. The lock is a file in the user's cache directory,
+// and ends with the process.
+func lockAccount(ctx context.Context, account common.Address, chainID uint64) (release func(), err error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "quotegate")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	file := flock.New(filepath.Join(dir, fmt.Sprintf("%d-%s.lock", chainID, account)))
+	if _, err := file.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+		return nil, coded{fmt.Errorf("another command sends for %s: %w", account, err), send.Busy, exitLater}
+	}
+	return func() { _ = file.Close() }, nil
 }
 
 // unclear goes on after the node took the swap, perhaps, and failed. The swap is not sent again; its fate can be

@@ -52,16 +52,17 @@ func TestNoteThatNobodyOpened(t *testing.T) {
 	const unchecked = "Not checked: whom the note in the answer pays: only the viewing key of the 0zk address can tell."
 
 	code, stdout, stderr := call(t, nil, with(shield, "-gateway", gateway)...)
-	if code != 3 {
-		t.Errorf("got exit code %d, want 3", code)
+	if code != 1 {
+		t.Errorf("got exit code %d, want 1", code)
 	}
 	contains(t, "the output", stdout, "Worked out again and the same: calldata except its note, approval", unchecked)
 	contains(t, "the error", stderr, "do not sign the answer as it is")
 
 	code, stdout, stderr = call(t, nil, with(shield, "-json", "-gateway", gateway)...)
-	if code != 3 || !strings.HasPrefix(stdout, "{") || strings.Contains(stdout, "Not checked") {
-		t.Errorf("got exit code %d and %s, want 3 and the answer as it came", code, stdout)
+	if code != 1 || strings.Contains(stdout, "Not checked") {
+		t.Errorf("got exit code %d and %s, want 1 and the quote with an error", code, stdout)
 	}
+	contains(t, "the output", stdout, `{"quote":{"to":"0x`, `"code":"NOTE_UNCHECKED"`)
 	contains(t, "the error", stderr, unchecked, "do not sign the answer as it is")
 }
 

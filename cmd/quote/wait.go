@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -95,12 +94,8 @@ var transaction = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
 
 // readStatus reads what -status is about.
 func (o *options) readStatus(flags *flag.FlagSet, status, from string) (err error) {
-	flags.Visit(func(f *flag.Flag) {
-		if !slices.Contains([]string{"status", "from", "wait", "gateway", "json"}, f.Name) && err == nil {
-			err = fmt.Errorf("-status takes -from, -wait, -gateway and -json, and not -%s", f.Name)
-		}
-	})
-	if err != nil {
+	const rule = "-status takes -from, -wait, -gateway and -json"
+	if err := onlyFlags(flags, rule, "status", "from", "wait", "gateway", "json"); err != nil {
 		return err
 	}
 	if !transaction.MatchString(status) {

@@ -70,7 +70,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		code, says string
 	}{
 		"a refusal":           {400, `{"error":"Too little","code":"AMOUNT_OUT_OF_RANGE","requestId":"7"}`, AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
-		"another service":     {404, "<html>not here</html>", Unreadable, "404 and 21 bytes that are no error of a gateway"},
+		"another service":     {404, "<html>not here</html>", Unreadable, "404 and 21 bytes that cannot be read"},
 		"JSON of another":     {500, `{"message":"no"}`, Unreadable, "that cannot be read"},
 		"a redirect":          {302, ``, Unreadable, "302 and 0 bytes"},
 		"not JSON":            {200, "quote", Unreadable, "that cannot be read"},

@@ -42,7 +42,10 @@ func Ask(ctx context.Context, c *client.Client, s Swap, version string, k Knowle
 		return nil, fmt.Errorf("the gateway's listing: %w", err)
 	}
 	if address, err := s.recipient(); err == nil && listing.Has(address) {
-		return nil, fmt.Errorf("the recipient %s is a contract of the service: what is sent there is lost", address)
+		return nil, &client.Error{
+			Code:    client.InvalidRecipient,
+			Message: fmt.Sprintf("the recipient %s is a contract of the service: what is sent there is lost", address),
+		}
 	}
 	q, err := c.Quote(ctx, s.Request(version))
 	if err != nil {
@@ -50,13 +53,20 @@ func Ask(ctx context.Context, c *client.Client, s Swap, version string, k Knowle
 	}
 	pair, err := listing.Find(uint64(s.Src), s.SrcToken.Symbol, uint64(s.Dst), s.DstToken.Symbol)
 	if err != nil {
-		return nil, fmt.Errorf("do not sign this quote: the gateway's own listing: %w", err)
+		return nil, unverified("the gateway's own listing: %v", err)
 	}
 	if pair.To != q.Main.To {
-		return nil, fmt.Errorf("do not sign this quote: the gateway's own listing names %s for it, and the quote %s",
-			pair.To, q.Main.To)
+		return nil, unverified("the gateway's own listing names %s for it, and the quote %s", pair.To, q.Main.To)
 	}
 	return k.accept(s, q)
+}
+
+func unverified(format string, args ...any) *client.Error {
+	return &client.Error{
+		Code:     client.Unverified,
+		Message:  "do not sign this quote",
+		Problems: []string{fmt.Sprintf(format, args...)},
+	}
 }
 
 // Verify checks an answer as it came.
@@ -77,7 +87,7 @@ func (k Knowledge) accept(s Swap, q *client.Checked) (*Checked, error) {
 	if s.Dst.Private() {
 		var err error
 		if checked.Checked, checked.OwnNote, err = settleNote(q, k.ViewingKey); err != nil {
-			return nil, fmt.Errorf("do not sign this quote: %w", err)
+			return nil, unverified("%v", err)
 		}
 		checked.Arrives = AfterRailgun(q.Dest, k.Deployment.Railgun.ShieldBPS)
 	}

@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/chain"
@@ -43,5 +44,12 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 			_, err = Verify(g.swap, "v3", g.body, Knowledge{Deployment: d})
 			wantError(t, err, test.says)
 		})
+	}
+}
+
+func wantError(t *testing.T, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want it to say %q", err, words)
 	}
 }

@@ -1,8 +1,5 @@
 // Package swap is what the commands do around the client: it reads a swap as a person types it, pins the contracts of a
-// reviewed deployment, opens or replaces a shield note, signs and sends with a key, and follows what was sent.
-//
-// What it promises: only a Checked quote can be sent, and only where its contracts exist; its gas costs no more than a
-// bound, and a swap that may have been sent is never sent again and is ErrUnknown.
+// reviewed deployment, opens or replaces a shield note, knows the gas bound of each chain, and follows what was sent.
 package swap
 
 import (

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/send"
+)
+
+// Exit codes.
+const (
+	exitRefused = 1 // not what was asked for
+	exitUsage   = 2
+	exitLater   = 3 // try again later
+	exitUnknown = 4 // sent, and the outcome is not known
+)
+
+// Codes of errors of this command, beside those of the client and of sending.
+const (
+	refusedCode = "REFUSED" // no other code says it better
+	usageCode   = "USAGE"
+	noteCode    = "NOTE_UNCHECKED"
+	stoppedCode = "STOPPED" // by a signal
+)
+
+// A coded error is one of this command, with its code and exit code.
+type coded struct {
+	error
+	code string
+	exit int
+}
+
+func (c coded) Unwrap() error { return c.error }
+
+// A failure is an error for a program to read. The fields are those of the gateway's errors.
+type failure struct {
+	Error        string               `json:"error"`
+	Code         string               `json:"code"`
+	RequestID    string               `json:"requestId,omitempty"`
+	Param        string               `json:"param,omitempty"`
+	Reason       string               `json:"reason,omitempty"`
+	MinAmount    client.Amount        `json:"minAmount,omitempty"`
+	MaxAmount    client.Amount        `json:"maxAmount,omitempty"`
+	Alternatives []client.Alternative `json:"alternatives,omitempty"`
+	Successor    string               `json:"successor,omitempty"`
+	Until        string               `json:"until,omitempty"`
+	RetryAfter   int64                `json:"retryAfter,omitempty"` // seconds
+	Problems     []string             `json:"problems,omitempty"`
+}
+
+// describe gives what a program needs to know of an error, and the exit code.
+func describe(err error) (*failure, int) {
+	f := &failure{Error: err.Error(), Code: refusedCode}
+	exit := exitRefused
+	var own coded
+	var sending *send.Error
+	var gateway *client.Error
+	switch {
+	case errors.As(err, &own):
+		f.Code, exit = own.code, own.exit
+	case errors.As(err, &sending):
+		f.Code = sending.Code
+		if sending.Temporary() || sending.Code == send.Expired {
+			exit = exitLater
+		}
+	case errors.As(err, &gateway):
+		f.fill(gateway)
+		if gateway.Temporary() {
+			exit = exitLater
+		}
+	case errors.Is(err, context.Canceled):
+		f.Code, exit = stoppedCode, exitLater
+	case errors.Is(err, swap.ErrUnknown):
+		f.Code = send.Unknown
+	}
+	if errors.Is(err, swap.ErrUnknown) || f.Code == send.Unknown {
+		exit = exitUnknown
+	}
+	return f, exit
+}
+
+func (f *failure) fill(e *client.Error) {
+	f.Code = e.Code
+	f.RequestID = e.RequestID
+	f.Param = e.Param
+	f.Reason = e.Reason
+	f.MinAmount = e.MinAmount
+	f.MaxAmount = e.MaxAmount
+	f.Alternatives = e.Alternatives
+	f.Successor = e.Successor
+	f.Until = e.Until
+	f.RetryAfter = int64((e.RetryAfter + time.Second - 1) / time.Second)
+	f.Problems = e.Problems
+}
+
+// wantsJSON tells whether the arguments of a wrong call have -json.
+func wantsJSON(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains([]string{"-json", "--json", "-json=true", "--json=true"}, arg)
+	})
+}
+
+// print writes a value as JSON. Only one is ever written.
+func (o *options) print(w io.Writer, value any) error {
+	o.printed = true
+	return printJSON(w, value)
+}
+
+func printJSON(w io.Writer, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
+}

@@ -1,0 +1,273 @@
+// Package send sends a checked quote: it approves what is needed, signs, sends, and waits until the swap is in a
+// block. A bot needs no nonce, gas or receipt code of its own.
+//
+//	sender := send.Sender{Backend: node, Account: send.Key(key), MaxGas: big.NewInt(5e16), Save: save}
+//	swap, err := send.New(checked)
+//	receipt, err := sender.Send(ctx, swap)
+//
+// # Nothing is sent twice
+//
+// A Swap holds every transaction that was signed. Save stores it before the transaction goes to the node. After a
+// crash or an error, call Send again with the stored Swap: Send looks for each signed transaction by its hash, then
+// by account and nonce. If the node does not have it, Send submits the same signed bytes again. One nonce is mined
+// once, so this cannot pay twice. A transaction that was sped up in a wallet is followed under its new hash. One that
+// was replaced by a different call is the error Replaced.
+//
+// Once signed, a swap is committed. To cancel it, send another transaction with its nonce.
+//
+// # What is checked
+//
+// There must be a contract at the target and at the token; an EIP-7702 account is none (NoContract). If the node does
+// not answer within five seconds, tokens are sent after a warning to Progress, and native coins are not
+// (ContractUnknown). Gas of more than MaxGas is not signed (GasTooHigh), and neither is a quote after it has expired
+// (Expired).
+//
+// # One sender per account
+//
+// Send holds a lock per account and chain until the swap is in a block, because approvals of parallel swaps overwrite
+// one another. The lock is for this process. Do not use one account in several processes at once: give each its own
+// account, or a lock of your own around Send.
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/quotegate/quotegate/v3/client"
+)
+
+// A Backend is a node of the chain to send on. *ethclient.Client is one, and so is the client of go-ethereum's
+// simulated backend.
+type Backend interface {
+	ChainID(ctx context.Context) (*big.Int, error)
+	CodeAt(ctx context.Context, address common.Address, block *big.Int) ([]byte, error)
+	CallContract(ctx context.Context, call ethereum.CallMsg, block *big.Int) ([]byte, error)
+	NonceAt(ctx context.Context, account common.Address, block *big.Int) (uint64, error)
+	PendingNonceAt(ctx context.Context, account common.Address) (uint64, error)
+	EstimateGas(ctx context.Context, call ethereum.CallMsg) (uint64, error)
+	SuggestGasTipCap(ctx context.Context) (*big.Int, error)
+	HeaderByNumber(ctx context.Context, number *big.Int) (*types.Header, error)
+	BlockByNumber(ctx context.Context, number *big.Int) (*types.Block, error)
+	SendTransaction(ctx context.Context, tx *types.Transaction) error
+	TransactionByHash(ctx context.Context, hash common.Hash) (tx *types.Transaction, pending bool, err error)
+	TransactionReceipt(ctx context.Context, hash common.Hash) (*types.Receipt, error)
+	TransactionCount(ctx context.Context, block common.Hash) (uint, error)
+	TransactionInBlock(ctx context.Context, block common.Hash, index uint) (*types.Transaction, error)
+}
+
+// A Sender sends swaps of one account. It may be used by many goroutines.
+type Sender struct {
+	Backend Backend
+	Account Account
+
+	// MaxGas is the most that the gas of one transaction may cost, in wei. It is required. A rollup's charge for
+	// publishing data comes on top and cannot be bounded.
+	MaxGas *big.Int
+
+	// Save stores a Swap. It is called before each transaction is sent, and when the Swap changes. If it fails,
+	// nothing is sent. Without it, a swap cannot be resumed after a crash.
+	Save func(*Swap) error
+
+	Progress func(string)  // is told what happens; may be nil
+	Poll     time.Duration // how often to ask for a receipt; 0 for every second
+}
+
+// A Swap is a quote and the transactions that were signed for it. It is plain JSON.
+type Swap struct {
+	ChainID  uint64         `json:"chainId"`
+	From     common.Address `json:"from"`   // set by the first Send
+	Amount   *big.Int       `json:"amount"` // of the source token
+	Approval *client.Call   `json:"approval,omitempty"`
+	Main     client.Call    `json:"main"`
+	Expires  time.Time      `json:"expires,omitzero"`
+	Steps    []Step         `json:"steps"` // in the order they were signed
+}
+
+// What a Step does.
+const (
+	ResetStep    = "reset of the allowance" // to zero, for tokens such as USDT
+	ApprovalStep = "approval"
+	SwapStep     = "swap"
+)
+
+// A Step is a signed transaction.
+type Step struct {
+	What  string        `json:"what"`
+	Hash  common.Hash   `json:"hash"` // of the transaction that is followed; a sped-up one has another
+	Nonce uint64        `json:"nonce"`
+	Block uint64        `json:"block"` // the latest when it was signed
+	Raw   hexutil.Bytes `json:"raw"`   // as it was signed first
+}
+
+// New prepares a checked quote. Nothing is sent yet.
+func New(q *client.Checked) (*Swap, error) {
+	if len(q.Calls) == 0 {
+		return nil, errors.New("a swap out of a privacy pool is for a RAILGUN wallet to wrap")
+	}
+	return &Swap{
+		ChainID:  q.Main.ChainID,
+		Amount:   q.Request.Amount,
+		Approval: q.Approval,
+		Main:     q.Main,
+		Expires:  q.Expires,
+	}, nil
+}
+
+// Send takes a swap to the end: it sends what was not sent yet, and gives the receipt of the swap's transaction. It
+// may be called again with the same swap after any error. Its errors are *Error. A receipt is of the latest block,
+// which can still change: client.Follow tells when a swap is final.
+func (s Sender) Send(ctx context.Context, w *Swap) (*types.Receipt, error) {
+	release, err := lock(ctx, s.Account.Address(), w.ChainID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	receipt, err := s.run(ctx, w)
+	var e *Error
+	if errors.As(err, &e) && !e.settled() && w.paying() {
+		err = failure(Unknown, "what became of the swap is not known: %w", err)
+	}
+	return receipt, err
+}
+
+// paying tells whether the swap itself was signed.
+func (w *Swap) paying() bool {
+	return slices.ContainsFunc(w.Steps, func(step Step) bool { return step.What == SwapStep })
+}
+
+func (s Sender) run(ctx context.Context, w *Swap) (*types.Receipt, error) {
+	if err := s.checkSides(ctx, w); err != nil {
+		return nil, err
+	}
+	for i := range w.Steps {
+		receipt, err := s.finish(ctx, w, i, false)
+		if err != nil || w.Steps[i].What == SwapStep {
+			return receipt, err
+		}
+	}
+	if err := s.needContracts(ctx, w); err != nil {
+		return nil, err
+	}
+	if err := s.approve(ctx, w); err != nil {
+		return nil, err
+	}
+	return s.send(ctx, w, SwapStep, w.Main)
+}
+
+// checkSides refuses a node of another chain, and a swap that another account has begun.
+func (s Sender) checkSides(ctx context.Context, w *Swap) error {
+	id, err := s.Backend.ChainID(ctx)
+	if err != nil {
+		return unavailable("asking the node for its chain", err)
+	}
+	if id.Cmp(new(big.Int).SetUint64(w.ChainID)) != 0 {
+		return failure(WrongChain, "the node serves chain %s, and the swap starts on chain %d", id, w.ChainID)
+	}
+	me := s.Account.Address()
+	if len(w.Steps) > 0 && w.From != me {
+		return failure(WrongAccount, "the swap was begun by %s, and the account is %s", w.From, me)
+	}
+	w.From = me
+	return nil
+}
+
+// approve lets the target take the amount, if it may not yet. It approves once.
+func (s Sender) approve(ctx context.Context, w *Swap) error {
+	if w.Approval == nil || len(w.Steps) > 0 && w.Steps[len(w.Steps)-1].What == ApprovalStep {
+		return nil
+	}
+	token := w.Approval.To
+	allowance, err := s.allowance(ctx, w)
+	if err != nil {
+		return err
+	}
+	if allowance.Cmp(w.Amount) >= 0 {
+		s.tell("the allowance is sufficient")
+		return nil
+	}
+	if allowance.Sign() > 0 {
+		// Some tokens, such as USDT on Ethereum, change an allowance only from zero.
+		call := ethereum.CallMsg{From: w.From, To: &token, Data: w.Approval.Data}
+		if _, err := s.Backend.EstimateGas(ctx, call); err != nil {
+			reset := client.Call{To: token, Value: new(big.Int), Data: pack("approve", w.Main.To, new(big.Int))}
+			if _, err := s.send(ctx, w, ResetStep, reset); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = s.send(ctx, w, ApprovalStep, *w.Approval)
+	return err
+}
+
+func (s Sender) allowance(ctx context.Context, w *Swap) (*big.Int, error) {
+	call := ethereum.CallMsg{To: &w.Approval.To, Data: pack("allowance", w.From, w.Main.To)}
+	answer, err := s.Backend.CallContract(ctx, call, nil)
+	if err != nil {
+		return nil, unavailable("asking for the allowance", err)
+	}
+	var allowance *big.Int
+	if err := erc20.UnpackIntoInterface(&allowance, "allowance", answer); err != nil {
+		return nil, failure(WouldFail, "asking for the allowance: %w", err)
+	}
+	return allowance, nil
+}
+
+// send signs a call, stores it as the next step, and takes it into a block.
+func (s Sender) send(ctx context.Context, w *Swap, what string, call client.Call) (*types.Receipt, error) {
+	step, err := s.sign(ctx, w, what, call)
+	if err != nil {
+		return nil, err
+	}
+	w.Steps = append(w.Steps, *step)
+	if err := s.save(w); err != nil {
+		w.Steps = w.Steps[:len(w.Steps)-1]
+		return nil, err
+	}
+	return s.finish(ctx, w, len(w.Steps)-1, true)
+}
+
+func (s Sender) save(w *Swap) error {
+	if s.Save == nil {
+		return nil
+	}
+	if err := s.Save(w); err != nil {
+		return failure(NotSaved, "the swap cannot be stored: %w", err)
+	}
+	return nil
+}
+
+func (s Sender) tell(format string, args ...any) {
+	if s.Progress != nil {
+		s.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+type lockKey struct {
+	account common.Address
+	chainID uint64
+}
+
+// locks has a channel of one place for each lockKey.
+var locks sync.Map
+
+// lock waits until no other swap of the account is being sent on the chain.
+func lock(ctx context.Context, account common.Address, chainID uint64) (release func(), err error) {
+	value, _ := locks.LoadOrStore(lockKey{account, chainID}, make(chan struct{}, 1))
+	place := value.(chan struct{})
+	select {
+	case place <- struct{}{}:
+		return func() { <-place }, nil
+	case <-ctx.Done():
+		return nil, failure(Busy, "another swap of %s is being sent: %w", account, context.Cause(ctx))
+	}
+}

@@ -58,7 +58,7 @@ raced := ./gateway \
 	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages. In gateway/site nearly all the work is the browser's.
-long := ./cmd/bench ./cmd/devnet/... ./cmd/release ./gateway/site ./testdata/pages ./v3
+long := ./cmd/bench ./cmd/devnet/... ./cmd/release ./gateway/site ./testdata/pages ./v3 ./v3/client
 
 check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi

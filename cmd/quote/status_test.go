@@ -26,7 +26,9 @@ const (
 // What the gateway says of wish, where it was sent and where it was settled.
 const (
 	wished  = `,"swap":{"dstChain":"369","dstToken":"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07","recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","recipientType":0,"amount":"123456789"}`
-	settled = wished + `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"123086419","timestamp":"2026-11-15T15:00:00Z"}`
+	settled = wished + `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"123086419","arrived":"123086419","timestamp":"2026-11-15T15:00:00Z"}`
+
+	oneSettled = `{"state":"SETTLED","final":true` + settled + `}`
 )
 
 // serveStatus serves the answer to wish, the listing, and one status after the other of whatever is asked for; the last
@@ -59,6 +61,12 @@ func serveStatus(t *testing.T, statuses ...string) string {
 			more = "," + more
 		}
 		state, final, _ := strings.Cut(state, " ")
+		if state != "NOT_FOUND" && state != "PENDING" && !strings.Contains(more, `"source"`) {
+			more += `,"source":{"blockNumber":12,"confirmations":9,"timestamp":"2026-11-15T14:59:00Z"}`
+		}
+		if state == "SETTLED" && !strings.Contains(more, `"settlement"`) {
+			more += `,"settlement":{"chainId":369,"amount":"123086419","arrived":"123086419"}`
+		}
 		fmt.Fprintf(w, `{"state":%q,"final":%s,"srcChain":%q,"txHash":%q,"nextCheckSeconds":0%s}`,
 			state, final, r.URL.Query().Get("srcChain"), r.URL.Query().Get("txHash"), more)
 	})
@@ -79,14 +87,14 @@ func TestStatus(t *testing.T) {
 		}, nil},
 		"settled, as it came": {[]string{"SETTLED true" + settled}, []string{"-json"}, 0, []string{`{"state":"SETTLED","final":true,"srcChain":"1","txHash":"` + sentTx + `"`}, nil},
 		"on its way":          {[]string{"SETTLING false" + wished}, nil, 4, []string{"SETTLING: paid for, not paid out yet\n  USDC on PulseChain"}, []string{"what became of the swap is not known yet: it is SETTLING"}},
-		"two swaps":           {[]string{"SETTLED true" + settled + `,"swaps":[{"state":"SETTLED","final":true},{"state":"SETTLED","final":true}]`}, nil, 0, []string{"The transaction has 2 swaps", "123.086419 USDC"}, nil},
+		"two swaps":           {[]string{"SETTLED true" + settled + `,"swaps":[` + oneSettled + `,` + oneSettled + `]`}, nil, 0, []string{"The transaction has 2 swaps", "123.086419 USDC"}, nil},
 		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
 		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
 		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "This gateway cannot follow swaps. That says nothing about this one: see transaction " + sentTx + " on Ethereum (1)"}},
 		"not there":           {[]string{"404"}, nil, 4, nil, []string{"This gateway cannot follow swaps."}},
 		"refused":             {[]string{"429"}, nil, 4, nil, []string{"Ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
-		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{`it has the field "txHash" twice`}},
+		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"it is about transaction " + settledTx}},
 		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
 		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "the time is up", "do not send it again"}},

@@ -143,7 +143,8 @@ test('a gateway that needs a newer client is told', async () => {
   for (const least of ['1.0.1', '1.1.0', '2.0.0', '10.0.0']) {
     assert.equal((await refused(set(listed(least)).quote(request), 'OUTDATED')).needs, least);
   }
-  for (const least of ['1.0.0', '0.9.9', undefined, 7, 'x', null]) assert.ok(await set(listed(least)).quote(request));
+  for (const least of ['1.0.0', '0.9.9', 'x']) assert.ok(await set(listed(least)).quote(request));
+  for (const odd of [undefined, 7, null]) await refused(set(listed(odd)).quote(request), 'UNVERIFIED');
   assert.equal(version, JSON.parse(readFileSync('node_modules/@quotegate/client/package.json', 'utf8')).version);
 });
 
@@ -206,13 +207,13 @@ test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, an
 
 test('follow ends on what will not change, and when it is told to', async () => {
   const follow = async (answer, signal) => {
-    for await (const one of set({ '/v3/swap/status': answer }).follow({ srcChain: 1, txHash: hash, signal })) if (one.state === 'STOP') break;
+    for await (const one of set({ '/v3/swap/status': answer }).follow({ srcChain: 1, txHash: hash, signal })) if (one.state === 'NOT_FOUND') break;
   };
   await refused(follow({ status: 501, body: { error: 'No', code: 'STATUS_UNAVAILABLE' } }), 'STATUS_UNAVAILABLE');
   await refused(follow({ status: 400, body: { error: 'No', code: 'INVALID_PARAMETER', param: 'txHash' } }), 'INVALID_PARAMETER');
   await refused(follow({ status: 403, body: '<html>' }), 'UNREADABLE'); // a 4xx of a proxy stays
   await refused(follow({ status: 404, body: '<html>', headers: { 'Retry-After': '1' } }), 'UNREADABLE');
-  await follow({ body: told({ state: 'STOP', nextCheckSeconds: 3600 }) });
+  await follow({ body: told({ state: 'NOT_FOUND', nextCheckSeconds: 3600 }) });
   const abort = new AbortController();
   setTimeout(() => abort.abort(), 50);
   await assert.rejects(follow({ body: told({ state: 'PENDING', nextCheckSeconds: 3600 }) }, abort.signal), { name: 'AbortError' });
@@ -221,19 +222,24 @@ test('follow ends on what will not change, and when it is told to', async () => 
 });
 
 // A status as a gateway tells it of the transaction that is asked about.
-const told = (more) => ({ srcChain: '1', txHash: hash, final: false, nextCheckSeconds: 0, ...(more.state === 'SETTLED' && { settlement: { chainId: 369, amount: '1', arrived: '1' } }), ...more });
+const inBlock = { blockNumber: 101, confirmations: 9, timestamp: '2026-11-15T12:00:00Z' };
+const told = (more) => ({
+  srcChain: '1', txHash: hash, final: false, nextCheckSeconds: 0,
+  ...(!['NOT_FOUND', 'PENDING'].includes(more.state) && { source: inBlock }),
+  ...(more.state === 'SETTLED' && { settlement: { chainId: 369, amount: '1', arrived: '1' } }), ...more,
+});
 
 test('a payout is compared with the quote', () => {
-  const paid = (amount, state = 'SETTLED') => told({ state, settlement: { chainId: 369, amount, arrived: amount } });
-  for (const [status, want] of [
-    [paid('99'), '1'], [paid('100'), undefined], [paid('101'), undefined], [paid('9', 'SETTLING'), undefined],
-    [told({ state: 'SETTLED', settlement: undefined }), undefined], [paid('x'), undefined],
-  ]) assert.equal(shortOf(status, { destAmount: '100' }), want);
   const swap = { dstChain: '369', dstToken: '0xAA', amount: '7', recipient: '0xBB', recipientType: 0 };
-  const other = { state: 'SETTLED', swap: { ...swap, amount: '8' }, settlement: { amount: '1', arrived: '1' } };
-  const own = { state: 'SETTLED', swap: { ...swap, dstToken: '0xaa' }, settlement: { amount: '98', arrived: '98' } };
-  const several = told({ ...other, swaps: [null, other, own] });
-  assert.equal(shortOf(several, { destAmount: '100', details: { request: swap } }), '2');
+  const quote = { destAmount: '100', destToken: { chainId: 369 }, details: { request: swap } };
+  const paid = (amount) => ({ state: 'SETTLED', swap, settlement: { chainId: 369, amount, arrived: amount } });
+  for (const [amount, want] of [['99', '1'], ['100', undefined], ['101', undefined]]) {
+    assert.equal(shortOf(told(paid(amount)), quote), want);
+  }
+  assert.equal(shortOf(told({ state: 'SETTLING', swap }), quote), undefined);
+  const other = { ...paid('1'), swap: { ...swap, amount: '8' } };
+  const own = { ...paid('98'), swap: { ...swap, dstToken: '0xaa' } };
+  assert.equal(shortOf(told({ ...other, swaps: [other, own] }), quote), '2');
 });
 
 test('a status is given once, and an answer about another transaction or swap never', async () => {
@@ -245,40 +251,54 @@ test('a status is given once, and an answer about another transaction or swap ne
   assert.equal((await at(settled)).state, 'SETTLED');
   assert.equal((await at({ ...settled, txHash: hash.toUpperCase().replace('0X', '0x') }, { quote: signed })).settlement.arrived, '1');
   assert.equal((await at(told({ state: 'PENDING' }), { quote: signed })).state, 'PENDING');
-  assert.equal((await at(told({ ...settled, swap: { ...swap, integratorId: '0x' + '0'.repeat(64) } }), { quote: signed })).final, true);
-  for (const lie of [{ txHash: hash.replace('b', 'c') }, { txHash: undefined }, { srcChain: '56' }, { srcChain: undefined }, { settlement: undefined }, { settlement: { amount: '1' } }, { settlement: { amount: '1', arrived: 1 } }, { settlement: { amount: '1', arrived: '1', short: { paid: '1' } } }]) {
+  for (const lie of [{ txHash: hash.replace('b', 'c') }, { txHash: undefined }, { srcChain: '56' }, { srcChain: undefined }, { settlement: undefined }, { settlement: { chainId: 369, amount: '1' } }]) {
     const { problems } = await refused(at({ ...settled, ...lie }), 'UNVERIFIED');
     assert.ok(problems[0].includes(Object.keys(lie)[0]), problems[0]);
   }
   const evil = '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136';
-  const lies = [{ dstChain: '56' }, { dstToken: evil }, { recipient: evil }, { recipientType: 2 }, { amount: '1' }, { integratorId: '0x' + '1'.repeat(64) }, { amount: undefined }];
+  const lies = [{ dstChain: '56' }, { dstToken: evil }, { recipient: evil }, { recipientType: 2 }, { amount: '1' }, { integratorId: '0x' + '1'.repeat(64) }];
   for (const lie of lies) {
     const { problems } = await refused(at({ ...settled, swap: { ...swap, ...lie } }, { quote: signed }), 'UNVERIFIED');
     assert.ok(problems[0].includes(`swap.${Object.keys(lie)[0]}`), problems[0]);
     assert.equal((await at({ ...settled, swap: { ...swap, ...lie } })).state, 'SETTLED'); // without a quote nobody can tell
   }
-  for (const state of ['SETTLED', 'SETTLING']) await refused(at({ ...settled, state, swap: undefined }, { quote: signed }), 'UNVERIFIED');
+  await refused(at({ ...settled, swap: undefined }, { quote: signed }), 'UNVERIFIED');
+  await refused(at(told({ state: 'SETTLING' }), { quote: signed }), 'UNVERIFIED');
   // Of several swaps in one transaction, ours is one.
   const other = { ...swap, amount: '7' };
-  assert.ok(await at({ ...settled, swap: other, swaps: [{ swap: other }, { swap }] }, { quote: signed }));
-  await refused(at({ ...settled, swap: other, swaps: [{ swap: other }, null] }, { quote: signed }), 'UNVERIFIED');
+  const { source: _, srcChain, txHash, nextCheckSeconds, ...one } = settled;
+  const [mine, theirs] = [{ ...one, swap }, { ...one, swap: other }];
+  assert.ok(await at({ ...settled, swap: other, swaps: [theirs, mine] }, { quote: signed }));
+  const unsettled = { state: 'SETTLING', final: false, swap };
+  for (const lie of [
+    { swaps: [theirs, theirs] }, { swaps: [theirs, null] }, { swaps: [theirs], omittedSwaps: 1 }, { swaps: [theirs, unsettled] },
+    { swaps: [theirs, { ...unsettled, state: 'FAILED', final: true }] }, { swap: undefined, swaps: [theirs], omittedSwaps: 1 },
+  ]) await refused(at({ ...settled, swap: other, ...lie }, { quote: signed }), 'UNVERIFIED');
+  assert.ok(await at(told({ ...unsettled, swap: other, swaps: [theirs], omittedSwaps: 1 }), { quote: signed }));
+  for (const lie of [
+    { state: 'DONE_TRUST_ME' }, { state: 'settled' }, { state: 'Settled' }, { txHash: [hash] }, { srcChain: ['1'] }, { final: 1 },
+    { settlement: { ...settled.settlement, txHash: 'javascript:alert(1)' } }, { settlement: { ...settled.settlement, chainId: 56 } },
+    { settlement: { ...settled.settlement, short: { swapped: '2', paid: '1' } } }, { state: 'NOT_FOUND' }, { state: 'SETTLING' },
+  ]) await refused(at({ ...settled, ...lie }, { quote: signed }), 'UNVERIFIED');
   // What was sent after a block is in none before it, and is in one once it is more than pending.
   const since = '0x64';
   for (const state of ['FAILED', 'NOT_A_SWAP', 'SETTLING', 'SETTLED', 'PENDING']) {
-    const later = { ...settled, state, source: { blockNumber: 101 } };
+    const later = told({ state, swap, source: inBlock });
     assert.equal((await at(later, { since })).state, state);
-    for (const source of [{ blockNumber: 100 }, { blockNumber: 7 }, { blockNumber: '101' }, { blockNumber: 'x'.repeat(999) }, {}, null]) {
-      const { problems } = await refused(at({ ...later, source }, { since }), 'UNVERIFIED');
-      assert.match(problems[0], /^source.blockNumber is .{1,30}, but it was sent after block 100\.$/);
-      assert.equal((await at({ ...later, source })).state, state);
+    for (const blockNumber of [100, 7]) {
+      const older = { ...later, source: { ...inBlock, blockNumber } };
+      const { problems } = await refused(at(older, { since }), 'UNVERIFIED');
+      assert.match(problems[0], /^source.blockNumber is .{1,30}, but it was sent after block 0x64\.$/);
+      assert.equal((await at(older)).state, state);
     }
+    for (const source of [{ ...inBlock, blockNumber: '101' }, {}]) await refused(at({ ...later, source }), 'UNVERIFIED');
     const untold = at({ ...later, source: undefined }, { since });
     if (state === 'PENDING') assert.equal((await untold).state, state);
     else await refused(untold, 'UNVERIFIED');
   }
   // A lie told once, between two truths, ends it.
   const states = [];
-  const client = set({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 0.01, swap }) }, { body: { ...settled, swap: other } }, { body: settled }] });
+  const client = set({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 1, swap }) }, { body: { ...settled, swap: other } }, { body: settled }] });
   await refused((async () => { for await (const { state } of client.follow({ srcChain: 1, txHash: hash, quote: signed })) states.push(state); })(), 'UNVERIFIED');
   assert.deepEqual(states, ['PENDING']);
 });
@@ -295,7 +315,7 @@ test('of a shield, the note must be the one that was signed', async () => {
 });
 
 test('follow takes a callback, and its iterator behaves as one', async () => {
-  const answers = () => ({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 0.01 }) }, { body: told({ state: 'SETTLED', final: true }) }] });
+  const answers = () => ({ '/v3/swap/status': [{ body: told({ state: 'PENDING', nextCheckSeconds: 1 }) }, { body: told({ state: 'SETTLED', final: true }) }] });
   const states = [];
   const last = await set(answers()).follow({ srcChain: 1, txHash: hash }, ({ state }) => { states.push(state); });
   assert.deepEqual([...states, last.state], ['PENDING', 'SETTLED', 'SETTLED']);
@@ -410,6 +430,30 @@ test('what the account has is summed up', async () => {
   assert.equal(await dryRun({ event: undefined }), false); // an earlier gateway could not see the event
   assert.equal(await dryRun({ event: false }), false);
   assert.equal((await set().quote(request)).sufficient, undefined);
+});
+
+test('a misspelt option, and a pin that is none, is refused', async () => {
+  for (const pinned of [undefined, null]) assert.throws(() => createClient({ gateway: gateway(), pinned }), /pinned must be/);
+  assert.throws(() => createClient({ gateway: gateway(), key: 'x' }), /createClient has no option key/);
+  await assert.rejects(set().quote({ ...request, integratorID: '0x1' }), /quote has no option integratorID/);
+  await assert.rejects(set().status({ srcChain: 1, txHash: hash, quotes: {} }), /status has no option quotes/);
+});
+
+test('an answer is read up to 1 MB, and no further', async () => {
+  let sent = 0;
+  let closed = false;
+  set({ '/v3/swap/status': (req, res) => {
+    const chunk = Buffer.alloc(1 << 16, ' ');
+    const more = () => {
+      while (!closed && res.write(chunk)) sent += chunk.length;
+    };
+    res.on('close', () => { closed = true; });
+    res.on('drain', more);
+    more();
+  } });
+  await refused(createClient({ gateway: gateway() }).status({ srcChain: 1, txHash: hash }), 'UNREADABLE');
+  while (!closed) await new Promise((done) => setTimeout(done, 5));
+  assert.ok(sent < 50_000_000, `${sent} bytes were sent`); // what the sockets took ahead
 });
 
 test('verify is the same module', () => {

@@ -358,7 +358,7 @@ export interface ClientOptions {
    * A reviewed answer of `/v3/app/pairs` or `/v3/app/routers`, or a function that is asked for it whenever an answer
    * is judged.
    */
-  pinned?: Pairs | Routers | (() => Pairs | Routers | undefined | Promise<Pairs | Routers | undefined>) | undefined;
+  pinned?: Pairs | Routers | (() => Pairs | Routers | undefined | Promise<Pairs | Routers | undefined>);
 }
 
 export interface QuoteRequest extends Request {

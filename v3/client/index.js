@@ -6,7 +6,6 @@ export { decode, verify };
 export const version = '1.0.0';
 
 const TIMEOUT = 15000;
-const NOT_PINNED = 'pinned must be a listing or routers that you have reviewed, or a function that gives them';
 const MOST = 1000000; // bytes of an answer; the longest of ours has a tenth
 const PARAMETERS = [
   'srcToken', 'dstToken', 'amount', 'srcChain', 'dstChain', 'recipient', 'recipientType', 'integratorId', 'from',
@@ -212,8 +211,9 @@ async function textOf(answer) {
 export function createClient(options) {
   refuseUnknown(options, ['gateway', 'apiKey', 'fetch', 'pinned', 'timeout'], 'createClient');
   const { gateway, apiKey, fetch, pinned, timeout = TIMEOUT } = options;
-  const isPinned = 'pinned' in options;
-  if (isPinned && !pinned) throw new TypeError(NOT_PINNED);
+  if ('pinned' in options && !pinned) {
+    throw new TypeError('pinned must be a listing or routers that you have reviewed, or a function that gives them');
+  }
   if (!/^(https?:\/\/[^\s/?#]|\/)/i.test(gateway)) {
     throw new TypeError(`gateway must be an address such as https://quotes.example.org, not ${gateway}`);
   }
@@ -292,10 +292,10 @@ export function createClient(options) {
   // What a quote is checked against: what is pinned when it is judged, else the gateway's own listing.
   async function known(signal) {
     const pin = await until(Promise.resolve(typeof pinned === 'function' ? pinned() : pinned), signal);
-    if (isPinned && !isObject(pin)) throw new TypeError(NOT_PINNED);
-    if (isPinned && 'pairs' in pin) return { listing: pin };
+    const nothing = pin === undefined || pin === null;
+    if (!nothing && (!isObject(pin) || 'pairs' in pin)) return { listing: pin };
     const listing = await pairs({ signal });
-    return isPinned ? { listing, routers: pin.data ?? [], settlement: pin.settlement ?? {} } : { listing };
+    return nothing ? { listing } : { listing, routers: pin.data ?? [], settlement: pin.settlement ?? {} };
   }
 
   // Checks an answer, or throws every problem with it.

@@ -622,28 +622,29 @@ func manyWallets(t *testing.T, w *world) {
 	}
 	wantWords(t, "the wallets", got["found"], "Connect Real (org.real)")
 	wantWords(t, "the choice", got["choice"], "Real (org.real)")
-	wantWords(t, "the last", got["late"], "Connect Late (org.late)", "Connect Real (org.real)")
+	wantWords(t, "the last", got["late"], "Connect Late", "Connect Real (org.real)")
 
 	w.open(t, "")
 	got = run[map[string]string](t, w, tools+`
 		const all = {};
 		const asked = [];
-		// One rdns is one wallet, and the newest of it is the one that is asked.
+		// One rdns is one wallet, and the first of it is the one that is asked.
 		for (const [i, rdns] of ['org.one', 'ORG.one', 'org\u200b.one', 'org.two'].entries()) tell({ name: 'Wallet ' + i, rdns }, provider(() => asked.push(i)));
 		await settle();
 		all.row = row();
-		named(' Connect Wallet 2').click();
+		named(' Connect Wallet 0').click();
 		await until(alertText);
 		all.asked = asked.join();
 		// What cannot be seen, or turns text round, is not part of a name.
 		tell({ name: '\u202eksaMateM\u202c \u2066Meta\u200bMask\u2069\ufeff\u3164\u2800\ufe0f \n  \u00ad!', rdns: '\u202eio.metamask\u0000' });
 		tell({ name: '\u200b\u2060', rdns: 'org.empty' });
+		tell({ name: 'Alike', rdns: 'io.m\u0435tamask' });
 		await settle();
 		all.names = row();
 		return all;`)
-	wantWords(t, "one wallet", got["row"], "Connect Wallet 2 (org.one)", "Connect Wallet 3 (org.two)")
-	wantWords(t, "the names", got["names"], "Connect ksaMateM MetaMask ! (io.metamask)", "Connect a wallet without a name (org.empty)")
-	if strings.Contains(got["row"], "Wallet 0") || strings.Contains(got["row"], "Wallet 1") || got["asked"] != "2" {
+	wantWords(t, "one wallet", got["row"], "Connect Wallet 0", "Connect Wallet 3")
+	wantWords(t, "the names", got["names"], "Connect ksaMateM MetaMask !", "Connect a wallet without a name", `Connect Alike (io.m\u{435}tamask)`)
+	if strings.Contains(got["row"], "Wallet 1") || strings.Contains(got["row"], "Wallet 2") || got["asked"] != "0" {
 		t.Errorf("got %v", got)
 	}
 
@@ -663,7 +664,7 @@ func manyWallets(t *testing.T, w *world) {
 		sendButton().click();
 		await until(() => statusText().includes('does not follow'));
 		return [String(stolen), $('wallet-row').innerText, String(transactions().length)];`, sender, usdc)
-	wantWords(t, "a thief", strings.Join(stolen, "|"), "0|Test wallet (test.example): ", "|2")
+	wantWords(t, "a thief", strings.Join(stolen, "|"), "0|Test wallet: ", "|2")
 
 	// window.ethereum serves where nothing is announced, early or late, and gives way.
 	for name, early := range map[string]bool{"early": true, "late": false} {
@@ -692,7 +693,7 @@ func manyWallets(t *testing.T, w *world) {
 		wantWords(t, name, got["send"], "Sign in this browser’s wallet: 2 transactions")
 		wantWords(t, name, got["row"], "Connect this browser’s wallet")
 		wantWords(t, name, got["told"], "You refused in the wallet.")
-		wantWords(t, name, got["after"], "Connect Real (org.real)", "Sign in Real (org.real)")
+		wantWords(t, name, got["after"], "Connect Real", "Sign in Real")
 		if strings.Contains(got["after"], "this browser") {
 			t.Errorf("%s: window.ethereum stays beside a wallet that was announced: %s", name, got["after"])
 		}

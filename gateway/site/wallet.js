@@ -11,7 +11,12 @@ let balance;
 
 // A name without what cannot be seen, or turns text round.
 const plain = (value, most) => text(value, 1000).replace(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').replace(/\s+/g, ' ').trim().slice(0, most);
-const named = ({ name, rdns }) => (rdns ? `${name} (${rdns})` : name);
+// With its rdns where two have the same name, or where its letters may be others than they look.
+function named({ name, rdns }) {
+  const told = rdns.replace(/[^\x20-\x7e]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
+  const clashes = [...wallets.values()].filter((other) => other.name === name).length > 1;
+  return rdns && (clashes || told !== rdns) ? `${name} (${told})` : name;
+}
 const inUse = (wallet) => wallet !== undefined && (account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet);
 
 function watchWallets() {
@@ -23,7 +28,7 @@ function watchWallets() {
     if (!id || typeof provider?.request !== 'function' || inUse(wallets.get(id))) return;
     const before = wallets.get(id);
     wallets.delete(id);
-    if (before?.provider === provider) return void wallets.set(id, before); // it answers again
+    if (before) return void wallets.set(id, before); // it answers again; another of that rdns does not replace it
     const icon = text(field(info, 'icon'), 60_000);
     addWallet(id, { name: plain(field(info, 'name'), 60) || 'a wallet without a name', rdns, provider, icon: /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) ? icon : '' });
   });

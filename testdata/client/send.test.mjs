@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createClient, QuoteError } from '@quotegate/client';
-import { connect, send, SendError, sendErrorOf } from '@quotegate/client/send';
+import { connect, findReplacement, send, SendError, sendErrorOf } from '@quotegate/client/send';
 import { createWalletClient, custom } from 'viem';
 import { mainnet } from 'viem/chains';
 
@@ -15,11 +15,12 @@ function golden(name) {
 }
 const listing = golden('pairs');
 const account = '0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1';
+const native = 'details-native';
 const hash = (digit) => '0x' + String(digit).repeat(64);
 
 // A client whose gateway is the exchange on record.
 const clientOf = (name, pinned) => createClient({
-  gateway: 'http://x', pinned,
+  gateway: 'http://x', ...(pinned && { pinned }),
   fetch: async (address) => new Response(address.includes('/pairs') ? listing.body : golden(name).body),
 });
 async function quoteOf(name = 'details') {
@@ -522,4 +523,79 @@ test('unshielding is not for sending; accounts and errors of its own requests', 
   assert.equal(await connect(newWallet(() => ({})), account.toLowerCase()), account);
   await fails(connect(newWallet(() => ({})), hash(1).slice(0, 42)), 'OTHER_ACCOUNT', 'NOTHING');
   assert.equal(sendErrorOf({ code: 4001 }).code, 'REFUSED');
+});
+
+test('a refusal is recognised in every form that wallets give it', async () => {
+  const wrapped = (error) => ({ code: -32603, message: 'Internal JSON-RPC error.', data: error });
+  for (const error of [
+    { code: 4001 }, { code: 5000 }, { code: 5001 }, { code: 5002 }, { code: 5003 }, { code: 'ACTION_REJECTED', message: 'x' },
+    'User rejected the request.', 'Error: user denied transaction signature', wrapped({ code: 4001 }),
+    wrapped({ originalError: { code: 4001 } }), { info: { error: { code: 4001 } } }, { error: { code: 4001 } },
+    { code: -32603, message: 'MetaMask Tx Signature: User denied transaction signature.' }, new Error('User cancelled'),
+  ]) {
+    const { checked } = await quoteOf(native);
+    const wallet = newWallet(() => ({ eth_sendTransaction: () => { throw error; } }));
+    await fails(send(wallet, checked, fast), 'REFUSED', 'NOTHING');
+  }
+  const unclear = ['the node rejected it', { code: -32603, message: 'nonce too low' }, { code: -32000, message: 'User denied by policy' }];
+  for (const error of unclear) {
+    const { checked } = await quoteOf(native);
+    const wallet = newWallet(() => ({ eth_sendTransaction: () => { throw error; } }));
+    await fails(send(wallet, checked, { ...fast, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
+  }
+});
+
+test('a chain that is switched while an approval confirms is told', async () => {
+  const wallet = newWallet((w) => ({ eth_getTransactionReceipt: () => { w.chain = '0x38'; return null; } }));
+  await fails(send(wallet, (await quoteOf()).checked, fast), 'CHAIN_CHANGED', 'APPROVAL');
+  assert.equal(swaps(wallet), 0);
+});
+
+// A wallet whose first transaction is replaced: by the same with a higher fee, or by another one.
+const replacing = (change) => newWallet((w, { mine }) => {
+  let lost;
+  return {
+    eth_getTransactionCount: ([, at]) => '0x' + (at === 'latest' && !lost ? 7 : 7 + w.blocks.length - 1).toString(16),
+    eth_sendTransaction: ([tx]) => {
+      const first = w.blocks.length === 1;
+      const made = mine({ ...tx, ...(first && change) });
+      Object.assign(w.blocks[w.blocks.length - 1][0], { nonce: '0x' + (7 + w.blocks.length - 2).toString(16) });
+      if (!first) return made;
+      lost = hash('f');
+      return lost;
+    },
+    eth_getTransactionReceipt: ([of]) => (of === lost ? null : { status: '0x1' }),
+  };
+});
+
+test('a transaction that was replaced is found by account and nonce', async () => {
+  const wallet = replacing({});
+  const steps = [];
+  const got = await send(wallet, (await quoteOf()).checked, { ...fast, onStep: keep(steps) });
+  assert.equal(got.txHash, hash(2));
+  assert.deepEqual(steps.map((step) => JSON.parse(step)).filter(({ step }) => step === 'confirm').map(({ txHash }) => txHash), [hash('f'), hash(1)]);
+  const cancelled = replacing({ to: account, data: '0x' });
+  assert.equal((await fails(send(cancelled, (await quoteOf()).checked, fast), 'REPLACED', 'APPROVAL')).txHash, hash(1));
+  assert.equal(swaps(cancelled), 0);
+  // A swap, which follow goes on with.
+  const paying = replacing({});
+  const { checked } = await quoteOf(native);
+  const sent = await send(paying, checked, fast);
+  assert.deepEqual([sent.txHash, sent.nonce], [hash('f'), '0x7']);
+  assert.equal(await findReplacement(paying, sent), hash(1));
+  assert.equal(await findReplacement(paying, { ...sent, txHash: hash(1) }), undefined);
+  paying.chain = '0x38';
+  assert.equal(await findReplacement(paying, sent), undefined);
+  paying.chain = '0x1';
+  const status = (txHash) => txHash === hash(1)
+    ? { state: 'FAILED', final: true, source: { blockNumber: 1, confirmations: 9, timestamp: '2026-11-15T12:00:00Z' } }
+    : { state: 'NOT_FOUND', final: false };
+  const client = createClient({ gateway: 'http://x', fetch: async (address) => {
+    const { srcChain, txHash } = Object.fromEntries(new URL(address).searchParams);
+    return new Response(JSON.stringify({ srcChain, txHash, nextCheckSeconds: 1, ...status(txHash) }));
+  } });
+  const told = [];
+  const replacement = () => findReplacement(paying, sent);
+  for await (const { state, txHash } of client.follow({ srcChain: 1, txHash: sent.txHash, replacement })) told.push([state, txHash]);
+  assert.deepEqual(told, [['FAILED', hash(1)]]);
 });

@@ -89,7 +89,7 @@ func WithHTTP(h *http.Client) Option { return func(c *Client) { c.http = h } }
 // WithTimeout bounds the time of one question to the gateway; 15 seconds without it.
 func WithTimeout(d time.Duration) Option { return func(c *Client) { c.timeout = d } }
 
-// WithPinned holds every quote against what somebody has reviewed.
+// WithPinned holds every quote against what somebody has reviewed. New refuses a Pinned with nothing in it.
 func WithPinned(p Pinned) Option { return func(c *Client) { c.pinned = &p } }
 
 // Pinned is what somebody has reviewed: a whole listing, which the gateway's own then does not count beside, or the
@@ -111,6 +111,9 @@ func New(gateway string, options ...Option) (*Client, error) {
 	c := &Client{gateway: strings.TrimRight(gateway, "/"), http: &http.Client{}, timeout: defaultTimeout}
 	for _, option := range options {
 		option(c)
+	}
+	if c.pinned != nil && c.pinned.Listing == nil && c.pinned.Routers == nil {
+		return nil, &Error{Code: InvalidRequest, Message: "nothing is pinned: give a listing or routers"}
 	}
 	own := *c.http
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -411,6 +411,11 @@ export interface StatusRequest {
   signal?: AbortSignal | undefined;
 }
 export interface FollowRequest extends StatusRequest {
+  /**
+   * Asked while no node of the gateway has the transaction in a block. It may give the hash of one that took its place,
+   * which is followed from then on. `findReplacement` of `@quotegate/client/send` finds it.
+   */
+  replacement?: ((status: Status) => string | undefined | Promise<string | undefined>) | undefined;
   /** Told when the gateway cannot answer now, and in how many seconds it is asked again. */
   onRetry?: ((error: QuoteError, seconds: number) => void) | undefined;
 }

@@ -355,7 +355,7 @@ export function createClient(options) {
   }
 
   // An iterator written out, since phones cannot compile async generators.
-  function statuses({ signal, onRetry, ...asked }) {
+  function statuses({ signal, onRetry, replacement, ...asked }) {
     const halt = new AbortController();
     const stop = () => halt.abort();
     let [started, ended, failures, seconds] = [false, false, 0, 0];
@@ -372,6 +372,11 @@ export function createClient(options) {
         if (seconds > 0) await pause(seconds, halt.signal);
         try {
           const value = await status({ ...asked, signal: halt.signal });
+          const other = value.source ? undefined : await until(Promise.resolve(replacement?.(value)), halt.signal);
+          if (other && !same(other, asked.txHash)) {
+            asked.txHash = other;
+            continue;
+          }
           failures = 0;
           seconds = value.final ? -1 : Math.min(Math.max(value.nextCheckSeconds, 1), 3600);
           return { done: false, value };

@@ -39,12 +39,12 @@ export type Step = AtStep & (
    */
   | { step: 'unchecked'; addresses: Hex[] }
   /**
-   * The wallet is about to be asked to sign. Of the swap: `since` is the block before, `nonce` the number of the
-   * account's next transaction.
+   * The wallet is about to be asked to sign. `since` is the block before, `nonce` the number of the account's next
+   * transaction.
    */
   | ({ step: 'sign'; since?: Hex; nonce?: Hex } & Counted)
-  /** An approval was sent, and is waited for. */
-  | ({ step: 'confirm'; txHash: Hex } & Counted)
+  /** An approval was sent, and is waited for. It is told again if the wallet replaces it: it has another hash then. */
+  | ({ step: 'confirm'; txHash: Hex; since?: Hex; nonce?: Hex; approval: { to: Hex; data: Hex } } & Counted)
   /**
    * The wallet said that the account has too little money. The account is looked at, whether the swap was sent all
    * the same.
@@ -58,7 +58,7 @@ export type Step = AtStep & (
    */
   | { step: 'batch'; batch: string; state: 'DONE' | 'PENDING' | 'SILENT'; since?: Hex }
   /** The swap was sent. */
-  | { step: 'sent'; txHash: Hex; batch?: string; since?: Hex }
+  | { step: 'sent'; txHash: Hex; batch?: string; since?: Hex; nonce?: Hex }
 );
 
 export interface SendOptions {
@@ -95,6 +95,8 @@ export interface Sent {
   batch?: string;
   /** The block before, where the wallet's node has told it. */
   since?: Hex;
+  /** The number of the transaction, where the wallet's node has told it. A batch has none. */
+  nonce?: Hex;
 }
 
 /**
@@ -137,7 +139,8 @@ export type SendError =
   | (Failed<'UNVERIFIED'> & { readonly problems: string[] })
   /** Ask for a new quote. */
   | Failed<'EXPIRED' | 'ALLOWANCE'>
-  | (Failed<'APPROVAL_FAILED'> & { readonly txHash: Hex })
+  /** The approval reverted, or the wallet replaced it by another call. */
+  | (Failed<'APPROVAL_FAILED' | 'REPLACED'> & { readonly txHash: Hex })
   /** The wallet gave no hash of the approval. */
   | Failed<'NO_HASH'>
   | (Failed<'BATCH_FAILED' | 'BATCH_IN_PART'> & { readonly batch: string })
@@ -159,6 +162,14 @@ export const SendError: {
  * whether the swap was sent, it is watched for until `signal` ends that. Throws a SendError.
  */
 export function send(wallet: Wallet, quote: PublicQuote, options?: SendOptions): Promise<Sent>;
+
+/**
+ * Finds the transaction that took the place of one that was sent, by account and nonce: the wallet has sped it up or
+ * cancelled it. Gives its hash, or undefined if there is none. Give it to `client.follow` as `replacement`.
+ */
+export function findReplacement(
+  wallet: Wallet, sent: Sent, options?: { signal?: AbortSignal | undefined },
+): Promise<Hex | undefined>;
 
 /** Asks a wallet for its accounts, and gives the first one, or the one that is wanted. Throws a SendError. */
 export function connect(wallet: Wallet, wanted?: string): Promise<Hex>;

@@ -2,16 +2,18 @@
 // Until the wallet is asked to pay, an error proves that nothing was paid. From then on only a clear refusal does.
 import { pause, until, within } from './wait.js';
 
-const REFUSED = [4001, 4100, 5750];
+const REFUSED = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED']; // 5000 and on are WalletConnect's
 const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
 const CODES = {
-  4001: 'REFUSED', 5750: 'REFUSED', 4100: 'UNAUTHORIZED', 4900: 'DISCONNECTED', 4901: 'DISCONNECTED', '-32002': 'BUSY',
+  4001: 'REFUSED', 5750: 'REFUSED', 5000: 'REFUSED', 5001: 'REFUSED', 5002: 'REFUSED', 5003: 'REFUSED',
+  ACTION_REJECTED: 'REFUSED', 4100: 'UNAUTHORIZED', 4900: 'DISCONNECTED', 4901: 'DISCONNECTED', '-32002': 'BUSY',
 };
 const INTERVAL = 2000;
 const PATIENCE = 5; // seconds for a question that nobody has to confirm
 const AHEAD = 20; // blocks that are looked through at once
 const LOOKS = 3; // at the account, before a wallet is believed that it has sent nothing
 const POOR = /insufficient (funds|balance)|not enough funds/i;
+const DENIED = /\buser (has )?(rejected|denied|declined|cancell?ed)/i;
 
 // What an error says, and what to do; * is for a detail. What was sent follows, unless it is said already.
 const SAYS = {
@@ -34,6 +36,7 @@ const SAYS = {
   UNVERIFIED: 'This quote does not pass the checks any more. The swap was not sent.',
   EXPIRED: 'This quote has expired*. Renew it.',
   ALLOWANCE: 'The account allows less than before. Renew the quote.',
+  REPLACED: 'The wallet has replaced the approval by another transaction, *. The swap was not sent.',
   APPROVAL_FAILED: 'The approval failed on the chain. It is *. The swap was not sent.',
   NO_HASH: 'The wallet gave no transaction hash for the approval. Look in the wallet whether it has sent it.',
   BATCH_FAILED: 'The batch failed.',
@@ -75,29 +78,30 @@ const word = (address) => address.slice(2).toLowerCase().padStart(64, '0');
 const hex = (value) => '0x' + value.toString(16);
 const batchOf = (result) => text(own(result, 'id') ?? result);
 
-// Libraries wrap what a wallet throws.
+// What a wallet throws, and what libraries have wrapped it in. Some throw a text.
+function layersOf(error) {
+  const layers = [typeof error === 'string' ? { message: error } : error];
+  for (let n = 0; n < layers.length && n < 20; n++) {
+    const inner = ['cause', 'data', 'error', 'info', 'originalError'].map((name) => own(layers[n], name));
+    layers.push(...inner.filter((each) => typeof each === 'object' && each !== null));
+  }
+  return layers.slice(0, 20);
+}
+const says = (error, what) =>
+  layersOf(error).some((each) => [own(each, 'message'), own(each, 'details')].some((said) => what.test(text(said))));
+// A refusal may have no code of its own, only -32603 for all that fails.
 function codesOf(error) {
-  const codes = [];
-  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 6; depth++) {
-    codes.push(at.code);
-    at = at.cause ?? own(at.data, 'originalError');
-  }
-  return codes;
+  const codes = layersOf(error).map((each) => own(each, 'code'));
+  const isOther = codes.some((code) => code !== undefined && code !== -32603);
+  return !isOther && says(error, DENIED) ? [4001] : codes;
 }
-// What it says, at any depth.
-function isPoor(error) {
-  for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 6; depth++) {
-    if ([at.message, at.details, own(at.data, 'message')].some((said) => POOR.test(text(said)))) return true;
-    at = at.cause ?? own(at.data, 'originalError');
-  }
-  return false;
-}
+const isPoor = (error) => says(error, POOR);
 const has = (table, key) => Object.prototype.hasOwnProperty.call(table, key);
 const hasCode = (error, list) => codesOf(error).some((code) => list.includes(code));
 
 export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
   if (error instanceof SendError) return error;
-  const said = text(own(error, 'message')).slice(0, 300).replace(/\.$/, '');
+  const said = text(own(error, 'message') ?? error).slice(0, 300).replace(/\.$/, '');
   const known = codesOf(error).find((each) => has(CODES, each));
   const code = CODES[known] ?? (isPoor(error) ? 'INSUFFICIENT_FUNDS' : 'WALLET');
   return fail({ sent, step }, code, { cause: error }, said ? `says: ${said}` : 'does not say why');
@@ -198,7 +202,7 @@ async function connectRun(run) {
 }
 
 async function onChain(run) {
-  const id = await read(run, 'eth_chainId');
+  const id = await readSoon(run, 'eth_chainId');
   return isQuantity(id) ? Number(id) : NaN;
 }
 const wrongChain = (run, code, cause) => fail(run, code, { chainId: run.chainId, cause }, run.chain);
@@ -216,7 +220,7 @@ async function switchChain(run) {
 async function stillThere(run) {
   let accounts;
   try {
-    accounts = await read(run, 'eth_accounts');
+    accounts = await readSoon(run, 'eth_accounts');
   } catch (error) {
     if (run.signal?.aborted) throw error;
   }
@@ -335,7 +339,8 @@ async function canBatch(run) {
 
 async function approve(run, what, params) {
   const before = run.sent;
-  await tell(run, { step: 'sign', ...what });
+  const was = await position(run);
+  await tell(run, { step: 'sign', ...what, ...was });
   run.sent = 'APPROVAL_PERHAPS';
   let txHash;
   try {
@@ -346,32 +351,70 @@ async function approve(run, what, params) {
   }
   if (!isHash(txHash)) throw fail(run, 'NO_HASH');
   run.sent = 'APPROVAL';
-  await tell(run, { step: 'confirm', ...what, txHash });
-  await confirm(run, txHash);
+  const [{ to, data }] = params;
+  const step = { step: 'confirm', ...what, ...was, approval: { to, data } };
+  await tell(run, { ...step, txHash });
+  await confirm(run, step, txHash);
 }
 
-// Waits until an approval is in a block. A node that fails is asked again.
-async function confirm(run, txHash) {
+// Where the account and the chain are before the wallet is asked: what it sends is found again by that.
+async function position(run) {
+  const since = await readAmount(run, 'eth_blockNumber', []);
+  const nonce = await readNonce(run);
+  return { ...(since !== undefined && { since: hex(since) }), ...(nonce !== undefined && { nonce: hex(nonce) }) };
+}
+
+// Waits until an approval is in a block, also under another hash if the wallet has replaced it. A node that fails is
+// asked again.
+async function confirm(run, step, txHash) {
   for (;;) {
     let receipt;
     try {
-      receipt = await read(run, 'eth_getTransactionReceipt', [txHash]);
+      receipt = await readSoon(run, 'eth_getTransactionReceipt', [txHash]);
     } catch (error) {
       if (run.signal?.aborted) throw error;
     }
     if (own(receipt, 'status') === '0x0') throw fail(run, 'APPROVAL_FAILED', { txHash }, txHash);
     if (receipt) return;
-    await pause(run.seconds / 2, run.signal);
+    const chain = await readAmount(run, 'eth_chainId');
+    if (chain !== undefined && chain !== BigInt(run.chain)) throw wrongChain(run, 'CHAIN_CHANGED');
+    const other = await replacementOf(run, step, txHash);
+    const isSame = other && same(other.to, own(step.approval, 'to')) && same(other.input, own(step.approval, 'data'));
+    if (other && !isSame) throw fail(run, 'REPLACED', { txHash: other.hash }, other.hash);
+    if (other) {
+      txHash = other.hash;
+      await tell(run, { ...step, txHash });
+    } else await pause(run.seconds / 2, run.signal);
   }
+}
+
+// The transaction of the account that took the place of another, by its nonce; undefined if there is none.
+async function replacementOf(run, { nonce, since }, txHash) {
+  if (!isQuantity(nonce) || !isQuantity(since)) return undefined;
+  const mined = await readAmount(run, 'eth_getTransactionCount', [run.from, 'latest']);
+  const latest = await readAmount(run, 'eth_blockNumber', []);
+  if (!(mined > BigInt(nonce)) || latest === undefined) return undefined;
+  for (let number = BigInt(since) + 1n; number <= latest; number++) {
+    const found = (await blockOf(run, hex(number)))?.find((tx) => same(own(tx, 'from'), run.from) &&
+      isHash(own(tx, 'hash')) && isQuantity(own(tx, 'nonce')) && BigInt(tx.nonce) === BigInt(nonce));
+    if (found) return same(found.hash, txHash) ? undefined : found;
+  }
+  return undefined;
+}
+
+// Finds the transaction that took the place of one that was sent: the wallet has sped it up, or cancelled it. It gives
+// its hash, or undefined if there is none. Give it to follow as replacement.
+export async function findReplacement(wallet, { txHash, from, chainId, nonce, since }, { signal } = {}) {
+  const run = { wallet, from, signal };
+  if (await readAmount(run, 'eth_chainId') !== BigInt(chainId)) return undefined;
+  return (await replacementOf(run, { nonce, since }, txHash))?.hash;
 }
 
 // Asks the wallet to pay. It gives what was sent, or nothing where the wallet cannot take a batch.
 async function pay(run, what, method, params) {
-  const since = await readAmount(run, 'eth_blockNumber', []);
-  const nonce = await readNonce(run);
+  const was = await position(run);
   notExpired(run);
   const { sent: before, step } = run;
-  const was = { ...(since !== undefined && { since: hex(since) }), ...(nonce !== undefined && { nonce: hex(nonce) }) };
   await tell(run, { step: 'sign', ...what, ...was });
   if (run.signal?.aborted) {
     run.step = step; // the wallet was not asked
@@ -428,8 +471,8 @@ async function takenAs(run, isBatch, result) {
 }
 
 async function sent(run, txHash, batch) {
-  const { since } = run.paying;
-  const more = { ...(batch && { batch }), ...(since && { since }) };
+  const { since, nonce } = run.paying;
+  const more = { ...(batch && { batch }), ...(since && { since }), ...(!batch && nonce && { nonce }) };
   const result = { txHash, from: run.from, chainId: run.chainId, ...more };
   payments.set(run.checked, { result });
   await tellSafely(run, { step: 'sent', txHash, ...more });
@@ -474,7 +517,7 @@ async function watchBatch(run, batch) {
   for (;;) {
     let got;
     try {
-      got = await read(run, 'wallet_getCallsStatus', [batch]);
+      got = await readSoon(run, 'wallet_getCallsStatus', [batch]);
     } catch (error) {
       if (run.signal?.aborted) throw error;
     }
@@ -515,17 +558,22 @@ async function lookInBlocks(run, next) {
 // The transactions in a block that do what the swap does, or undefined if there is no such block. Those with a number
 // from before it was asked for are others.
 async function transactionsOf(run, block) {
-  let got;
-  try {
-    got = await read(run, 'eth_getBlockByNumber', [block, true]);
-  } catch (error) {
-    if (run.signal?.aborted) throw error;
-  }
+  const all = await blockOf(run, block);
   const { from, call: { to, data }, paying: { nonce } } = run;
   const isEarlier = (tx) => isQuantity(nonce) && isQuantity(own(tx, 'nonce')) && BigInt(tx.nonce) < BigInt(nonce);
   const isOurs = (tx) => same(own(tx, 'from'), from) && same(own(tx, 'to'), to) && same(own(tx, 'input'), data);
-  const all = listOf(own(got, 'transactions'));
-  return got ? all.filter((tx) => isHash(own(tx, 'hash')) && isOurs(tx) && !isEarlier(tx)) : undefined;
+  return all?.filter((tx) => isHash(own(tx, 'hash')) && isOurs(tx) && !isEarlier(tx));
+}
+
+// The transactions of a block; undefined if the node does not have it.
+async function blockOf(run, block) {
+  let got;
+  try {
+    got = await readSoon(run, 'eth_getBlockByNumber', [block, true]);
+  } catch (error) {
+    if (run.signal?.aborted) throw error;
+  }
+  return got ? listOf(own(got, 'transactions')) : undefined;
 }
 
 // Goes on from a step. Once the wallet was asked to pay, that is watched for and nothing else.
@@ -547,7 +595,7 @@ async function takeUp(run, { step, late }) {
   if (step.step === 'sign') run.sent = 'APPROVAL_PERHAPS';
   if (step.step === 'confirm' && isHash(step.txHash)) {
     run.sent = 'APPROVAL';
-    if (await onChain(run) === run.chain) await confirm(run, step.txHash);
+    if (await onChain(run) === run.chain) await confirm(run, step, step.txHash);
   }
   return undefined;
 }

@@ -69,8 +69,9 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 	newRequest := maps.Clone(request)
 	newRequest["srcChain"] = "5042"
 	newQuote := strings.NewReplacer(`"chainId": 1`+"\n", `"chainId": 5042`+"\n", usdc, evil, strings.ToLower(usdc), evil).Replace(string(plain))
-	newListing := listing(`{"chainId":1,"name":"Ethereum"}`, `{"chainId":5042,"name":"New"}`, pair, strings.Replace(pair, `"srcChain":1`, `"srcChain":5042`, 1),
-		`{"chainId":1,"symbol":"USDC","address":"`+usdc+`"`, `{"chainId":5042,"symbol":"USDC","address":"`+evil+`"`)
+	newPair := `{` + strings.Replace(pair, `"srcChain":1`, `"srcChain":5042`, 1) + `,"feeChainId":369,"to":"` + router + `"}`
+	newToken := `{"chainId":5042,"symbol":"USDC","address":"` + evil + `","decimals":6,"minAmount":"10000000","maxAmount":"25000000000"}`
+	newListing := listing(`"chains":[`, `"chains":[{"chainId":5042,"name":"New"},`, `"tokens":[`, `"tokens":[`+newToken+",", `"pairs":[`, `"pairs":[`+newPair+",")
 	reviewed := []any{map[string]any{"chainId": 1, "symbol": "USDC", "token": usdc, "router": evil}}
 	return []otherKnown{
 		{name: "the true listing", Known: listing(), Request: request, Quote: plain, functions: []string{approve, swap}},
@@ -79,8 +80,8 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 		{name: "another fee", Known: changed("0.3", "0.2"), Request: request, Quote: plain, says: "fee.protocol.percentage is 0.3, but must be 0.2."},
 		{name: "a fee of 2 %", Known: changed("0.3", "2"), Request: request, Quote: plain, says: "a fee of at most 1 %"},
 		{name: "a new kind of route", Known: changed("DIRECT", "TELEPORT"), Request: request, Quote: plain, says: "does not know routes of type TELEPORT: use a newer one."},
-		{name: "a pair that is gone", Known: changed("369", "370"), Request: request, Quote: plain, says: "request must have a supported pair"},
-		{name: "a pair that is there twice", Known: listing("{"+pair, `{`+pair+`,"feeChainId":369,"to":"`+evil+`"},{`+pair), Request: request, Quote: plain, says: "request must have a supported pair"},
+		{name: "a pair that is gone", Known: changed("369", "56"), Request: request, Quote: plain, says: "request must have a supported pair"},
+		{name: "a pair that is there twice", Known: listing("{"+pair, `{`+pair+`,"feeChainId":369,"to":"`+evil+`"},{`+pair), Request: request, Quote: plain, says: "The listing must have one row for USDC on chain 1 to USDC on chain 369"},
 		{name: "another address of a known token", Known: listing(usdc, evil), Request: request, Quote: plain, says: "The listing must have " + usdc + " with 6 decimals for USDC on chain 1."},
 		{name: "another contract", Known: listing(router, evil), Request: request, Quote: plain, says: "to is " + router + ", but must be 0xfb69"},
 		{name: "reviewed routers win", Known: with(listing(), "routers", reviewed), Request: request, Quote: plain, says: "but must be 0xfb69"},

@@ -161,10 +161,10 @@ func walletFirst(t *testing.T, w *world) {
 		await quote({ amount: '100' });
 		all.odd = alertText() + Boolean(sendButton());
 		return all;`, rich)
-	wantWords(t, "the account", got["account"], "Test wallet (test.example): 0x0000…11ce", "Disconnect")
+	wantWords(t, "the account", got["account"], "Test wallet: 0x0000…11ce", "Disconnect")
 	wantWords(t, "the balance", got["balance"], "You have 123,456,789,012,345,678,901,234… USDC", "Max")
 	wantWords(t, "the form", got["form"], `"amount":"25000"`, `"recipient":"`+rich+`"`)
-	wantWords(t, "what is needed", got["send"], "Sign in Test wallet (test.example): 2 transactions")
+	wantWords(t, "what is needed", got["send"], "Sign in Test wallet: 2 transactions")
 	wantWords(t, "a dry run", got["works"], "Dry run\nWould succeed, with 123,456 gas; at most 0.002 ETH for value and gas.", " ON")
 	wantWords(t, "a dry run that fails", got["fails"], "Dry run: transaction 1 would fail: paused.")
 	wantWords(t, "a dry run without the event", got["event"], "Dry run: the contract would not do what you asked for.")
@@ -179,7 +179,7 @@ func walletFirst(t *testing.T, w *world) {
 		await until(alertText);
 		await quote($2);
 		return [String(document.querySelectorAll('#wallet-row img').length), alertText(), sendButton().textContent];`, sender, usdc)
-	if fmt.Sprint(told) != "[0  Sign in Test wallet (test.example): 2 transactions]" {
+	if fmt.Sprint(told) != "[0  Sign in Test wallet: 2 transactions]" {
 		t.Errorf("after a refusal: %q", told)
 	}
 }

@@ -350,7 +350,7 @@ func offline(t *testing.T, w *world) {
 		unlock([]);
 		await until(alertText);
 		return [waiting, alertText(), document.activeElement.textContent];`, sender)
-	wantWords(t, "a locked wallet", locked[0], "Confirm in Test wallet (test.example). If it does not open, open it yourself and unlock it.", "Connect Test wallet")
+	wantWords(t, "a locked wallet", locked[0], "Confirm in Test wallet. If it does not open, open it yourself and unlock it.", "Connect Test wallet")
 	wantWords(t, "a locked wallet", locked[1], "The wallet gave no account.", "It may be locked")
 	wantWords(t, "the focus", locked[2], "Connect Test wallet")
 }
@@ -412,7 +412,7 @@ func keepsFocus(t *testing.T, w *world) {
 		await until(() => statusText().includes('We do not know'));
 		all.stop = at();
 		return all;`, sender, usdc)
-	for step, want := range map[string]string{"connect": "Disconnect", "disconnect": " Connect Test wallet (test.example)", "quote": "answer", "stop": "answer"} {
+	for step, want := range map[string]string{"connect": "Disconnect", "disconnect": " Connect Test wallet", "quote": "answer", "stop": "answer"} {
 		if got[step] != want {
 			t.Errorf("after %s the focus is on %q, want %q", step, got[step], want)
 		}
@@ -461,8 +461,7 @@ func (w *world) sequence(answers ...string) http.HandlerFunc {
 		defer w.mu.Unlock()
 		next := answers[min(n, len(answers)-1)]
 		n++
-		about := fmt.Sprintf(`{"srcChain": %q, "txHash": %q, `, r.URL.Query().Get("srcChain"), r.URL.Query().Get("txHash"))
-		fmt.Fprint(rw, strings.Replace(next, "{", about, 1))
+		fmt.Fprint(rw, complete(next, r.URL.Query()))
 	}
 }
 

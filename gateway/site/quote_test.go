@@ -372,7 +372,7 @@ func gatewayErrors(t *testing.T, w *world) {
 		"200 without end":        {"/v3/swap/quote", reply(200, `{"a": "`+strings.Repeat("x", 1_200_000)+`"}`), []string{"nothing that can be read"}},
 		"an error of odd types":  {"/v3/swap/quote", reply(400, `{"error": {"toString": 1}, "code": [], "requestId": null, "param": {"a": 1}}`), []string{"status 400"}},
 		"an error in no one":     {"/v3/swap/quote", reply(400, `{"error": "No", "code": "INVALID_PARAMETER", "param": "__proto__"}`), []string{"No"}},
-		"a listing of odd types": {"/v3/app/pairs", reply(200, `{"pairs": 7, "settlement": "x"}`), []string{"The listing must have lists of chains, tokens and pairs."}},
+		"a listing of odd types": {"/v3/app/pairs", reply(200, `{"pairs": 7, "settlement": "x"}`), []string{"listing.pairs is 7, but must be a list."}},
 		"a redirect elsewhere": {"/v3/swap/quote", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "/v3/app/pairs", http.StatusFound)
 		}, []string{"The gateway does not answer."}},

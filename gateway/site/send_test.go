@@ -1,8 +1,10 @@
 package site_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -168,7 +170,7 @@ func sends(t *testing.T, w *world) {
 		named('Stop waiting').click();
 		await until(alertText);
 		return [...during, alertText(), sendButton().textContent, String(methods().length)];`, sender, usdc)
-	wantWords(t, "waiting", strings.Join(waiting, "|"), "Confirm in your wallet…|Connect your account in the wallet.", "You stopped waiting for the wallet.", "|Sign in Test wallet (test.example): 2 transactions|1")
+	wantWords(t, "waiting", strings.Join(waiting, "|"), "Confirm in your wallet…|Connect your account in the wallet.", "You stopped waiting for the wallet.", "|Sign in Test wallet: 2 transactions|1")
 }
 
 // fast makes the page's waits short.
@@ -243,7 +245,7 @@ func statuses(t *testing.T, w *world) {
 	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + ours + `, "settlement": {"chainId": 369, "txHash": "` + there + `", "amount": "99700000", "arrived": "99700000", "timestamp": "2026-11-15T12:00:00Z"}}`
 	unsettled := strings.NewReplacer("true", "false", `"nextCheckSeconds": 0`, `"nextCheckSeconds": 2`).Replace(settled)
 	short := strings.NewReplacer(`"nextCheckSeconds": 2`, `"reason": "What was paid out is not what was swapped.", "nextCheckSeconds": 3600`).Replace(unsettled)
-	shielded := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + ours + `, "settlement": {"chainId": 1, "txHash": "` + there + `", "amount": "99500000", "arrived": "99251250"}}`
+	shielded := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + ours + `, "settlement": {"chainId": 369, "txHash": "` + there + `", "amount": "99500000", "arrived": "99251250"}}`
 	for name, tt := range map[string]struct {
 		answers []string
 		card    string
@@ -259,14 +261,14 @@ func statuses(t *testing.T, w *world) {
 		"goes back":        {[]string{unsettled, `{"state": "SETTLING", ` + ours + `}`, settled}, "Settled, and final", "", "", "✓"},
 		"settling":         {[]string{`{"state": "SETTLING", ` + ours + `, "reason": "The pool is empty.", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "The pool is empty.", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "… On its way"},
 		"whom to ask":      {[]string{`{"state": "SETTLING", ` + ours + `, "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "Contact\nhelp@example.org", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
-		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗ Failed"},
-		"no swap":          {[]string{`{"state": "NOT_A_SWAP"}`}, "", "The gateway sees no swap in this transaction.", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗"},
+		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "final": true, "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗ Failed"},
+		"no swap":          {[]string{`{"state": "NOT_A_SWAP", "final": true}`}, "", "The gateway sees no swap in this transaction.", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗"},
 		"not offered: 404": {[]string{"404"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
 		"not offered: 501": {[]string{"501"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
 		"busy for a while": {[]string{"503", "429", settled}, "Settled, and final", "", "", "✓"},
-		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"amount": {"a": 1}, "txHash": 7}, "nextCheckSeconds": "x"}`}, "settlement must say what arrived", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
-		"of no known name": {[]string{`{"state": "LOST"}`, settled}, "Settled, and final", "", "", "✓"},
-		"several swaps":    {[]string{`{"state": "SETTLING", ` + ours + `, "nextCheckSeconds": 3600, "swaps": [{"swap": {}}, {` + ours + `}]}`}, "2 in this transaction", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
+		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"amount": {"a": 1}, "txHash": 7}, "nextCheckSeconds": "x"}`}, "settlement.amount is an object, but must be an amount", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
+		"of no known name": {[]string{`{"state": "LOST"}`}, "state is LOST, but must be a state", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
+		"several swaps":    {[]string{`{"state": "SETTLING", ` + ours + `, "nextCheckSeconds": 3600, "swaps": [{"swap": {"amount": "7"}}, {` + ours + `}]}`}, "2 in this transaction", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
 	} {
 		w.open(t, "")
 		w.tells(tt.answers...)
@@ -305,9 +307,45 @@ func (w *world) tells(answers ...string) {
 			rw.WriteHeader(status)
 			next = `{"error": "Not now", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`
 		}
-		about := fmt.Sprintf(`{"srcChain": %q, "txHash": %q, `, r.URL.Query().Get("srcChain"), r.URL.Query().Get("txHash"))
-		fmt.Fprint(rw, strings.Replace(next, "{", about, 1))
+		fmt.Fprint(rw, complete(next, r.URL.Query()))
 	})
+}
+
+// complete is a status with what every status has, for the transaction that was asked about.
+func complete(status string, asked url.Values) string {
+	var body map[string]any
+	if err := json.Unmarshal([]byte(status), &body); err != nil || body["state"] == nil {
+		return status
+	}
+	fill := func(into any, values map[string]any) {
+		fields, isObject := into.(map[string]any)
+		for name, value := range values {
+			if _, isThere := fields[name]; isObject && !isThere {
+				fields[name] = value
+			}
+		}
+	}
+	source := map[string]any{"blockNumber": 21000000, "confirmations": 12, "timestamp": "2026-11-15T11:59:00Z"}
+	fill(body["source"], source)
+	if body["state"] != "NOT_FOUND" && body["state"] != "PENDING" {
+		fill(body, map[string]any{"source": source})
+	}
+	swap := map[string]any{
+		"dstChain": "369", "dstToken": "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "recipient": alice, "recipientType": 0,
+		"amount": "100000000",
+	}
+	fill(body["swap"], swap)
+	fill(body["burn"], map[string]any{"domain": 0, "attested": false})
+	swaps, _ := body["swaps"].([]any)
+	for _, each := range swaps {
+		fill(each, map[string]any{"state": body["state"], "final": false})
+		fill(each.(map[string]any)["swap"], swap)
+	}
+	fill(body, map[string]any{
+		"srcChain": asked.Get("srcChain"), "txHash": asked.Get("txHash"), "final": false, "nextCheckSeconds": 0,
+	})
+	whole, _ := json.Marshal(body)
+	return string(whole)
 }
 
 func (w *world) told() []string {

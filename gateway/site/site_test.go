@@ -151,7 +151,7 @@ func TestPolicy(t *testing.T) {
 // TestPageIsSmall counts what a browser transfers until a quote can be checked and sent.
 func TestPageIsSmall(t *testing.T) {
 	gw := golden.Gateway(t)
-	const most = 50_000
+	const most = 64_000
 	total := 0
 	for _, path := range []string{"/", "/v3/client/index.js", "/v3/client/verify.js", "/v3/client/wait.js", "/v3/client/send.js"} {
 		_, body := ask(t, gw, "GET", path, "Accept", browserAccept, "Accept-Encoding", "gzip")

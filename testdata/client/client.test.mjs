@@ -288,7 +288,7 @@ test('a status is given once, and an answer about another transaction or swap ne
     for (const blockNumber of [100, 7]) {
       const older = { ...later, source: { ...inBlock, blockNumber } };
       const { problems } = await refused(at(older, { since }), 'UNVERIFIED');
-      assert.match(problems[0], /^source.blockNumber is .{1,30}, but it was sent after block 0x64\.$/);
+      assert.match(problems[0], /^source.blockNumber is .{1,30}, but it was sent after block 100\.$/);
       assert.equal((await at(older)).state, state);
     }
     for (const source of [{ ...inBlock, blockNumber: '101' }, {}]) await refused(at({ ...later, source }), 'UNVERIFIED');

@@ -98,21 +98,21 @@ const isPassing = ({ code, status }) =>
 
 // The form of a status. ? may be left out.
 const PROGRESS = {
-  state: 'state', final: 'boolean', 'reason?': 'text', 'expectedSeconds?': 'count',
+  state: 'state', final: 'boolean', 'reason?': 'text', 'expectedSeconds?': 'number',
   'swap?': {
-    dstChain: 'text', dstToken: 'text', recipient: 'text', recipientType: 'count', amount: 'amount',
+    dstChain: 'text', dstToken: 'text', recipient: 'text', recipientType: 'number', amount: 'amount',
     'integratorId?': 'hash',
   },
   'burn?': { domain: 'uint32', 'nonce?': 'hash', attested: 'boolean', attestationState: 'text', 'reason?': 'text' },
   'settlement?': {
-    chainId: 'count', 'txHash?': 'hash', amount: 'amount', arrived: 'amount', 'timestamp?': 'time', 'note?': 'hash',
+    chainId: 'number', 'txHash?': 'hash', amount: 'amount', arrived: 'amount', 'timestamp?': 'time', 'note?': 'hash',
     'short?': { swapped: 'amount', paid: 'amount' },
   },
 };
 const STATUS = {
   ...PROGRESS, srcChain: 'text', txHash: 'hash',
-  'source?': { blockNumber: 'count', confirmations: 'count', timestamp: 'time' },
-  'swaps?': [PROGRESS], 'omittedSwaps?': 'count', nextCheckSeconds: 'count', 'contact?': 'text',
+  'source?': { blockNumber: 'number', confirmations: 'number', timestamp: 'time' },
+  'swaps?': [PROGRESS], 'omittedSwaps?': 'number', nextCheckSeconds: 'number', 'contact?': 'text',
 };
 const isEnded = ({ state }) => ['SETTLED', 'FAILED', 'NOT_A_SWAP'].includes(state);
 const swapsOf = ({ swaps }) => swaps ?? [];
@@ -136,7 +136,7 @@ function statusProblems(status, { srcChain, txHash, quote, since }) {
   }
   must(source || ['NOT_FOUND', 'PENDING'].includes(state), `source must be there for ${state}.`);
   must(!source || since === undefined || source.blockNumber > Number(since),
-    `source.blockNumber is ${source?.blockNumber}, but it was sent after block ${since}.`);
+    `source.blockNumber is ${source?.blockNumber}, but it was sent after block ${Number(since)}.`);
   if (quote) ownSwap(status, quote, problems);
   return problems;
 }

@@ -155,11 +155,11 @@ const NEVER = 'That it arrives: the contracts enforce no minimum and no deadline
  */
 const KINDS = {
   text: (value) => text(value) === value,
-  count: (value) => Number.isSafeInteger(value) && value >= 0,
-  uint8: (value) => KINDS.count(value) && value < 256, uint32: (value) => KINDS.count(value) && value < 2 ** 32,
+  number: (value) => Number.isSafeInteger(value) && value >= 0,
+  uint8: (value) => KINDS.number(value) && value < 256, uint32: (value) => KINDS.number(value) && value < 2 ** 32,
   chain: isChain,
-  percentage: (value) => value >= 0 && value <= 100 && typeof value === 'number',
-  time: (value) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) &&
+  percentage: (value) => Number.isFinite(value) && value >= 0 && value <= 100,
+  time: (value) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text(value)) &&
     new Date(value).toJSON()?.replace('.000', '') === value,
   hash: (value) => /^0x[0-9a-fA-F]{64}$/.test(text(value)),
   state: (value) => ['NOT_FOUND', 'PENDING', 'FAILED', 'NOT_A_SWAP', 'SETTLING', 'SETTLED'].includes(value),
@@ -169,12 +169,12 @@ const KINDS = {
 const CHECK = { actual: 'amount', needed: 'amount' };
 const DETAILS = {
   'contract?': 'text',
-  arrival: { 'seconds?': 'count', deductions: [{ by: 'text', percentage: 'percentage', amount: 'amount' }] },
-  validUntil: 'time', 'validForSeconds?': 'count',
+  arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'percentage', amount: 'amount' }] },
+  validUntil: 'time', 'validForSeconds?': 'number',
   'issuerFee?': { percentage: 'percentage', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
   'checks?': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
   'simulation?': {
-    blockNumber: 'count', calls: [{ gasUsed: 'count', 'gasLimit?': 'count', status: 'status', 'error?': 'text' }],
+    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'status', 'error?': 'text' }],
     'event?': 'boolean', native: CHECK,
   },
   'simulationReason?': 'text',
@@ -185,7 +185,7 @@ const LISTING = {
   tokens: [{ chainId: 'chain', symbol: 'text', address: 'address', decimals: 'uint8', minAmount: 'amount',
     maxAmount: 'amount' }],
   pairs: [{ srcChain: 'chain', srcToken: 'text', dstChain: 'chain', dstToken: 'text', type: 'text',
-    protocolFee: 'percentage', feeChainId: 'chain', to: 'address', 'seconds?': 'count' }],
+    protocolFee: 'percentage', feeChainId: 'chain', to: 'address', 'seconds?': 'number' }],
   settlement: SETTLEMENT, tracking: 'boolean', client: 'text', 'contact?': 'text',
 };
 /** Adds a problem for everything that has another form. */
@@ -575,7 +575,7 @@ function checkQuote(swap, quote, allowance, report) {
     unchecked.push(`That the registry ${say('integrator.registry')} was asked, and when (integrator)` + word);
   }
   if (sender) unchecked.push(`What ${sender} holds and allows (checks, reason): only the chain can tell.`);
-  if (at(quote, 'details.simulation') !== undefined) {
+  if (at(quote, 'details.simulation') ?? at(quote, 'details.simulationReason')) {
     unchecked.push('The dry run (simulation, simulationReason)' + word);
   }
   compare(problems, 'details.call', at(quote, 'details.call'), call, true);

@@ -105,7 +105,8 @@ func TestBot(t *testing.T) {
 	if err := bot(ctx, c, node, key, file); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was stopped", err)
 	}
-	state = `"SETTLED","final":true`
+	state = `"SETTLED","final":true,"source":{"blockNumber":9,"confirmations":9,"timestamp":"2026-11-15T12:00:00Z"},` +
+		`"settlement":{"chainId":369,"amount":"99700000","arrived":"99700000"}`
 	if err := bot(t.Context(), c, node, key, file); err != nil {
 		t.Error(err)
 	}

@@ -120,6 +120,20 @@ func unverified(message string, problems ...error) *Error {
 	return e
 }
 
+// errorBody is how a gateway writes an error.
+type errorBody struct {
+	Error        string        `json:"error"`
+	Code         string        `json:"code"`
+	RequestID    string        `json:"requestId,omitempty"`
+	Param        string        `json:"param,omitempty"`
+	Reason       string        `json:"reason,omitempty"`
+	MinAmount    Amount        `json:"minAmount,omitempty"`
+	MaxAmount    Amount        `json:"maxAmount,omitempty"`
+	Successor    string        `json:"successor,omitempty"`
+	Until        string        `json:"until,omitempty"`
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+}
+
 // refusal is what an answer that is none means. Of a body that may be anything, only what is known is taken.
 func (a *answer) refusal() *Error {
 	e := &Error{
@@ -128,18 +142,7 @@ func (a *answer) refusal() *Error {
 			"the gateway answered %d and %d bytes that cannot be read: is this its address?",
 			a.status, len(a.body)),
 	}
-	var problem struct {
-		Error        string        `json:"error"`
-		Code         string        `json:"code"`
-		RequestID    string        `json:"requestId,omitempty"`
-		Param        string        `json:"param,omitempty"`
-		Reason       string        `json:"reason,omitempty"`
-		MinAmount    Amount        `json:"minAmount,omitempty"`
-		MaxAmount    Amount        `json:"maxAmount,omitempty"`
-		Successor    string        `json:"successor,omitempty"`
-		Until        string        `json:"until,omitempty"`
-		Alternatives []Alternative `json:"alternatives,omitempty"`
-	}
+	var problem errorBody
 	if decodeBody(a.body, &problem) != nil || problem.Error == "" || problem.Code == "" {
 		return e
 	}

@@ -4,12 +4,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -223,6 +226,60 @@ func TestGoldenStatuses(t *testing.T) {
 	}
 	if told < 10 {
 		t.Errorf("only %d statuses", told)
+	}
+}
+
+// TestTypesAreWhole reads every answer of v3 into its type and writes it again: no field of a golden may be missing.
+func TestTypesAreWhole(t *testing.T) {
+	files, err := filepath.Glob(goldens + "v3/*.http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]int{}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, answer, _ := strings.Cut(string(data), "\n\n")
+		at := strings.Index(answer, "\n{")
+		if at < 0 {
+			continue
+		}
+		var into any
+		switch ok := strings.HasPrefix(answer, "200"); {
+		case strings.HasPrefix(answer, "4") || strings.HasPrefix(answer, "5"):
+			into = &errorBody{}
+		case ok && strings.Contains(request, "/v3/swap/quote"):
+			into = &Quote{}
+		case ok && strings.Contains(request, "/v3/swap/status"):
+			into = &Status{}
+		case ok && strings.Contains(request, "/v3/app/pairs"):
+			into = &Listing{}
+		case ok && strings.Contains(request, "/v3/app/routers"):
+			into = &Routers{}
+		default:
+			continue
+		}
+		body := []byte(answer[at:])
+		if err := decodeExactly(body, into); err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		read[fmt.Sprintf("%T", into)]++
+		var want any
+		if err := json.Unmarshal(body, &want); err != nil {
+			t.Fatal(err)
+		}
+		if details, _ := want.(map[string]any)["details"].(map[string]any); details != nil {
+			maps.DeleteFunc(details, func(_ string, value any) bool { return value == nil }) // null is a field left out
+		}
+		if got := decode(t, marshal(t, into)); !reflect.DeepEqual(got, decode(t, marshal(t, want))) {
+			t.Errorf("%s: got %s, want %s", path, marshal(t, into), marshal(t, want))
+		}
+	}
+	if len(read) != 5 {
+		t.Errorf("read %v, want all five kinds", read)
 	}
 }
 

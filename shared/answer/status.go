@@ -174,7 +174,9 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string)
 		least := slices.MinFunc(body.Swaps, byRank)
 		body.Swap = least.Swap
 		body.Burn = least.Burn
-		body.Settlement = least.Settlement
+		if least.State == s.State { // not so if a swap that is omitted may be behind
+			body.Settlement = least.Settlement
+		}
 		body.Expected = least.Expected
 		body.Reason = cmp.Or(body.Reason, least.Reason)
 	}

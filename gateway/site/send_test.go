@@ -266,7 +266,7 @@ func statuses(t *testing.T, w *world) {
 		"not offered: 404": {[]string{"404"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
 		"not offered: 501": {[]string{"501"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
 		"busy for a while": {[]string{"503", "429", settled}, "Settled, and final", "", "", "✓"},
-		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"amount": {"a": 1}, "txHash": 7}, "nextCheckSeconds": "x"}`}, "settlement.amount is an object, but must be an amount", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
+		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"chainId": 369, "txHash": 7, "amount": {"a": 1}}, "nextCheckSeconds": "x"}`}, "settlement.txHash is 7, but must be a hash", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
 		"of no known name": {[]string{`{"state": "LOST"}`}, "state is LOST, but must be a state", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
 		"several swaps":    {[]string{`{"state": "SETTLING", ` + ours + `, "nextCheckSeconds": 3600, "swaps": [{"swap": {"amount": "7"}}, {` + ours + `}]}`}, "2 in this transaction", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
 	} {

@@ -2,54 +2,49 @@ package limit
 
 import (
 	"hash/maphash"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 const (
 	// maxSources is how many sources a minute are counted exactly.
-	maxSources = 131_072
+	maxSources = 65_536
 	shardCount = 16
 )
 
 // budget counts an exact rolling minute per source: it keeps the times of the accepted
-// requests. If there are too many sources, the one seen longest ago is forgotten, but
+// requests. If there are too many sources in a minute, any of them is forgotten, but
 // never the holder of an API key.
 type budget struct {
 	now       func() time.Time
 	start     time.Time
 	seed      maphash.Seed // so that nobody can choose addresses that share a shard
 	shards    [shardCount]shard
-	room      int           // for sources in a shard, beside the holders of API keys
+	room      int           // for sources in a map of a shard, beside the holders of API keys
 	forgotten atomic.Uint64 // within their minute
 }
 
-// shard holds some of the sources under one lock.
+// shard holds some of the sources under one lock, in two maps. Each minute the current
+// one becomes the previous one, whose sources had their last request more than a minute
+// before they are dropped with it.
 type shard struct {
-	mu        sync.Mutex
-	addresses *simplelru.LRU[id, times]
-	holders   map[id]times // of API keys
+	mu                sync.Mutex
+	turned            time.Duration // when the current map was begun
+	current, previous map[id]times
 }
 
 // times are those of the accepted requests of a source, since the start, in order.
 type times []time.Duration
 
-// newBudget makes a budget for so many sources. A hash spreads them a little unevenly, so
-// each shard has room for a sixteenth more.
+// newBudget makes a budget for so many sources a minute. A hash spreads them a little
+// unevenly, so each shard has room for a sixteenth more.
 func newBudget(sources int, now func() time.Time) *budget {
 	size := max(sources/shardCount, 1)
 	b := &budget{now: now, start: now(), seed: maphash.MakeSeed(), room: size + size/16}
 	for i := range b.shards {
-		addresses, err := simplelru.NewLRU[id, times](b.room, nil)
-		if err != nil {
-			panic(err) // only for a size below 1
-		}
-		b.shards[i] = shard{addresses: addresses, holders: map[id]times{}}
+		b.shards[i].current = make(map[id]times)
 	}
 	return b
 }
@@ -69,13 +64,13 @@ func (b *budget) take(from id, limit int) decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := b.now().Sub(b.start)
-	b.forgetIdle(s, now)
+	s.turn(now)
 	accepted := s.get(from).since(now - window)
 	d := decide(accepted, limit, now)
 	if d.allowed {
 		accepted = append(accepted, now)
 	}
-	b.put(s, from, accepted, now)
+	b.put(s, from, accepted)
 	return d
 }
 
@@ -101,7 +96,7 @@ func (b *budget) giveBack(from id, at time.Duration) {
 	defer s.mu.Unlock()
 	accepted := s.get(from)
 	if i := slices.Index(accepted, at); i >= 0 {
-		b.put(s, from, slices.Delete(accepted, i, i+1), at)
+		b.put(s, from, slices.Delete(accepted, i, i+1))
 	}
 }
 
@@ -118,51 +113,52 @@ func (b *budget) shard(from id) *shard {
 	return &b.shards[maphash.Comparable(b.seed, from)%shardCount]
 }
 
-func (s *shard) get(from id) times {
-	if from.kind == apiKey {
-		return s.holders[from]
+// turn begins a new map when the current one is a minute old.
+func (s *shard) turn(now time.Duration) {
+	if now-s.turned < window {
+		return
 	}
-	accepted, _ := s.addresses.Get(from)
-	return accepted
+	s.previous = s.current
+	s.current = make(map[id]times)
+	s.turned = now
+}
+
+func (s *shard) get(from id) times {
+	if accepted, ok := s.current[from]; ok {
+		return accepted
+	}
+	return s.previous[from]
 }
 
 // put keeps the times of a source. A new one may take the place of another.
-func (b *budget) put(s *shard, from id, accepted times, now time.Duration) {
-	if from.kind == apiKey {
-		if _, known := s.holders[from]; !known { // so that keys that are no longer used do not add up
-			maps.DeleteFunc(s.holders, func(_ id, t times) bool { return t.idle(now) })
+func (b *budget) put(s *shard, from id, accepted times) {
+	if _, known := s.current[from]; !known {
+		delete(s.previous, from)
+		if len(s.current) >= b.room && from.kind != apiKey {
+			b.forgetAny(s)
 		}
-		s.holders[from] = accepted
-		return
 	}
-	if _, last, _ := s.addresses.GetOldest(); s.addresses.Add(from, accepted) && !last.idle(now) {
-		b.forgotten.Add(1)
-	}
+	s.current[from] = accepted
 }
 
-// idle reports whether no request of the minute before now was accepted.
-func (t times) idle(now time.Duration) bool {
-	return len(t) == 0 || t[len(t)-1] <= now-window
-}
-
-// forgetIdle drops sources whose minute has passed. A request adds at most one, so with
-// two a crowd that has left is soon forgotten.
-func (b *budget) forgetIdle(s *shard, now time.Duration) {
-	for range 2 {
-		if _, oldest, ok := s.addresses.GetOldest(); !ok || !oldest.idle(now) {
+func (b *budget) forgetAny(s *shard) {
+	for from := range s.current {
+		if from.kind != apiKey {
+			delete(s.current, from)
+			b.forgotten.Add(1)
 			return
 		}
-		s.addresses.RemoveOldest()
 	}
 }
 
-// sources is how many are held, and ceiling how many can be, beside the holders of keys.
+// sources is how many asked in this minute or in the one before, whichever is more. ceiling
+// is how many are counted in a minute, beside the holders of keys.
 func (b *budget) sources() int {
 	held := 0
 	for i := range b.shards {
 		s := &b.shards[i]
 		s.mu.Lock()
-		held += s.addresses.Len() + len(s.holders)
+		held += max(len(s.current), len(s.previous))
 		s.mu.Unlock()
 	}
 	return held

@@ -69,8 +69,8 @@ func (c *windowCounter) IncrementBy(source string, start time.Time, amount int) 
 	c.turn(start)
 	hash := maphash.String(c.seed, source)
 	if _, known := c.current[hash]; !known && len(c.current) >= c.max {
-		for any := range c.current {
-			delete(c.current, any)
+		for other := range c.current {
+			delete(c.current, other)
 			break
 		}
 	}

@@ -6,6 +6,7 @@ package quote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -174,11 +175,10 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 		return nil, err
 	}
 	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
-	for _, c := range e.needed(q) {
-		if e.Missing(c.Network, c.Address) {
-			q.Missing = &c
-			break
-		}
+	needed := e.needed(q)
+	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.Missing(c.Network, c.Address) })
+	if missing >= 0 {
+		q.Missing = &needed[missing]
 	}
 	return q, nil
 }

@@ -14,7 +14,8 @@ import (
 
 // decodeExactly reads an answer as the JavaScript client does. Of two fields with the same name the last counts, names
 // are compared exactly, 369e0 is a number like any other, null is a field left out, and a field that is not known is
-// ignored. A field that is known must have its type, and must be there unless its tag says omitempty or omitzero.
+// ignored. A field that is known must have its type unless isLoose, and must be there unless its tag says omitempty or
+// omitzero.
 func decodeExactly(data []byte, into any) error {
 	var tree any
 	if err := json.Unmarshal(data, &tree); err != nil {
@@ -52,6 +53,9 @@ func conform(value any, t reflect.Type, path string) (any, error) {
 	case reflect.TypeFor[Hash]():
 		text, _ := value.(string)
 		return value, expect(hashes.MatchString(text), path, "a hash")
+	case reflect.TypeFor[Site]():
+		text, _ := value.(string)
+		return value, expect(sites.MatchString(text) && len(text) <= longestText, path, "an https address")
 	case reflect.TypeFor[Time]():
 		text, _ := value.(string)
 		return value, expect(isTime(text), path, "a time")
@@ -111,10 +115,14 @@ func conformFields(fields map[string]any, t reflect.Type, path string) (any, err
 			}
 			continue
 		}
-		var err error
-		if known[name], err = conform(value, field.Type, inner); err != nil {
+		conformed, err := conform(value, field.Type, inner)
+		if err != nil && isLoose(field.Type) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		known[name] = conformed
 	}
 	for name, value := range fields {
 		if _, isKnown := known[name]; !isKnown && value != nil && isClosed(t) {
@@ -122,6 +130,12 @@ func conformFields(fields map[string]any, t reflect.Type, path string) (any, err
 		}
 	}
 	return known, nil
+}
+
+// isLoose tells whether a field is ignored if it has another form: the facts of a chain are shown and decide nothing,
+// and the JavaScript client does not look at them.
+func isLoose(t reflect.Type) bool {
+	return t == reflect.TypeFor[*NativeCurrency]() || t == reflect.TypeFor[Site]()
 }
 
 // isClosed tells whether nothing else may be in an object: these are shown to people and passed on to wallets.

@@ -39,6 +39,39 @@ func TestDecodesExactly(t *testing.T) {
 	}
 }
 
+// TestFactsOfAChain: they are read if they have their form, and are ignored otherwise.
+func TestFactsOfAChain(t *testing.T) {
+	const coin = `{"name": "Ether", "symbol": "ETH", "decimals": 18}`
+	ether := &NativeCurrency{"Ether", "ETH", 18}
+	for name, test := range map[string]struct {
+		coin, explorer string
+		wantCoin       *NativeCurrency
+		wantExplorer   Site
+	}{
+		"both":                   {coin, `"https://etherscan.io"`, ether, "https://etherscan.io"},
+		"with a path":            {coin, `"https://example.org/eth"`, ether, "https://example.org/eth"},
+		"none":                   {`null`, `null`, nil, ""},
+		"a coin without name":    {`{"symbol": "ETH", "decimals": 18}`, `null`, nil, ""},
+		"a coin that is a text":  {`"ETH"`, `null`, nil, ""},
+		"a script":               {coin, `"javascript:alert(1)"`, ether, ""},
+		"http":                   {coin, `"http://etherscan.io"`, ether, ""},
+		"a slash at the end":     {coin, `"https://etherscan.io/"`, ether, ""},
+		"a query":                {coin, `"https://etherscan.io?a"`, ether, ""},
+		"a line after it":        {coin, `"https://etherscan.io\n"`, ether, ""},
+		"an explorer in a list":  {coin, `["https://etherscan.io"]`, ether, ""},
+		"a host that is missing": {coin, `"https://"`, ether, ""},
+	} {
+		got := Chain{}
+		text := `{"chainId": 1, "name": "Ethereum", "nativeCurrency": ` + test.coin + `, "explorer": ` + test.explorer + `}`
+		if err := decodeExactly([]byte(text), &got); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(got.NativeCurrency, test.wantCoin) || got.Explorer != test.wantExplorer {
+			t.Errorf("%s: got %v and %q", name, got.NativeCurrency, got.Explorer)
+		}
+	}
+}
+
 // FuzzDecodesExactly: it ends, whatever is sent.
 func FuzzDecodesExactly(f *testing.F) {
 	f.Add([]byte(`{"to": "0x1", "fee": {"total": {"amount": "1"}}}`))

@@ -72,7 +72,10 @@ func TestPartialDeployments(t *testing.T) {
 	}
 	body := wantContract(t, gw, "/v3/app/pairs")
 	var listing struct {
-		Chains []struct{ ChainID chain.ID }
+		Chains []struct {
+			ChainID  chain.ID
+			Explorer string
+		}
 		Tokens []struct {
 			ChainID chain.ID
 			Symbol  string
@@ -87,6 +90,11 @@ func TestPartialDeployments(t *testing.T) {
 	}
 	if len(listing.Chains) != 5 || len(listing.Tokens) != 10 || len(listing.Pairs) != len(served) {
 		t.Errorf("got %d chains, %d tokens and %d pairs, want 5, 10 and %d", len(listing.Chains), len(listing.Tokens), len(listing.Pairs), len(served))
+	}
+	for _, row := range listing.Chains {
+		if network, _ := chain.FindNetwork(row.ChainID); row.Explorer != network.Explorer || row.Explorer == "" {
+			t.Errorf("chain %s: got the explorer %q, want %q", row.ChainID, row.Explorer, network.Explorer)
+		}
 	}
 	status, body := get(t, gw, "/v3/swap/quote?"+strings.Replace(pairQuery(served[0]).Encode(), "srcChain=1&", "srcChain=5&", 1))
 	if status != http.StatusBadRequest || !strings.Contains(string(body), "Chain 5 is not supported; supported chain IDs are 1, 56, 369, 4663, 8453\"") {

@@ -45,10 +45,13 @@ func clientPackage(t *testing.T, folder string) {
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	if want := []string{"README.md", "index.d.ts", "index.js", "package.json", "send.d.ts", "send.js", "verify.d.ts", "verify.js", "wait.js"}; !slices.Equal(got, want) {
+	if want := []string{
+		"README.md", "amount.d.ts", "amount.js", "index.d.ts", "index.js", "package.json", "send.d.ts", "send.js",
+		"verify.d.ts", "verify.js", "wait.js",
+	}; !slices.Equal(got, want) {
 		t.Errorf("npm packs %v, want %v", got, want)
 	}
-	for _, name := range []string{"index.js", "send.js", "verify.js", "wait.js"} {
+	for _, name := range []string{"amount.js", "index.js", "send.js", "verify.js", "wait.js"} {
 		source := string(readFile(t, "client/"+name))
 		for _, word := range []string{"eval", "new Function", "require(", "process.", "window", "document"} {
 			if strings.Contains(source, word) {
@@ -73,6 +76,7 @@ func clientPublished(t *testing.T, folder string) {
 	readme := string(readFile(t, "client/README.md"))
 	for name, entry := range map[string]string{
 		"@quotegate/client": "index.js", "@quotegate/client/verify": "verify.js", "@quotegate/client/send": "send.js",
+		"@quotegate/client/amount": "amount.js",
 	} {
 		size := zippedSize(t, folder, packed+"/"+entry)
 		if want := fmt.Sprintf("| `%s` | %.1f KB |", name, float64(size)/1000); !strings.Contains(readme, want) {
@@ -106,6 +110,8 @@ func zippedSize(t *testing.T, folder, entry string) int {
 func clientBehaviour(t *testing.T, folder string) {
 	writeFile(t, folder, "client.test.mjs", readFile(t, "../testdata/client/client.test.mjs"))
 	writeFile(t, folder, "send.test.mjs", readFile(t, "../testdata/client/send.test.mjs"))
+	writeFile(t, folder, "amount.test.mjs", readFile(t, "../testdata/client/amount.test.mjs"))
+	testdata := filepath.Join(npm.Root(t), "testdata")
 	for release, node := range map[string]string{
 		"v20.": "node", "v22.": "node_modules/node-22/bin/node", "v24.": "node_modules/node-24/bin/node",
 	} {
@@ -116,8 +122,9 @@ func clientBehaviour(t *testing.T, folder string) {
 			if out, err := npm.Run(t, folder, node, "--version"); err != nil || release != "v20." && !strings.HasPrefix(out, release) {
 				t.Fatalf("got %v %s, want %s", err, out, release)
 			}
-			cmd := exec.CommandContext(t.Context(), node, "--test", "client.test.mjs", "send.test.mjs")
-			cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOLDENS="+filepath.Join(npm.Root(t), "testdata/v3"))
+			cmd := exec.CommandContext(t.Context(), node, "--test", "client.test.mjs", "send.test.mjs", "amount.test.mjs")
+			cmd.Dir = folder
+			cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -130,7 +137,7 @@ func clientOnPhones(t *testing.T, folder string) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("SKIPPED, NOT TESTED: this machine cannot run the compiler that npm has")
 	}
-	for _, entry := range []string{"@quotegate/client", "@quotegate/client/verify", "@quotegate/client/send"} {
+	for _, entry := range []string{"@quotegate/client", "@quotegate/client/verify", "@quotegate/client/send", "@quotegate/client/amount"} {
 		name := strings.ReplaceAll(entry, "/", "-") + ".phone.js"
 		writeFile(t, folder, "phone.js", []byte("import * as all from '"+entry+"'; globalThis.all = all;"))
 		bundle := []string{"node_modules/.bin/esbuild", "phone.js", "--bundle", "--target=esnext", "--format=iife", "--outfile=" + name, "--log-level=error"}

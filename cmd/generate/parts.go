@@ -201,7 +201,7 @@ func goldenRows(path, field string) ([]string, error) {
 	return lines, nil
 }
 
-// flowMapping writes an object without inner ones on one line: { chainId: 1, name: "Ethereum" }.
+// flowMapping writes an object and its inner ones on one line: { chainId: 1, name: "Ethereum" }.
 func flowMapping(object json.RawMessage) (string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
@@ -217,6 +217,13 @@ func flowMapping(object json.RawMessage) (string, error) {
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
 			return "", err
+		}
+		if value[0] == '{' {
+			inner, err := flowMapping(value)
+			if err != nil {
+				return "", err
+			}
+			value = json.RawMessage(inner)
 		}
 		fields = append(fields, fmt.Sprintf("%v: %s", key, value))
 	}

@@ -65,7 +65,8 @@ function offerToAdd(provider, chain) {
       try {
         await provider.request({ method: 'wallet_addEthereumChain', params: [{
           chainId: hex(chain), chainName: chainName(chain), rpcUrls: [node.value.trim()],
-          nativeCurrency: { name: coinOf(chain), symbol: coinOf(chain), decimals: 18 } }] });
+          nativeCurrency: { name: coinOf(chain), symbol: coinOf(chain), decimals: 18 },
+          ...(listing.explorers?.[chain] && { blockExplorerUrls: [listing.explorers[chain]] }) }] });
         $('add')?.remove();
       } catch (error) {
         complain(...explainWallet(error), $('send-alert'));

@@ -276,7 +276,7 @@ func withoutScripts(t *testing.T, w *world) {
 	wantWords(t, "without scripts", got, "needs JavaScript", "/v3/openapi.yaml", "0 dead")
 }
 
-// explorers are linked where the deployment states them.
+// explorers are linked where the deployment states them; it has local chains, so none is known otherwise.
 func explorers(t *testing.T, w *world) {
 	reference, err := os.ReadFile("../../shared/chain/reference.json")
 	if err != nil {
@@ -293,7 +293,7 @@ func explorers(t *testing.T, w *world) {
 			t.Error(err)
 		}
 	})
-	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
+	w.tells(`{"state": "PENDING", "final": false, "nextCheckSeconds": 3600}`)
 	w.reload(t)
 	links := run[[]string](t, w, `
 		const links = () => [...document.querySelectorAll('#rest a')].map((link) => link.href);

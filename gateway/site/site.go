@@ -137,15 +137,16 @@ type listing struct {
 	Chains     map[chain.ID]string `json:"chains"`
 	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
 	Coins      map[chain.ID]string `json:"coins"`               // by network: the symbol of its own coin, if not ETH
-	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network, where the deployment states them
+	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network
 	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least, most
 	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
 	l := listing{
-		Deployment: d.Name, Demo: d.Name == chain.Reference().Name, Versions: versions, Explorers: d.Explorers,
-		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{}, Coins: map[chain.ID]string{},
+		Deployment: d.Name, Demo: d.Name == chain.Reference().Name, Versions: versions,
+		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{},
+		Coins: map[chain.ID]string{}, Explorers: map[chain.ID]string{},
 	}
 	places := map[string]json.Number{}
 	place := func(id chain.ID, t *chain.Token) json.Number {
@@ -164,8 +165,12 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 		})
 	}
 	for _, id := range d.IDs() {
-		if network, _ := chain.FindNetwork(id); network.Coin != chain.ETH {
+		network, _ := chain.FindNetwork(id)
+		if network.Coin != chain.ETH {
 			l.Coins[network.ID] = network.Coin
+		}
+		if explorer := d.Explorer(network.ID); explorer != "" {
+			l.Explorers[network.ID] = explorer
 		}
 		l.Chains[id] = id.Name()
 		if id.Private() {

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -211,6 +212,8 @@ func testListing(t *testing.T, gw http.Handler) {
 		Versions   []string
 		Chains     map[string]string
 		Networks   map[string]string
+		Coins      map[string]string
+		Explorers  map[string]string
 		Tokens     [][5]any
 		Pairs      [][4]json.Number
 	}
@@ -223,9 +226,11 @@ func testListing(t *testing.T, gw http.Handler) {
 	var list struct {
 		Deployment string
 		Chains     []struct {
-			ChainID int
-			Name    string
-			Network int
+			ChainID        int
+			Name           string
+			Network        int
+			NativeCurrency struct{ Symbol string }
+			Explorer       string
 		}
 		Tokens []struct {
 			ChainID, Decimals            int
@@ -261,6 +266,14 @@ func testListing(t *testing.T, gw http.Handler) {
 	for _, c := range list.Chains {
 		if id := fmt.Sprint(c.ChainID); page.Chains[id] != c.Name || (c.Network != 0) != (page.Networks[id] == fmt.Sprint(c.Network)) {
 			t.Errorf("chain %s: got %q on %q", id, page.Chains[id], page.Networks[id])
+		}
+		if c.Network != 0 {
+			continue // its facts are those of its network
+		}
+		id := fmt.Sprint(c.ChainID)
+		if coin := cmp.Or(page.Coins[id], "ETH"); coin != c.NativeCurrency.Symbol || page.Explorers[id] != c.Explorer {
+			t.Errorf("chain %s: got %s and %q, want %s and %q",
+				id, coin, page.Explorers[id], c.NativeCurrency.Symbol, c.Explorer)
 		}
 	}
 	for key := range got {

@@ -69,10 +69,31 @@ type pairsBody struct {
 // oldestClient is the oldest client module that understands this gateway.
 const oldestClient = "1.0.0"
 
+// chainBody is a network with what a wallet needs to add it, or a privacy pool on a network.
 type chainBody struct {
-	ChainID chain.ID `json:"chainId"`
-	Name    string   `json:"name"`
-	Network chain.ID `json:"network,omitempty"` // of a privacy pool
+	ChainID        chain.ID  `json:"chainId"`
+	Name           string    `json:"name"`
+	Network        chain.ID  `json:"network,omitempty"` // of a privacy pool
+	NativeCurrency *coinBody `json:"nativeCurrency,omitempty"`
+	Explorer       string    `json:"explorer,omitempty"`
+}
+
+type coinBody struct {
+	Name     string `json:"name"`
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+}
+
+func mapChain(d *chain.Deployment, id chain.ID) chainBody {
+	row := chainBody{ChainID: id, Name: id.Name()}
+	if id.Private() {
+		row.Network = id.Network()
+		return row
+	}
+	network, _ := chain.FindNetwork(id)
+	row.NativeCurrency = &coinBody{network.CoinName, network.Coin, chain.CoinDecimals}
+	row.Explorer = d.Explorer(id)
+	return row
 }
 
 type tokenBody struct {
@@ -105,11 +126,7 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 		Contact:    d.Contact,
 	}
 	for _, id := range d.IDs() {
-		row := chainBody{ChainID: id, Name: id.Name()}
-		if id.Private() {
-			row.Network = id.Network()
-		}
-		body.Chains = append(body.Chains, row)
+		body.Chains = append(body.Chains, mapChain(d, id))
 		tokens := d.Tokens(id)
 		slices.SortFunc(tokens, func(a, b chain.Token) int { return cmp.Compare(a.Symbol, b.Symbol) })
 		for _, t := range tokens {

@@ -85,6 +85,28 @@ func TestDeploymentTakesItsBounds(t *testing.T) {
 	}
 }
 
+// TestExplorer: a deployment has the explorers that it states, and those of the table unless its chains are local.
+func TestExplorer(t *testing.T) {
+	for name, test := range map[string]struct{ deployment, stated, want string }{
+		"table":    {"live", `{}`, "https://etherscan.io"},
+		"stated":   {"live", `{"1": "https://example.org"}`, "https://example.org"},
+		"none":     {"live", `{"1": ""}`, ""},
+		"embedded": {"reference", `{}`, ""},
+		"devnet":   {"devnet", `{}`, ""},
+		"local":    {"devnet", `{"1": "https://example.org"}`, "https://example.org"},
+	} {
+		file := string(edit(t, `"registries"`, `"explorers": `+test.stated+`, "registries"`))
+		file = strings.Replace(file, `"name": "reference"`, `"name": "`+test.deployment+`"`, 1)
+		d, err := chain.ParseDeployment([]byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Explorer(1); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 // TestEveryWrongExplorerIsNamed, not the first alone.
 func TestEveryWrongExplorerIsNamed(t *testing.T) {
 	_, err := chain.ParseDeployment(edit(t, `"registries"`, `"explorers": {"1": "http://a.example", "2": "https://b.example"}, "registries"`))

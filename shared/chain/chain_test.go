@@ -26,10 +26,12 @@ func TestNetworksAgreeWithPublicFacts(t *testing.T) {
 		ChainID uint64
 		Name    string
 		Native  struct {
+			Name     string
 			Symbol   string
 			Decimals uint8
 		}
-		CCTP *struct {
+		Explorer string
+		CCTP     *struct {
 			Domain         uint32
 			TokenMessenger string
 			FastFeeBps     json.Number
@@ -60,7 +62,11 @@ func TestNetworksAgreeWithPublicFacts(t *testing.T) {
 			t.Errorf("%d: got %s with the coin %s, want %s with %s",
 				got.ID, got.Name, got.Coin, want.Name, want.Native.Symbol)
 		}
-		if want.Native.Decimals != 18 {
+		if got.CoinName != want.Native.Name || got.Explorer != want.Explorer {
+			t.Errorf("%s: got the coin's name %q and the explorer %q, want %q and %q",
+				got.Name, got.CoinName, got.Explorer, want.Native.Name, want.Explorer)
+		}
+		if want.Native.Decimals != chain.CoinDecimals {
 			t.Errorf("%s: its coin has %d decimals, and the code takes 18 for granted", want.Name, want.Native.Decimals)
 		}
 		if (got.CCTP == nil) != (want.CCTP == nil) {

@@ -20,7 +20,7 @@ type Deployment struct {
 	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
 	Railgun    Railgun
-	Explorers  map[ID]string // by network: where people look a transaction up, if stated
+	Explorers  map[ID]string // by network: instead of the explorer of the table; empty for none
 	Warnings   []string      // what is accepted but may not be meant, in words
 
 	targets    map[sourceKey]Address
@@ -112,6 +112,22 @@ func (d *Deployment) Changes(before *Deployment) (changes []string) {
 
 // Seconds is how long a swap usually takes, 0 if the deployment does not say.
 func (d *Deployment) Seconds(p *Pair) uint32 { return d.seconds[p.key()] }
+
+// Local reports whether the contracts exist on local chains only: those of the embedded deployment and of the devnet.
+func (d *Deployment) Local() bool { return d.Name == "reference" || d.Name == "devnet" }
+
+// Explorer is where people look up a transaction on a network, empty if nowhere. No public explorer knows a local
+// chain.
+func (d *Deployment) Explorer(network ID) string {
+	if stated, ok := d.Explorers[network]; ok {
+		return stated
+	}
+	if d.Local() {
+		return ""
+	}
+	known, _ := FindNetwork(network)
+	return known.Explorer
+}
 
 // FeeChain is the network of the pool that pays out a swap to dst. The fees are
 // calculated there, and its integrator registry applies.

@@ -12,8 +12,12 @@ import (
 type Network struct {
 	ID   ID
 	Name string
-	// Coin pays for gas there. That of every network has 18 decimals.
-	Coin string
+	// Coin is the symbol of what pays for gas there, and CoinName its name. That of every network has CoinDecimals.
+	Coin     string
+	CoinName string
+	// Explorer is where people look up transactions and addresses: an https address before /tx/ and /address/, without
+	// a slash at its end.
+	Explorer string
 	// MostGas is the most that our clients pay for the gas of one transaction, in coins, unless somebody chooses
 	// another bound. It is well above what a swap costs on an ordinary day: it stops a node that asks for an absurd
 	// price, and is no estimate.
@@ -32,6 +36,9 @@ type Network struct {
 	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
 }
+
+// CoinDecimals are those of every network's own coin.
+const CoinDecimals = 18
 
 // CCTP is what the issuer publishes about a chain.
 type CCTP struct {
@@ -82,9 +89,10 @@ var Symbols = []string{USDC, USDT, DAI, USD1, ETH, WETH}
 var table = []Network{
 	// With pools of the service.
 	{
-		ID: 1, Name: "Ethereum", Coin: "ETH", MostGas: "0.05", CCTP: cctp(0, 1_000),
-		Railgun: railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
-		Block:   12 * time.Second, Confirmations: 12,
+		ID: 1, Name: "Ethereum", Coin: "ETH", CoinName: "Ether", MostGas: "0.05", CCTP: cctp(0, 1_000),
+		Explorer: "https://etherscan.io",
+		Railgun:  railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
+		Block:    12 * time.Second, Confirmations: 12,
 		Final: "a block that is replaced is nearly always among the last two; 64 blocks make it final",
 		Tokens: []Token{
 			ether,
@@ -95,8 +103,9 @@ var table = []Network{
 		},
 	},
 	{
-		ID: 8453, Name: "Base", Coin: "ETH", MostGas: "0.005", CCTP: cctp(6, 1_300),
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 8453, Name: "Base", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(6, 1_300),
+		Explorer: "https://basescan.org",
+		Block:    2 * time.Second, Confirmations: 15,
 		Final: "one sequencer, blocks every 2 s; what is shown between them is a promise",
 		Tokens: []Token{
 			ether,
@@ -104,9 +113,10 @@ var table = []Network{
 		},
 	},
 	{
-		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", MostGas: "0.01",
-		Railgun: railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
-		Block:   450 * time.Millisecond, Confirmations: 67,
+		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", CoinName: "BNB", MostGas: "0.01",
+		Explorer: "https://bscscan.com",
+		Railgun:  railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
+		Block:    450 * time.Millisecond, Confirmations: 67,
 		Final: "validators take turns; final after some seconds where fast finality works",
 		Tokens: []Token{
 			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
@@ -117,8 +127,9 @@ var table = []Network{
 		},
 	},
 	{
-		ID: Hub, Name: "PulseChain", Coin: "PLS", MostGas: "50000",
-		Block: 10 * time.Second, Confirmations: 12,
+		ID: Hub, Name: "PulseChain", Coin: "PLS", CoinName: "Pulse", MostGas: "50000",
+		Explorer: "https://scan.pulsechain.com",
+		Block:    10 * time.Second, Confirmations: 12,
 		Final: "like Ethereum, with blocks every 10 s",
 		Tokens: []Token{
 			token(USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
@@ -126,105 +137,122 @@ var table = []Network{
 		},
 	},
 	{
-		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", MostGas: "0.005",
-		Block: 100 * time.Millisecond, Confirmations: 300,
+		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://robinhoodchain.blockscout.com",
+		Block:    100 * time.Millisecond, Confirmations: 300,
 		Final:  "one sequencer, up to ten blocks a second",
 		Tokens: []Token{ether},
 	},
 	// Without pools: the issuer of USDC burns and mints there.
 	{
-		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", MostGas: "0.1", CCTP: cctp(1, 0),
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", CoinName: "Avalanche", MostGas: "0.1", CCTP: cctp(1, 0),
+		Explorer: "https://snowtrace.io",
+		Block:    500 * time.Millisecond, Confirmations: 60,
 		Final:  "final at once by its consensus; blocks every half second when it is busy",
 		Tokens: []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
 	},
 	{
-		ID: 42161, Name: "Arbitrum One", Coin: "ETH", MostGas: "0.005", CCTP: cctp(3, 1_400),
-		Block: 250 * time.Millisecond, Confirmations: 120,
+		ID: 42161, Name: "Arbitrum One", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(3, 1_400),
+		Explorer: "https://arbiscan.io",
+		Block:    250 * time.Millisecond, Confirmations: 120,
 		Final:  "one sequencer, four blocks a second",
 		Tokens: []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
 	},
 	{
-		ID: 10, Name: "OP Mainnet", Coin: "ETH", MostGas: "0.005", CCTP: cctp(2, 1_300),
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 10, Name: "OP Mainnet", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(2, 1_300),
+		Explorer: "https://optimistic.etherscan.io",
+		Block:    2 * time.Second, Confirmations: 15,
 		Final:  "one sequencer, blocks every 2 s",
 		Tokens: []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
 	},
 	{
-		ID: 137, Name: "Polygon PoS", Coin: "POL", MostGas: "2", CCTP: cctp(7, 0),
-		Block: 2 * time.Second, Confirmations: 30,
+		ID: 137, Name: "Polygon PoS", Coin: "POL", CoinName: "POL", MostGas: "2", CCTP: cctp(7, 0),
+		Explorer: "https://polygonscan.com",
+		Block:    2 * time.Second, Confirmations: 30,
 		Final:  "forks of many blocks have happened; a minute is past the usual ones",
 		Tokens: []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
 	},
 	{
-		ID: 130, Name: "Unichain", Coin: "ETH", MostGas: "0.005", CCTP: cctp(10, 2_000),
-		Block: time.Second, Confirmations: 30,
+		ID: 130, Name: "Unichain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(10, 2_000),
+		Explorer: "https://uniscan.xyz",
+		Block:    time.Second, Confirmations: 30,
 		Final:  "one sequencer, blocks every second; what is shown between them is a promise",
 		Tokens: []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
 	},
 	{
-		ID: 59144, Name: "Linea", Coin: "ETH", MostGas: "0.005", CCTP: cctp(11, 13_000),
-		Block: time.Second, Confirmations: 30,
+		ID: 59144, Name: "Linea", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(11, 13_000),
+		Explorer: "https://lineascan.build",
+		Block:    time.Second, Confirmations: 30,
 		Final:  "one sequencer, blocks every one or two seconds",
 		Tokens: []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
 	},
 	{
-		ID: 480, Name: "World Chain", Coin: "ETH", MostGas: "0.005", CCTP: cctp(14, 1_300),
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 480, Name: "World Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(14, 1_300),
+		Explorer: "https://worldscan.org",
+		Block:    2 * time.Second, Confirmations: 15,
 		Final:  "one sequencer, blocks every 2 s",
 		Tokens: []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
 	},
 	{
-		ID: 98866, Name: "Plume", Coin: "PLUME", MostGas: "20", CCTP: cctp(22, 2_000),
-		Block: 100 * time.Millisecond, Confirmations: 300,
+		ID: 98866, Name: "Plume", Coin: "PLUME", CoinName: "Plume", MostGas: "20", CCTP: cctp(22, 2_000),
+		Explorer: "https://explorer.plume.org",
+		Block:    100 * time.Millisecond, Confirmations: 300,
 		Final:  "one sequencer, up to ten blocks a second",
 		Tokens: []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
 	},
 	{
-		ID: 2818, Name: "Morph", Coin: "ETH", MostGas: "0.005", CCTP: cctp(30, 4_000),
-		Block: 300 * time.Millisecond, Confirmations: 100,
+		ID: 2818, Name: "Morph", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(30, 4_000),
+		Explorer: "https://explorer.morphl2.io",
+		Block:    300 * time.Millisecond, Confirmations: 100,
 		Final:  "one sequencer, several blocks a second when it is busy",
 		Tokens: []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
 	},
 	{
-		ID: 57073, Name: "Ink", Coin: "ETH", MostGas: "0.005", CCTP: cctp(21, 2_000),
-		Block: time.Second, Confirmations: 30,
+		ID: 57073, Name: "Ink", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(21, 2_000),
+		Explorer: "https://explorer.inkonchain.com",
+		Block:    time.Second, Confirmations: 30,
 		Final:  "one sequencer, blocks every second",
 		Tokens: []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
 	},
 	{
-		ID: 143, Name: "Monad", Coin: "MON", MostGas: "5", CCTP: cctp(15, 0),
-		Block: 400 * time.Millisecond, Confirmations: 75,
+		ID: 143, Name: "Monad", Coin: "MON", CoinName: "Monad", MostGas: "5", CCTP: cctp(15, 0),
+		Explorer: "https://monadscan.com",
+		Block:    400 * time.Millisecond, Confirmations: 75,
 		Final:  "final after two blocks by its consensus; nodes lag behind each other",
 		Tokens: []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
 	},
 	{
-		ID: 146, Name: "Sonic", Coin: "S", MostGas: "1", CCTP: cctp(13, 0),
-		Block: 250 * time.Millisecond, Confirmations: 120,
+		ID: 146, Name: "Sonic", Coin: "S", CoinName: "Sonic", MostGas: "1", CCTP: cctp(13, 0),
+		Explorer: "https://sonicscan.org",
+		Block:    250 * time.Millisecond, Confirmations: 120,
 		Final:  "final at once by its consensus; several blocks a second",
 		Tokens: []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
 	},
 	{
-		ID: 1329, Name: "Sei", Coin: "SEI", MostGas: "2", CCTP: cctp(16, 0),
-		Block: 400 * time.Millisecond, Confirmations: 75,
+		ID: 1329, Name: "Sei", Coin: "SEI", CoinName: "Sei", MostGas: "2", CCTP: cctp(16, 0),
+		Explorer: "https://seiscan.io",
+		Block:    400 * time.Millisecond, Confirmations: 75,
 		Final:  "final at once by its consensus; nodes lag behind each other",
 		Tokens: []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
 	},
 	{
-		ID: 999, Name: "HyperEVM", Coin: "HYPE", MostGas: "0.1", CCTP: cctp(19, 0),
-		Block: time.Second, Confirmations: 30,
+		ID: 999, Name: "HyperEVM", Coin: "HYPE", CoinName: "HYPE", MostGas: "0.1", CCTP: cctp(19, 0),
+		Explorer: "https://hyperevmscan.io",
+		Block:    time.Second, Confirmations: 30,
 		Final:  "final at once by its consensus; blocks every second",
 		Tokens: []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
 	},
 	{
-		ID: 1672, Name: "Pharos", Coin: "PROS", MostGas: "1", CCTP: cctp(31, 0),
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 1672, Name: "Pharos", Coin: "PROS", CoinName: "PharosCoin", MostGas: "1", CCTP: cctp(31, 0),
+		Explorer: "https://pharosscan.xyz",
+		Block:    500 * time.Millisecond, Confirmations: 60,
 		Final:  "final at once by its consensus; blocks of less than a second",
 		Tokens: []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
 	},
 	{
-		ID: 25, Name: "Cronos", Coin: "CRO", MostGas: "20", CCTP: cctp(32, 0),
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 25, Name: "Cronos", Coin: "CRO", CoinName: "Cronos", MostGas: "20", CCTP: cctp(32, 0),
+		Explorer: "https://explorer.cronos.org",
+		Block:    500 * time.Millisecond, Confirmations: 60,
 		Final:  "final at once by its consensus; half-second blocks, and nodes lag behind each other",
 		Tokens: []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
 	},

@@ -5,6 +5,7 @@ import type { Call, CheckedQuote, ErrorCode, Pairs, RouteType, Status, SwapState
 import type { Hex, PublicQuote } from '@quotegate/client'
 import { connect, send, SendError, sendErrorOf } from '@quotegate/client/send'
 import type { Sent, SentSoFar, Step, Wallet } from '@quotegate/client/send'
+import { formatAmount, maxAmount, parseAmount } from '@quotegate/client/amount'
 import { verify as alone } from '@quotegate/client/verify'
 
 const client = createClient({ gateway: 'https://quotes.example.org', apiKey: 'qg_1', fetch, pinned: async () => undefined })
@@ -123,4 +124,15 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
 export async function refuse(wallet: Wallet, swap: CheckedQuote): Promise<void> {
   // @ts-expect-error an unshielding swap is not for sending
   await send(wallet, swap)
+}
+
+export function amounts(native: boolean, gas: bigint | undefined): string {
+  const most: bigint = maxAmount({ balance: '5', native: true, gas: parseAmount('0.1', 18), max: 3n })
+  // @ts-expect-error the gas of a native coin must be known
+  maxAmount({ balance: '5', native: true })
+  // @ts-expect-error it may be a native coin
+  maxAmount({ balance: '5', native, gas })
+  // @ts-expect-error an amount is no number
+  formatAmount(5, 6)
+  return formatAmount(most, 18) + formatAmount(maxAmount({ balance: 5n, native, gas: gas ?? 0n }), 6)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -89,6 +90,44 @@ func FormatAmount(amount *big.Int, decimals uint8) string {
 	}
 	return whole + "." + fraction
 }
+
+// A Holding is what an account has of the token that it wants to swap, in the smallest unit of the token.
+type Holding struct {
+	Balance *big.Int
+	// Native: the token is the chain's own coin, which pays for gas too.
+	Native bool
+	// Gas is what the native coin is needed for besides: what the dry run of a quote for less needs (Simulation.Native)
+	// beyond the amount.
+	Gas *big.Int
+	// Max is the most that one swap may move, as the listing says; nil for no limit.
+	Max *big.Int
+}
+
+// MaxAmount is the most that an account can swap: its balance, less the gas if it is the chain's own coin, and at most
+// the limit.
+func MaxAmount(h Holding) (*big.Int, error) {
+	switch {
+	case !isNatural(h.Balance):
+		return nil, errors.New("balance is not an amount")
+	case h.Native && !isNatural(h.Gas):
+		return nil, errors.New("gas is not an amount")
+	case h.Max != nil && !isNatural(h.Max):
+		return nil, errors.New("max is not an amount")
+	}
+	most := new(big.Int).Set(h.Balance)
+	if h.Native {
+		most.Sub(most, h.Gas)
+	}
+	if most.Sign() < 0 {
+		most.SetInt64(0)
+	}
+	if h.Max != nil && most.Cmp(h.Max) > 0 {
+		most.Set(h.Max)
+	}
+	return most, nil
+}
+
+func isNatural(n *big.Int) bool { return n != nil && n.Sign() >= 0 }
 
 func isAmount(text string) bool { return digits(text) && len(text) <= maxDigits }
 

@@ -1,47 +1,65 @@
 package client
 
 import (
+	"encoding/json"
 	"math/big"
+	"os"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-func TestParseAmount(t *testing.T) {
-	tests := map[string]struct {
-		text     string
-		decimals uint8
-		want     string // empty if refused
-		says     string
-	}{
-		"whole":               {"100", 6, "100000000", ""},
-		"fraction":            {"0.5", 18, "500000000000000000", ""},
-		"last decimal":        {"1.234567", 6, "1234567", ""},
-		"zeros beyond":        {"1.2345670000", 6, "1234567", ""},
-		"one decimal too far": {"1.2345678", 6, "", "more decimals than the token, which has 6"},
-		"leading zeros":       {"007", 0, "7", ""},
-		"no decimals":         {"7.0", 0, "7", ""},
-		"nothing":             {"", 6, "", "is not an amount"},
-		"no whole":            {".5", 6, "", "is not an amount"},
-		"no fraction":         {"5.", 6, "", "is not an amount"},
-		"negative":            {"-5", 6, "", "is not an amount"},
-		"exponent":            {"1e3", 6, "", "is not an amount"},
-		"hexadecimal":         {"0x10", 6, "", "is not an amount"},
-		"thousands":           {"1,000", 6, "", "is not an amount"},
-		"two points":          {"1.0.0", 6, "", "is not an amount"},
-		"endless":             {strings.Repeat("9", 79), 6, "", "is not an amount"},
+// TestAmountCases runs the cases of testdata/client/amounts.json, which a test in JavaScript runs too.
+func TestAmountCases(t *testing.T) {
+	data, err := os.ReadFile(goldens + "client/amounts.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := ParseAmount(test.text, test.decimals)
-			switch {
-			case test.want == "" && (err == nil || !strings.Contains(err.Error(), test.says)):
-				t.Errorf("got %s and %v, want it refused: %s", got, err, test.says)
-			case test.want != "" && (err != nil || got.String() != test.want):
-				t.Errorf("got %s and %v, want %s", got, err, test.want)
-			}
-		})
+	var cases struct {
+		Parse []struct {
+			Name, Text, Want, Says string
+			Decimals               uint8
+		}
+		Format []struct {
+			Amount, Want string
+			Decimals     uint8
+		}
+		Max []struct {
+			Name, Want, Says  string
+			Balance, Gas, Max string
+			Native            bool
+		}
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases.Parse {
+		got, err := ParseAmount(c.Text, c.Decimals)
+		wantAmount(t, "parse, "+c.Name, got, err, c.Want, c.Says)
+	}
+	for _, c := range cases.Format {
+		if got := FormatAmount(Amount(c.Amount).Int(), c.Decimals); got != c.Want {
+			t.Errorf("%s with %d decimals: got %s, want %s", c.Amount, c.Decimals, got, c.Want)
+		}
+	}
+	for _, c := range cases.Max {
+		h := Holding{Amount(c.Balance).Int(), c.Native, Amount(c.Gas).Int(), Amount(c.Max).Int()}
+		got, err := MaxAmount(h)
+		wantAmount(t, "max, "+c.Name, got, err, c.Want, c.Says)
+	}
+	if len(cases.Parse) < 20 || len(cases.Format) < 10 || len(cases.Max) < 15 {
+		t.Error("the file lacks cases")
+	}
+}
+
+func wantAmount(t *testing.T, name string, got *big.Int, err error, want, says string) {
+	t.Helper()
+	switch {
+	case says != "" && (err == nil || !strings.Contains(err.Error(), says)):
+		t.Errorf("%s: got %s and %v, want it refused: %s", name, got, err, says)
+	case says == "" && (err != nil || got.String() != want):
+		t.Errorf("%s: got %s and %v, want %s", name, got, err, want)
 	}
 }
 

@@ -52,6 +52,9 @@ func conform(value any, t reflect.Type, path string) (any, error) {
 	case reflect.TypeFor[Hash]():
 		text, _ := value.(string)
 		return value, expect(hashes.MatchString(text), path, "a hash")
+	case reflect.TypeFor[Site]():
+		text, _ := value.(string)
+		return value, expect(sites.MatchString(text) && len(text) <= longestText, path, "an https address")
 	case reflect.TypeFor[Time]():
 		text, _ := value.(string)
 		return value, expect(isTime(text), path, "a time")

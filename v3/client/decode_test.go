@@ -39,6 +39,21 @@ func TestDecodesExactly(t *testing.T) {
 	}
 }
 
+// TestExplorers: an explorer is an https address that can be put before /tx/.
+func TestExplorers(t *testing.T) {
+	for explorer, want := range map[string]bool{
+		`"https://etherscan.io"`: true, `"https://example.org:8443/eth"`: true, `null`: true,
+		`"javascript:alert(1)"`: false, `"http://etherscan.io"`: false, `"https://etherscan.io/"`: false,
+		`"https://etherscan.io?a"`: false, `"https://etherscan.io\n"`: false, `["https://etherscan.io"]`: false,
+		`"https://"`: false, `"https://a@etherscan.io"`: false,
+	} {
+		err := decodeExactly([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
+		if (err == nil) != want {
+			t.Errorf("%s: got %v", explorer, err)
+		}
+	}
+}
+
 // FuzzDecodesExactly: it ends, whatever is sent.
 func FuzzDecodesExactly(f *testing.F) {
 	f.Add([]byte(`{"to": "0x1", "fee": {"total": {"amount": "1"}}}`))

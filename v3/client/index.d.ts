@@ -185,7 +185,16 @@ export interface Simulation {
 /** An answer of `/v3/app/pairs`. */
 export interface Pairs {
   deployment: string;
-  chains: { chainId: number; name: string; network?: number }[];
+  chains: {
+    chainId: number;
+    name: string;
+    /** Of a privacy pool. */
+    network?: number;
+    /** What pays for gas, as `wallet_addEthereumChain` wants it. */
+    nativeCurrency?: { name: string; symbol: string; decimals: number };
+    /** An https address before `/tx/…` and `/address/…`. */
+    explorer?: string;
+  }[];
   tokens: { chainId: number; symbol: string; address: Hex; decimals: number; minAmount: Amount; maxAmount: Amount }[];
   pairs: {
     srcChain: number;

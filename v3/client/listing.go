@@ -22,10 +22,24 @@ type Listing struct {
 
 // Chain is a network, or the privacy pool on one.
 type Chain struct {
-	ChainID uint64 `json:"chainId"`
-	Name    string `json:"name"`
-	Network uint64 `json:"network,omitzero"` // of a privacy pool
+	ChainID        uint64          `json:"chainId"`
+	Name           string          `json:"name"`
+	Network        uint64          `json:"network,omitzero"`         // of a privacy pool
+	NativeCurrency *NativeCurrency `json:"nativeCurrency,omitempty"` // what pays for gas; nil if it is not stated
+	Explorer       Site            `json:"explorer,omitempty"`       // before /tx/ and /address/; empty if not stated
 }
+
+// NativeCurrency is a chain's own coin.
+type NativeCurrency struct {
+	Name     string `json:"name"`
+	Symbol   string `json:"symbol"`
+	Decimals uint8  `json:"decimals"`
+}
+
+// A Site is an https address without a query, a fragment and a slash at its end.
+type Site string
+
+var sites = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
 
 // ListedToken is a token on a chain or in a privacy pool, and how much of it one swap may move.
 type ListedToken struct {
@@ -143,7 +157,8 @@ func (l *Listing) check() error {
 	pairs := make(map[[2]tokenKey]bool)
 	for _, row := range l.Pairs {
 		if _, err := readAddress(row.To); err != nil || !isChain(row.FeeChainID) {
-			return fmt.Errorf("the listing must have contract and fee chain of %.30q on chain %d", row.SrcToken, row.SrcChain)
+			return fmt.Errorf("the listing must have contract and fee chain of %.30q on chain %d",
+				row.SrcToken, row.SrcChain)
 		}
 		src, dst := tokenKey{row.SrcChain, row.SrcToken}, tokenKey{row.DstChain, row.DstToken}
 		if !bySymbol[src] || !bySymbol[dst] || pairs[[2]tokenKey{src, dst}] {
@@ -216,7 +231,8 @@ func (r *Routers) check() error {
 		token, err := readAddress(row.Token)
 		_, noRouter := readAddress(row.Router)
 		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil || noRouter != nil {
-			return fmt.Errorf("the router listing must have token and router for %.60q on chain %d", row.Symbol, row.ChainID)
+			return fmt.Errorf("the router listing must have token and router for %.60q on chain %d",
+				row.Symbol, row.ChainID)
 		}
 		network := networkOf(row.ChainID)
 		if known := contradicted(network, row.Symbol, token); known != nil {

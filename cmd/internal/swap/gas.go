@@ -7,9 +7,6 @@ import (
 	"github.com/quotegate/quotegate/v3/client"
 )
 
-// coinDecimals are those of every chain's own coin.
-const coinDecimals = 18
-
 // DefaultMaxGas is the most that the gas of one transaction may cost on the network of id, in the smallest unit of its
 // coin, unless somebody chooses another bound.
 func DefaultMaxGas(id chain.ID) *big.Int {
@@ -22,10 +19,10 @@ func DefaultMaxGas(id chain.ID) *big.Int {
 }
 
 // ParseCoins reads an amount of a chain's own coin, such as 0.05.
-func ParseCoins(text string) (*big.Int, error) { return client.ParseAmount(text, coinDecimals) }
+func ParseCoins(text string) (*big.Int, error) { return client.ParseAmount(text, chain.CoinDecimals) }
 
 // FormatCoins writes an amount of the own coin of id's network, such as 0.05 ETH.
 func FormatCoins(amount *big.Int, id chain.ID) string {
 	network, _ := chain.FindNetwork(id)
-	return client.FormatAmount(amount, coinDecimals) + " " + network.Coin
+	return client.FormatAmount(amount, chain.CoinDecimals) + " " + network.Coin
 }

@@ -205,8 +205,8 @@ type Stats struct {
 	Refused   uint64 // by any of the limits
 	Uncounted uint64 // from a peer without an address
 	Forgotten uint64 // sources that made room for others before their minute had passed
-	Sources   int    // whose quotes are held in memory now
-	Ceiling   int    // most sources memory will hold, beside the holders of API keys
+	Sources   int    // that asked for quotes in this minute or in the one before, whichever is more
+	Ceiling   int    // most sources that are counted in a minute, beside the holders of API keys
 }
 
 // Stats is cheap enough to be called on every scrape.

@@ -78,6 +78,7 @@ var layers = map[string][]string{
 	"testdata/npm":       {},
 	"testdata/pages":     {},
 	"testdata/postgres":  {},
+	"testdata/ports":     {},
 	"testdata/recorded":  {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/report", "gateway/store", "shared/chain", "shared/fault", "testdata/journal", "testdata/postgres"},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/testdata/pages"
+	"github.com/quotegate/quotegate/testdata/ports"
 )
 
 // TestRollingRestart restarts two gateways behind the nginx of
@@ -28,7 +29,7 @@ func TestRollingRestart(t *testing.T) {
 		t.Skip("SKIPPED, NOT TESTED: it restarts two gateways behind nginx; make test-all runs it")
 	}
 	nginx := findNginx(t)
-	addrs := freeAddrs(t, 3)
+	addrs := []string{ports.Free(t), ports.Free(t), ports.Free(t)}
 	front, instances := addrs[0], addrs[1:]
 	var running [2]*exec.Cmd
 	for i, addr := range instances {
@@ -98,7 +99,7 @@ func findNginx(t *testing.T) string {
 // answered. What answers, or does not, stands for two gateways.
 func TestNginxBoundsTheConnectionsOfAnAddress(t *testing.T) {
 	nginx := findNginx(t)
-	addrs := freeAddrs(t, 3)
+	addrs := []string{ports.Free(t), ports.Free(t), ports.Free(t)}
 	front, instances := addrs[0], addrs[1:]
 	release := make(chan struct{})
 	for _, addr := range instances {
@@ -205,17 +206,3 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 }
 
 var requestID = regexp.MustCompile(`(?m) [0-9a-f]{32}$`)
-
-// freeAddrs gives addresses on the loopback that nobody uses.
-func freeAddrs(t *testing.T, n int) (addrs []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs
-}

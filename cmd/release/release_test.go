@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/testdata/pages"
+	"github.com/quotegate/quotegate/testdata/ports"
 )
 
 // repository is a copy of the working tree, committed, with the changelog of a
@@ -374,7 +374,7 @@ func runImage(t *testing.T, image string) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	public, admin := freeAddress(t), freeAddress(t)
+	public, admin := ports.Free(t), ports.Free(t)
 	inside := func(command ...string) *exec.Cmd {
 		args := []string{"run", "--isolation=chroot", "-e", "LISTEN_ADDR=" + public, "-e", "ADMIN_ADDR=" + admin, container, "--"}
 		return buildah(append(args, command...)...)
@@ -415,16 +415,6 @@ func runImage(t *testing.T, image string) {
 	if out, err := inside("/gateway", "health").CombinedOutput(); err != nil {
 		t.Errorf("gateway health in the image: %v\n%s", err, out)
 	}
-}
-
-// freeAddress is a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func TestLicences(t *testing.T) {

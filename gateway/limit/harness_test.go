@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/testdata/ports"
 )
 
 // go-redis tries to reach a server that is away until a second after its client
@@ -103,7 +104,7 @@ func startRedis(t testing.TB, args ...string) *server {
 		s.Close()
 	})
 	for range 5 { // another process may take the port before Redis does
-		s.addr = freeAddress(t)
+		s.addr = ports.Free(t)
 		s.Client = redis.NewClient(&redis.Options{Addr: s.addr, Password: password(args), MaxRetries: -1})
 		if s.start() {
 			return s
@@ -121,22 +122,6 @@ func password(args []string) string {
 		}
 	}
 	return ""
-}
-
-// freeAddress has a port low enough for a node of a cluster, which uses the port
-// 10,000 above too.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-		if l.Addr().(*net.TCPAddr).Port < 55_000 {
-			return l.Addr().String()
-		}
-	}
 }
 
 func (s *server) start() bool {

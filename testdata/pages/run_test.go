@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"github.com/quotegate/quotegate/testdata/pages"
+	"github.com/quotegate/quotegate/testdata/ports"
 )
 
 // stages are the pages whose commands are run here, each with what it needs behind it.
@@ -87,20 +87,10 @@ func newShell(t *testing.T) *pages.Shell {
 		t.Fatal(err)
 	}
 	shell := pages.Tree(t, absolute, bin)
-	public, admin := freeAddress(t), freeAddress(t)
+	public, admin := ports.Free(t), ports.Free(t)
 	shell.Env = append(shell.Env, "LISTEN_ADDR="+public, "ADMIN_ADDR="+admin)
 	shell.Shown = []string{"localhost:8080", public, "127.0.0.1:8080", public, "127.0.0.1:9090", admin}
 	return shell
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func playReadme(t *testing.T, blocks []pages.Block) { newShell(t).Play(t, blocks) }
@@ -314,11 +304,11 @@ func settle(t *testing.T, shell *pages.Shell, command, want string) {
 // playLoadBalancer plays the page with nginx, Redis and PostgreSQL, and kills Redis where the page says so.
 func playLoadBalancer(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
-	redis, front := freeAddress(t), freeAddress(t)
-	instances := []string{freeAddress(t), freeAddress(t)}
+	redis, front := ports.Free(t), ports.Free(t)
+	instances := []string{ports.Free(t), ports.Free(t)}
 	shell.Shown = []string{
 		"127.0.0.1:6399", redis, "http://127.0.0.1:8080", "http://" + front, "127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
-		"127.0.0.1:9091", freeAddress(t), "127.0.0.1:9092", freeAddress(t),
+		"127.0.0.1:9091", ports.Free(t), "127.0.0.1:9092", ports.Free(t),
 		"for port in 8081 8082", "for port in " + port(instances[0]) + " " + port(instances[1]),
 	}
 	shell.Env = append(shell.Env, "DATABASE="+startPostgres(t), "PATH="+pathOf(shell.Env)+":/usr/sbin") // nginx is there
@@ -413,7 +403,7 @@ func lacking(t *testing.T, program string) {
 // playIntegrate plays the page on the devnet that it shows, and so begins with that.
 func playIntegrate(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
-	shell.Shown = []string{"make devnet", "devnet -listen " + freeAddress(t) + " -page " + freeAddress(t) + " -rpc-port 0"}
+	shell.Shown = []string{"make devnet", "devnet -listen " + ports.Free(t) + " -page " + ports.Free(t) + " -rpc-port 0"}
 	var shown string
 	var rest []pages.Block
 	for _, b := range blocks {
@@ -433,7 +423,7 @@ func playIntegrate(t *testing.T, blocks []pages.Block) {
 	}
 	shell.Shown = devnetAddresses(t, shown, printed)
 	gateway := value(t, `gateway +http://(\S+)`, printed)
-	key := freeAddress(t)
+	key := ports.Free(t)
 	shell.Shown = append(shell.Shown, "localhost:8080", gateway, "localhost:8090", key, "./cmd/quote ", "./cmd/quote -gateway http://"+gateway+" ")
 	shell.Env = append(shell.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	shell.Play(t, rest)

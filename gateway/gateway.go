@@ -1,5 +1,5 @@
 // Package gateway is the public HTTP handler. It mounts the versions. For every
-// request it sets an ID and a deadline, finds out who the client is, applies the
+// request it sets an ID, finds out who the client is, applies the
 // lifecycle of the version and the rate limits, and reports one Event. Only
 // the gateway replies to errors, in the format of the requested version.
 package gateway
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// requestTimeout bounds how long a request may take.
+	// requestTimeout bounds how long a request may wait for nodes or the database.
 	requestTimeout = 10 * time.Second
 	// maxURL bounds path and query together. The longest valid quote request
 	// has less than 600 bytes.

@@ -71,8 +71,7 @@ var (
 	varies  = []string{"API-Revision"} // CORS adds Origin; caches already distinguish by Host
 )
 
-// observe gives a request its ID and its deadline and, once it is answered, reports its
-// Event.
+// observe gives a request its ID and, once it is answered, reports its Event.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &state{start: time.Now()}
@@ -83,9 +82,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["X-Request-Id"] = []string{s.event.RequestID}
 		h["Cache-Control"] = noStore
 		h["Vary"] = varies
-		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), stateKey{}, s), requestTimeout)
-		defer cancel()
-		r = r.WithContext(ctx)
+		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, s))
 		next.ServeHTTP(&s.response, r)
 		guard.Do(g.Log, "the report of a request", func() { g.report(s, r) })
 	})
@@ -126,10 +123,16 @@ func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
 	return event.Finding{Outcome: event.SameMoney}
 }
 
-// recordingQuoter is a Quoter that records the quote in the state of the request.
+// recordingQuoter is a Quoter that records the quote in the state of the request. It has
+// a deadline if nodes are asked. A deadline for every quote would cost a tenth of it.
 type recordingQuoter struct{ wire.Quoter }
 
 func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	if req.AsksNodes() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+	}
 	quoted, err := q.Quoter.Quote(ctx, req)
 	if s, ok := ctx.Value(stateKey{}).(*state); ok && err == nil {
 		s.quoted = req

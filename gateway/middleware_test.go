@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // one is a gateway whose current version has one route, at /v3/test.
@@ -107,18 +108,20 @@ type panicking struct{}
 
 func (panicking) Observe(*event.Event) { panic("an observer is broken") }
 
-// TestContextOfARequest: it has a deadline, ends with the request, and ends when the client has left, which is not our
-// fault.
+// TestContextOfARequest: where nodes may be asked it has a deadline, ends with the request, and ends when the client has
+// left, which is not our fault.
 func TestContextOfARequest(t *testing.T) {
 	var ctx context.Context
 	var logs bytes.Buffer
-	gw := one(t, setup{logs: &logs, level: slog.LevelInfo}, func(_ http.ResponseWriter, r *http.Request) error {
+	module := current()
+	module.Routes = []web.Route{{Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		ctx = r.Context()
 		if at, ok := ctx.Deadline(); !ok || time.Until(at) > 10*time.Second {
 			t.Errorf("got the deadline %v, %t; want one within 10 seconds", at, ok)
 		}
 		return ctx.Err()
-	})
+	}}}
+	gw := mount(t, setup{logs: &logs, level: slog.LevelInfo, modules: []web.Module{module}})
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for _, tt := range []struct {
@@ -133,6 +136,28 @@ func TestContextOfARequest(t *testing.T) {
 	}
 	if !strings.Contains(logs.String(), "context canceled") || strings.Contains(logs.String(), "ERROR") {
 		t.Errorf("a client that has left should be logged, and not as an error:\n%s", &logs)
+	}
+}
+
+// TestDeadlineOfQuotes: a quote that asks the nodes has one.
+func TestDeadlineOfQuotes(t *testing.T) {
+	service := golden.Core()
+	core := &overheard{Quoter: service.Engine}
+	service.Engine = core
+	gw := mount(t, setup{modules: gateway.Modules(service)})
+	for _, tt := range []struct {
+		query string
+		want  bool
+	}{
+		{"", false},
+		{"&integratorId=" + partner, true},
+		{"&include=details&from=" + somebody, true},
+	} {
+		w := ask(gw, "/v3/swap/quote"+someQuote+"&recipient="+somebody+tt.query)
+		within := time.Until(core.deadline)
+		if w.Code != 200 || core.deadline.IsZero() == tt.want || within > 10*time.Second {
+			t.Errorf("%s: got %d and a deadline in %s, want one: %t", tt.query, w.Code, within, tt.want)
+		}
 	}
 }
 

@@ -122,7 +122,9 @@ func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
 			"they are: send the key you were given in the API-Key header, once and unchanged"))
 		return
 	}
-	own, err := g.Own.Own(r.Context(), who.Known.Name)
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	own, err := g.Own.Own(ctx, who.Known.Name)
 	if err == nil {
 		err = web.JSON(w, http.StatusOK, g.Lifecycle.Mine(*who, own))
 	}
@@ -142,7 +144,9 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 			return
 		}
 		if route.ReadsNodes {
-			r = r.WithContext(status.WithLimit(r.Context(), func() *fault.Error {
+			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+			defer cancel()
+			r = r.WithContext(status.WithLimit(ctx, func() *fault.Error {
 				return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))
 			}))
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
@@ -64,15 +65,17 @@ func texts(body []byte) map[string]string {
 	return found
 }
 
-// overheard notes what the core answers.
+// overheard notes what the core answers, and until when it is asked to.
 type overheard struct {
 	wire.Quoter
-	quote *quote.Quote
+	quote    *quote.Quote
+	deadline time.Time
 }
 
 func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
 	q, err := o.Quoter.Quote(ctx, req)
 	o.quote = q
+	o.deadline, _ = ctx.Deadline()
 	return q, err
 }
 

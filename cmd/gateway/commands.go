@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"text/template"
@@ -76,9 +75,6 @@ func configured(run func(context.Context, invocation, *config) error) func(conte
 }
 
 func serve(ctx context.Context, in invocation) error {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(48 << 20) // with the program itself, about 25 MiB, it stays below 80
-	}
 	return run(ctx, in.env, in.stderr, func(string, string) {})
 }
 

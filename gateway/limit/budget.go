@@ -2,6 +2,7 @@ package limit
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,39 +13,40 @@ const (
 	// maxSources is how many sources a minute are counted exactly.
 	maxSources = 65_536
 	shardCount = 16
+	// sweepEvery is how often sources without a request in the last minute are dropped.
+	sweepEvery = window / 4
 )
 
 // budget counts an exact rolling minute per source: it keeps the times of the accepted
-// requests. If there are too many sources in a minute, any of them is forgotten, but
-// never the holder of an API key.
+// requests. If there are too many sources, any of them is forgotten, but never the holder
+// of an API key.
 type budget struct {
 	now       func() time.Time
 	start     time.Time
 	seed      maphash.Seed // so that nobody can choose addresses that share a shard
 	shards    [shardCount]shard
-	room      int           // for sources in a map of a shard, beside the holders of API keys
+	room      int           // for sources in a shard, beside the holders of API keys
 	forgotten atomic.Uint64 // within their minute
 }
 
-// shard holds some of the sources under one lock, in two maps. Each minute the current
-// one becomes the previous one, whose sources had their last request more than a minute
-// before they are dropped with it.
+// shard holds some of the sources under one lock.
 type shard struct {
-	mu                sync.Mutex
-	turned            time.Duration // when the current map was begun
-	current, previous map[id]times
+	mu      sync.Mutex
+	swept   time.Duration
+	sources map[id]times
 }
 
 // times are those of the accepted requests of a source, since the start, in order.
 type times []time.Duration
 
-// newBudget makes a budget for so many sources a minute. A hash spreads them a little
-// unevenly, so each shard has room for a sixteenth more.
+// newBudget makes a budget for so many sources a minute. A shard has room for three
+// eighths more: a source is kept up to a quarter of a minute too long, and a hash spreads
+// the sources a little unevenly.
 func newBudget(sources int, now func() time.Time) *budget {
 	size := max(sources/shardCount, 1)
-	b := &budget{now: now, start: now(), seed: maphash.MakeSeed(), room: size + size/16}
+	b := &budget{now: now, start: now(), seed: maphash.MakeSeed(), room: size + size*3/8}
 	for i := range b.shards {
-		b.shards[i].current = make(map[id]times)
+		b.shards[i].sources = make(map[id]times)
 	}
 	return b
 }
@@ -64,13 +66,17 @@ func (b *budget) take(from id, limit int) decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := b.now().Sub(b.start)
-	s.turn(now)
-	accepted := s.get(from).since(now - window)
+	s.sweep(now)
+	known, isKnown := s.sources[from]
+	accepted := known.since(now - window)
 	d := decide(accepted, limit, now)
 	if d.allowed {
 		accepted = append(accepted, now)
 	}
-	b.put(s, from, accepted)
+	if !isKnown && len(s.sources) >= b.room && from.kind != apiKey {
+		b.forgetAny(s, now)
+	}
+	s.sources[from] = accepted
 	return d
 }
 
@@ -94,9 +100,9 @@ func (b *budget) giveBack(from id, at time.Duration) {
 	s := b.shard(from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	accepted := s.get(from)
+	accepted := s.sources[from]
 	if i := slices.Index(accepted, at); i >= 0 {
-		b.put(s, from, slices.Delete(accepted, i, i+1))
+		s.sources[from] = slices.Delete(accepted, i, i+1)
 	}
 }
 
@@ -113,55 +119,42 @@ func (b *budget) shard(from id) *shard {
 	return &b.shards[maphash.Comparable(b.seed, from)%shardCount]
 }
 
-// turn begins a new map when the current one is a minute old.
-func (s *shard) turn(now time.Duration) {
-	if now-s.turned < window {
+// sweep drops the sources without a request in the last minute, from time to time.
+func (s *shard) sweep(now time.Duration) {
+	if now-s.swept < sweepEvery {
 		return
 	}
-	s.previous = s.current
-	s.current = make(map[id]times)
-	s.turned = now
+	s.swept = now
+	maps.DeleteFunc(s.sources, func(_ id, t times) bool { return !t.after(now - window) })
 }
 
-func (s *shard) get(from id) times {
-	if accepted, ok := s.current[from]; ok {
-		return accepted
-	}
-	return s.previous[from]
-}
+// after reports whether a request was accepted after a given time.
+func (t times) after(past time.Duration) bool { return len(t) > 0 && t[len(t)-1] > past }
 
-// put keeps the times of a source. A new one may take the place of another.
-func (b *budget) put(s *shard, from id, accepted times) {
-	if _, known := s.current[from]; !known {
-		delete(s.previous, from)
-		if len(s.current) >= b.room && from.kind != apiKey {
-			b.forgetAny(s)
+func (b *budget) forgetAny(s *shard, now time.Duration) {
+	for from, t := range s.sources {
+		if from.kind == apiKey {
+			continue
 		}
-	}
-	s.current[from] = accepted
-}
-
-func (b *budget) forgetAny(s *shard) {
-	for from := range s.current {
-		if from.kind != apiKey {
-			delete(s.current, from)
+		delete(s.sources, from)
+		if t.after(now - window) {
 			b.forgotten.Add(1)
-			return
 		}
+		return
 	}
 }
 
-// sources is how many asked in this minute or in the one before, whichever is more. ceiling
-// is how many are counted in a minute, beside the holders of keys.
-func (b *budget) sources() int {
+// size is how many sources are held.
+func (b *budget) size() int {
 	held := 0
 	for i := range b.shards {
 		s := &b.shards[i]
 		s.mu.Lock()
-		held += max(len(s.current), len(s.previous))
+		held += len(s.sources)
 		s.mu.Unlock()
 	}
 	return held
 }
 
+// ceiling is how many sources are held at most, beside the holders of keys.
 func (b *budget) ceiling() int { return b.room * shardCount }

@@ -48,13 +48,15 @@ type windowCounter struct {
 	max  int
 	seed maphash.Seed // so that nobody can choose addresses that share a count
 
-	mu                sync.Mutex
-	start             time.Time // of the minute of current
-	current, previous map[uint64]uint32
+	mu     sync.Mutex
+	start  time.Time // of this minute
+	counts map[uint64]count
 }
 
+type count struct{ current, previous uint32 }
+
 func newWindowCounter(sources int) *windowCounter {
-	return &windowCounter{max: sources, seed: maphash.MakeSeed()}
+	return &windowCounter{max: sources, seed: maphash.MakeSeed(), counts: make(map[uint64]count)}
 }
 
 func (c *windowCounter) Config(int, time.Duration) {}
@@ -68,13 +70,15 @@ func (c *windowCounter) IncrementBy(source string, start time.Time, amount int) 
 	defer c.mu.Unlock()
 	c.turn(start)
 	hash := maphash.String(c.seed, source)
-	if _, known := c.current[hash]; !known && len(c.current) >= c.max {
-		for other := range c.current {
-			delete(c.current, other)
+	n, known := c.counts[hash]
+	if !known && len(c.counts) >= c.max {
+		for other := range c.counts {
+			delete(c.counts, other)
 			break
 		}
 	}
-	c.current[hash] += uint32(amount)
+	n.current += uint32(amount)
+	c.counts[hash] = n
 	return nil
 }
 
@@ -82,20 +86,25 @@ func (c *windowCounter) Get(source string, start, _ time.Time) (current, previou
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(start)
-	hash := maphash.String(c.seed, source)
-	return int(c.current[hash]), int(c.previous[hash]), nil
+	n := c.counts[maphash.String(c.seed, source)]
+	return int(n.current), int(n.previous), nil
 }
 
-// turn begins a new minute. New maps are made, so that a flood takes no memory for long.
+// turn begins a new minute.
 func (c *windowCounter) turn(start time.Time) {
 	switch start.Sub(c.start) {
 	case 0, -window: // or of a request that read the clock just before the others
 		return
 	case window:
-		c.previous = c.current
+		for hash, n := range c.counts {
+			if n.current == 0 {
+				delete(c.counts, hash)
+			} else {
+				c.counts[hash] = count{previous: n.current}
+			}
+		}
 	default: // a pause, or the clock was set
-		c.previous = nil
+		clear(c.counts)
 	}
-	c.current = make(map[uint64]uint32)
 	c.start = start
 }

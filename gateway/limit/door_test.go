@@ -75,8 +75,8 @@ func TestTheDoorCountsABoundedNumberOfSources(t *testing.T) {
 		}
 	}
 	last, _, err := c.Get("9999", minute, minute.Add(-window))
-	if len(c.current) != 100 || last != 1 || err != nil {
-		t.Errorf("got %d sources, want 100, the last among them", len(c.current))
+	if len(c.counts) != 100 || last != 1 || err != nil {
+		t.Errorf("got %d sources, want 100, the last among them", len(c.counts))
 	}
 }
 

@@ -205,8 +205,8 @@ type Stats struct {
 	Refused   uint64 // by any of the limits
 	Uncounted uint64 // from a peer without an address
 	Forgotten uint64 // sources that made room for others before their minute had passed
-	Sources   int    // that asked for quotes in this minute or in the one before, whichever is more
-	Ceiling   int    // most sources that are counted in a minute, beside the holders of API keys
+	Sources   int    // whose quotes are held in memory
+	Ceiling   int    // most sources that are held, beside the holders of API keys
 }
 
 // Stats is cheap enough to be called on every scrape.
@@ -216,7 +216,7 @@ func (l *Limiter) Stats() Stats {
 		return s
 	}
 	s.Backend = Memory
-	s.Sources = l.quotes.sources()
+	s.Sources = l.quotes.size()
 	s.Ceiling = l.quotes.ceiling()
 	s.Forgotten = l.quotes.forgotten.Load() + l.reads.forgotten.Load()
 	if l.redis != nil {

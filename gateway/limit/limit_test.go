@@ -145,7 +145,7 @@ func TestWhoIsNotLimited(t *testing.T) {
 	}{
 		{"RATE_LIMIT is 0", Config{}, alice, Stats{Backend: Off}},
 		{"RATE_LIMIT is 0, with a key", Config{}, Key(1, 2), Stats{Backend: Off}},
-		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 69_632}},
+		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 90_112}},
 	} {
 		l := start(t, tt.cfg, logTo(&j), newClock().now, calm)
 		h := http.Header{}

@@ -6,7 +6,6 @@ package quote
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -42,6 +41,9 @@ type Request struct {
 	From     *common.Address // who will send it, nil for unknown; only with Details
 	Simulate bool            // also try the transactions on the chain; only with From
 }
+
+// AsksNodes reports whether the nodes of a chain may be asked for the quote.
+func (r *Request) AsksNodes() bool { return r.Integrator != (integrator.ID{}) || r.From != nil }
 
 // Same reports whether two requests ask for the same quote and, if not, the
 // first part in which they differ. Tokens are compared as text. Details change
@@ -175,19 +177,20 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 		return nil, err
 	}
 	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
-	needed := e.needed(q)
-	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.Missing(c.Network, c.Address) })
-	if missing >= 0 {
-		q.Missing = &needed[missing]
+	var room [6]Contract
+	for _, c := range e.appendNeeded(room[:0], q) {
+		if e.Missing(c.Network, c.Address) {
+			q.Missing = &Contract{c.Network, c.Address}
+			break
+		}
 	}
 	return q, nil
 }
 
-// needed are the contracts that a swap needs, as it passes through them. A native coin
-// among them is never missing.
-func (e *Engine) needed(q *Quote) []Contract {
+// appendNeeded lists the contracts that a swap needs, as it passes through them. A native
+// coin among them is never missing.
+func (e *Engine) appendNeeded(list []Contract, q *Quote) []Contract {
 	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
-	list := make([]Contract, 0, 6)
 	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
 	if q.Pair.Route == chain.CCTPInbound {
 		list = append(list, Contract{e.Deployment.Settlement.ChainID, e.Deployment.Settlement.Receiver.Address})

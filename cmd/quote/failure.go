@@ -41,18 +41,11 @@ func (c coded) Unwrap() error { return c.error }
 
 // A failure is an error for a program to read. The fields are those of the gateway's errors.
 type failure struct {
-	Error        string               `json:"error"`
-	Code         string               `json:"code"`
-	RequestID    string               `json:"requestId,omitempty"`
-	Param        string               `json:"param,omitempty"`
-	Reason       string               `json:"reason,omitempty"`
-	MinAmount    client.Amount        `json:"minAmount,omitempty"`
-	MaxAmount    client.Amount        `json:"maxAmount,omitempty"`
-	Alternatives []client.Alternative `json:"alternatives,omitempty"`
-	Successor    string               `json:"successor,omitempty"`
-	Until        string               `json:"until,omitempty"`
-	RetryAfter   int64                `json:"retryAfter,omitempty"` // seconds
-	Problems     []string             `json:"problems,omitempty"`
+	Error string `json:"error"`
+	Code  string `json:"code"`
+	client.ErrorFields
+	RetryAfter int64    `json:"retryAfter,omitempty"` // seconds
+	Problems   []string `json:"problems,omitempty"`
 }
 
 // describe gives what a program needs to know of an error, and the exit code.
@@ -71,7 +64,10 @@ func describe(err error) (*failure, int) {
 			exit = exitLater
 		}
 	case errors.As(err, &gateway):
-		f.fill(gateway)
+		f.Code = gateway.Code
+		f.ErrorFields = gateway.ErrorFields
+		f.RetryAfter = int64((gateway.RetryAfter + time.Second - 1) / time.Second)
+		f.Problems = gateway.Problems
 		if gateway.Temporary() {
 			exit = exitLater
 		}
@@ -84,20 +80,6 @@ func describe(err error) (*failure, int) {
 		exit = exitUnknown
 	}
 	return f, exit
-}
-
-func (f *failure) fill(e *client.Error) {
-	f.Code = e.Code
-	f.RequestID = e.RequestID
-	f.Param = e.Param
-	f.Reason = e.Reason
-	f.MinAmount = e.MinAmount
-	f.MaxAmount = e.MaxAmount
-	f.Alternatives = e.Alternatives
-	f.Successor = e.Successor
-	f.Until = e.Until
-	f.RetryAfter = int64((e.RetryAfter + time.Second - 1) / time.Second)
-	f.Problems = e.Problems
 }
 
 // wantsJSON tells whether the arguments of a wrong call have -json.

@@ -253,13 +253,16 @@ func (b *builder) railgun(rates Railgun) {
 
 var sites = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
 
+const longestSite = 2048
+
 // explorers are links for people, so each must be a plain https address, or empty for
 // none. The clients refuse a listing with another one.
 func (b *builder) explorers(rows map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		id, ok := idByText[key]
 		isPublic := ok && !id.Private()
-		if !isPublic || rows[key] != "" && !sites.MatchString(rows[key]) {
+		isSite := sites.MatchString(rows[key]) && len(rows[key]) <= longestSite
+		if !isPublic || rows[key] != "" && !isSite {
 			b.problem("explorers."+key, "%q is not an https address of a public chain, without a slash at its end",
 				rows[key])
 			continue

@@ -181,6 +181,8 @@ test('the end of a quote needs no right clock', async () => {
   near((await set({ '/v3/swap/quote': edited((q) => { q.details.validForSeconds = 45; q.details.validUntil = '2020-01-01T00:00:00Z'; }) }).quote(request)).expiresAt, now + 45_000);
   const old = { ...edited((q) => { q.details.validUntil = '2020-01-01T00:01:00Z'; }), headers: { Date: 'Wed, 01 Jan 2020 00:00:00 GMT' } };
   near((await set({ '/v3/swap/quote': old }).quote(request)).expiresAt, now + 60_000);
+  const far = edited((q) => { delete q.details.validForSeconds; q.details.validUntil = '2099-01-01T00:00:00Z'; });
+  near((await set({ '/v3/swap/quote': far }).quote(request)).expiresAt, now + 86_400_000);
 });
 
 test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, and ends when final', async (t) => {
@@ -436,7 +438,7 @@ test('a misspelt option, and a pin that is none, is refused', async () => {
   for (const pinned of [undefined, null]) assert.throws(() => createClient({ gateway: gateway(), pinned }), /pinned must be/);
   assert.throws(() => createClient({ gateway: gateway(), key: 'x' }), /createClient has no option key/);
   await assert.rejects(set().quote({ ...request, integratorID: '0x1' }), /quote has no option integratorID/);
-  await assert.rejects(set().status({ srcChain: 1, txHash: hash, quotes: {} }), /status has no option quotes/);
+  await assert.rejects(set().status({ srcChain: 1, txHash: hash, quotes: {} }), /status has no option quotes; it has srcChain, txHash, quote, since, signal/);
 });
 
 test('an answer is read up to 1 MB, and no further', async () => {

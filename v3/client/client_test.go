@@ -237,7 +237,7 @@ func TestExpires(t *testing.T) {
 		"too many seconds":     {details("2026-11-15T09:00:00Z", 1<<60), late, asked.Add(24 * time.Hour)},
 		"a time":               {details("2026-11-15T12:01:00Z", 0), nil, asked.Add(time.Minute)},
 		"a clock that is late": {details("2026-11-15T11:01:00Z", 0), late, asked.Add(time.Minute)},
-		"no time":              {details("soon", 0), nil, time.Time{}},
+		"a late time":          {details("2027-01-01T00:00:00Z", 0), nil, asked.Add(24 * time.Hour)},
 	} {
 		if got := test.quote.expires(asked, test.head); !got.Equal(test.want) {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)

@@ -1,9 +1,12 @@
 package client
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // TestDecodesExactly: an answer is read as JavaScript reads it.
@@ -39,9 +42,14 @@ func TestDecodesExactly(t *testing.T) {
 	}
 }
 
-// TestExplorers: an explorer is an https address that can be put before /tx/.
+// TestExplorers: an explorer is an https address that can be put before /tx/. A deployment states only such.
 func TestExplorers(t *testing.T) {
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for explorer, want := range map[string]bool{
+		`"https://example.org/` + strings.Repeat("a", 2028) + `"`: true, `"https://example.org/` + strings.Repeat("a", 2029) + `"`: false,
 		`"https://etherscan.io"`: true, `"https://example.org:8443/eth"`: true, `null`: true,
 		`"javascript:alert(1)"`: false, `"http://etherscan.io"`: false, `"https://etherscan.io/"`: false,
 		`"https://etherscan.io?a"`: false, `"https://etherscan.io\n"`: false, `["https://etherscan.io"]`: false,
@@ -50,6 +58,13 @@ func TestExplorers(t *testing.T) {
 		err := decodeExactly([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
 		if (err == nil) != want {
 			t.Errorf("%s: got %v", explorer, err)
+		}
+		if !strings.HasPrefix(explorer, `"`) {
+			continue
+		}
+		file := strings.Replace(string(reference), `"registries"`, `"explorers": {"1": `+explorer+`}, "registries"`, 1)
+		if _, err := chain.ParseDeployment([]byte(file)); (err == nil) != want {
+			t.Errorf("%s in a deployment: got %v", explorer, err)
 		}
 	}
 }

@@ -54,24 +54,29 @@ const (
 // An Error is all that can be wrong with a request, a gateway or an answer. Fields that its code does not have are
 // empty.
 type Error struct {
-	Code      string
-	Message   string // a sentence, the gateway's own where it refused
-	Status    int    // of the answer; 0 if there was none
-	RequestID string // to tell the operator
+	Code    string
+	Message string // a sentence, the gateway's own where it refused
+	Status  int    // of the answer; 0 if there was none
+	ErrorFields
 
-	Param        string        // the parameter at fault
-	Reason       string        // why a recipient is refused
-	MinAmount    Amount        // of the source token
-	MaxAmount    Amount        //
-	Alternatives []Alternative // where the source token can go instead
-	Successor    string        // of a version that is retired
-	Until        string        // when a version answers again
-	RetryAfter   time.Duration // how long to leave the gateway alone; 0 if it does not say
-	Needs        string        // the oldest client that the gateway understands
-	Problems     []string      // everything that is wrong with an answer
+	RetryAfter time.Duration // how long to leave the gateway alone; 0 if it does not say
+	Needs      string        // the oldest client that the gateway understands
+	Problems   []string      // everything that is wrong with an answer
 
 	refused bool // by the gateway, in its own words
 	cause   error
+}
+
+// ErrorFields is what a gateway may say of an error beside its code and its sentence.
+type ErrorFields struct {
+	RequestID    string        `json:"requestId,omitempty"`    // to tell the operator
+	Param        string        `json:"param,omitempty"`        // the parameter at fault
+	Reason       string        `json:"reason,omitempty"`       // why a recipient is refused
+	MinAmount    Amount        `json:"minAmount,omitempty"`    // of the source token
+	MaxAmount    Amount        `json:"maxAmount,omitempty"`    //
+	Alternatives []Alternative `json:"alternatives,omitempty"` // where the source token can go instead
+	Successor    string        `json:"successor,omitempty"`    // of a version that is retired
+	Until        string        `json:"until,omitempty"`        // when a version answers again
 }
 
 // An Alternative is another destination for a source token.
@@ -122,22 +127,16 @@ func unverified(message string, problems ...error) *Error {
 
 // errorBody is how a gateway writes an error.
 type errorBody struct {
-	Error        string        `json:"error"`
-	Code         string        `json:"code"`
-	RequestID    string        `json:"requestId,omitempty"`
-	Param        string        `json:"param,omitempty"`
-	Reason       string        `json:"reason,omitempty"`
-	MinAmount    Amount        `json:"minAmount,omitempty"`
-	MaxAmount    Amount        `json:"maxAmount,omitempty"`
-	Successor    string        `json:"successor,omitempty"`
-	Until        string        `json:"until,omitempty"`
-	Alternatives []Alternative `json:"alternatives,omitempty"`
+	Error string `json:"error"`
+	Code  string `json:"code"`
+	ErrorFields
 }
 
 // refusal is what an answer that is none means. Of a body that may be anything, only what is known is taken.
 func (a *answer) refusal() *Error {
 	e := &Error{
-		Code: Unreadable, Status: a.status, RequestID: a.requestID(), RetryAfter: retryAfter(a.header, time.Now()),
+		Code: Unreadable, Status: a.status, RetryAfter: retryAfter(a.header, time.Now()),
+		ErrorFields: ErrorFields{RequestID: a.requestID()},
 		Message: fmt.Sprintf(
 			"the gateway answered %d and %d bytes that cannot be read: is this its address?",
 			a.status, len(a.body)),
@@ -149,14 +148,8 @@ func (a *answer) refusal() *Error {
 	e.refused = true
 	e.Message = problem.Error
 	e.Code = problem.Code
-	e.RequestID = cmp.Or(problem.RequestID, e.RequestID)
-	e.Param = problem.Param
-	e.Reason = problem.Reason
-	e.MinAmount = problem.MinAmount
-	e.MaxAmount = problem.MaxAmount
-	e.Successor = problem.Successor
-	e.Until = problem.Until
-	e.Alternatives = problem.Alternatives
+	problem.RequestID = cmp.Or(problem.RequestID, e.RequestID)
+	e.ErrorFields = problem.ErrorFields
 	return e
 }
 

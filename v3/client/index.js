@@ -183,7 +183,7 @@ export function shortOf(status, quote) {
 // Refuses a misspelt option, which would otherwise be ignored.
 function refuseUnknown(given, names, what) {
   const unknown = Object.keys(given).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new TypeError(`${what} has no option ${unknown}, but ${names.join(', ')}`);
+  if (unknown !== undefined) throw new TypeError(`${what} has no option ${unknown}; it has ${names.join(', ')}`);
 }
 
 // Reads at most MOST bytes of an answer, and cancels the rest. It gives undefined for an answer that is longer.
@@ -343,8 +343,9 @@ export function createClient(options) {
     return judge(request, body, { signal, allowance, expiresAt: () => expiresAt });
   }
 
-  async function status({ srcChain, txHash, quote: signed, since, signal, ...rest }) {
-    refuseUnknown(rest, [], 'status');
+  async function status(asked) {
+    refuseUnknown(asked, ['srcChain', 'txHash', 'quote', 'since', 'signal'], 'status');
+    const { srcChain, txHash, quote: signed, since, signal } = asked;
     const answer = await get(`/v3/swap/status?${queryOf({ srcChain, txHash })}`, { headers: withKey(), signal });
     const { body } = answer;
     if (!usable(answer)) throw errorOf(answer);

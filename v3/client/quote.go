@@ -202,14 +202,15 @@ func (q *Quote) expires(asked time.Time, h http.Header) time.Time {
 	if q.Details == nil {
 		return time.Time{}
 	}
+	const longest = 24 * time.Hour
 	if q.Details.ValidForSeconds > 0 {
-		return asked.Add(time.Duration(min(q.Details.ValidForSeconds, 86400)) * time.Second)
+		return asked.Add(time.Duration(min(q.Details.ValidForSeconds, uint64(longest/time.Second))) * time.Second)
 	}
 	until := q.Details.ValidUntil.At()
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		if skew := asked.Sub(date); skew.Abs() > 5*time.Second {
-			return until.Add(skew)
+			until = until.Add(skew)
 		}
 	}
-	return until
+	return asked.Add(min(until.Sub(asked), longest))
 }

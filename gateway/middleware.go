@@ -123,12 +123,12 @@ func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
 	return event.Finding{Outcome: event.SameMoney}
 }
 
-// recordingQuoter is a Quoter that records the quote in the state of the request. It has
-// a deadline if nodes are asked. A deadline for every quote would cost a tenth of it.
+// recordingQuoter is a Quoter that records the quote in the state of the request. A quote
+// that reads an account has a deadline. One for every quote would cost a tenth of it.
 type recordingQuoter struct{ wire.Quoter }
 
 func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
-	if req.AsksNodes() {
+	if req.From != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()

@@ -124,6 +124,7 @@ type Registry struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	ttl        time.Duration // how long an answer is used
+	timeout    time.Duration // how long a look-up waits for an answer
 	cache      *memo.Cache[registration]
 	Options
 
@@ -170,13 +171,17 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		}
 	}
 	cache := memo.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
-	return &Registry{deployment: d, chains: chains, ttl: cfg.CacheTTL, cache: cache, Options: opts}, nil
+	return &Registry{
+		deployment: d, chains: chains, ttl: cfg.CacheTTL, timeout: lookupTimeout, cache: cache, Options: opts,
+	}, nil
 }
+
+// lookupTimeout is for all endpoints that are asked for an integrator, one after the other.
+const lookupTimeout = 10 * time.Second
 
 // Lookup returns the integrator with that ID from the registry on a network.
 // The error is a fault: IntegratorUnregistered, IntegratorInactive,
-// IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none before
-// ctx ended.
+// IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none in time.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
 	k := memo.Key{Network: network, Name: id}
 	reg, ok := r.cache.Get(k)
@@ -188,10 +193,12 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 		return reg.result(network)
 	}
 	r.Hooks.Miss(network)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
 	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(rpc.OnBehalf(ctx), k) })
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return Partner{}, unverified(fmt.Errorf("the caller gave up: %w", err), time.Second,
+		return Partner{}, unverified(fmt.Errorf("the wait has ended: %w", err), time.Second,
 			"The integrator was not verified on chain %s in time, and no quote is given without that; "+
 				"try again shortly", network)
 	case err != nil:

@@ -199,6 +199,24 @@ func TestLatecomerAsksNobody(t *testing.T) {
 	}
 }
 
+func TestLookupEndsInTime(t *testing.T) {
+	t.Parallel()
+	front := newFront(t, newEVM(t, 369, partner(1, 25)))
+	asked, release := make(chan struct{}), make(chan struct{})
+	front.Instead("eth_call", func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-release
+	})
+	g := newRig(t, front)
+	g.timeout = 50 * time.Millisecond
+	_, err := g.lookup(1)
+	<-asked
+	close(release)
+	if e := fault.From(err); e.Code != fault.IntegratorUnverified || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %s because of %v", err, fault.IntegratorUnverified, context.DeadlineExceeded)
+	}
+}
+
 func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
 	t.Parallel()
 	node := newEVM(t, 369, partner(1, 25))

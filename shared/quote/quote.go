@@ -42,9 +42,6 @@ type Request struct {
 	Simulate bool            // also try the transactions on the chain; only with From
 }
 
-// AsksNodes reports whether the nodes of a chain may be asked for the quote.
-func (r *Request) AsksNodes() bool { return r.Integrator != (integrator.ID{}) || r.From != nil }
-
 // Same reports whether two requests ask for the same quote and, if not, the
 // first part in which they differ. Tokens are compared as text. Details change
 // nothing about a quote, so they are not compared.

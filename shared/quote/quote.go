@@ -6,6 +6,7 @@ package quote
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -174,20 +175,19 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 		return nil, err
 	}
 	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
-	var room [6]Contract
-	for _, c := range e.appendNeeded(room[:0], q) {
-		if e.Missing(c.Network, c.Address) {
-			q.Missing = &Contract{c.Network, c.Address}
-			break
-		}
+	needed := e.needed(q)
+	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.Missing(c.Network, c.Address) })
+	if missing >= 0 {
+		q.Missing = &needed[missing]
 	}
 	return q, nil
 }
 
-// appendNeeded lists the contracts that a swap needs, as it passes through them. A native
-// coin among them is never missing.
-func (e *Engine) appendNeeded(list []Contract, q *Quote) []Contract {
+// needed are the contracts that a swap needs, as it passes through them. A native coin
+// among them is never missing.
+func (e *Engine) needed(q *Quote) []Contract {
 	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
+	list := make([]Contract, 0, 6)
 	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
 	if q.Pair.Route == chain.CCTPInbound {
 		list = append(list, Contract{e.Deployment.Settlement.ChainID, e.Deployment.Settlement.Receiver.Address})

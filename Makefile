@@ -54,7 +54,7 @@ tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell ex
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
 raced := ./gateway \
-	$(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics report selfcheck store usage) \
+	$(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics selfcheck store usage) \
 	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
 
 # Long tests of the other packages. In gateway/site nearly all the work is the browser's.

@@ -15,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
@@ -45,7 +44,7 @@ func BenchmarkGateway(b *testing.B) {
 		b.Fatal(err)
 	}
 	gw := gateway.New(gateway.Config{}, gateway.Parts{
-		Modules: all, Current: gateway.Current, Lifecycle: life, Limiter: limiter, Names: recorder, Own: report.New(recorder.Reader), Log: log,
+		Modules: all, Current: gateway.Current, Lifecycle: life, Limiter: limiter, Names: recorder, Own: recorder, Log: log,
 		Observers: []event.Observer{metrics.New(slog.New(slog.DiscardHandler)).Requests(all), recorder, gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)},
 	})
 

@@ -104,27 +104,25 @@ func (c *counter) Name(who caller.Identity) string {
 }
 
 // Evidence says that the counts are always complete.
-func (c *counter) Evidence(version string, _ lifecycle.Gate) (e lifecycle.Evidence) {
+func (c *counter) Evidence(version string, _ lifecycle.Gate, _ time.Time) (e lifecycle.Evidence, _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.calls[version] {
 		e.Calls += n
 	}
 	e.Clients = len(c.calls[version])
-	return e
+	return e, nil
 }
 
 func (c *counter) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
 
-func (c *counter) Released(version string, _ time.Time) (time.Time, error) {
+func (c *counter) Released(version string, _ time.Time, _ string) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.released[version], nil
 }
 
-func (c *counter) Unheard(int, int, time.Time) (string, error) { return "", nil }
-
-func (c *counter) Release(version string, sunset time.Time) error {
+func (c *counter) Release(version string, sunset time.Time, _ string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.released == nil {

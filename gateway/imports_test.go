@@ -44,13 +44,12 @@ var layers = map[string][]string{
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/guard", "shared/setting", "shared/words"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/guard", "shared/jsonfile", "shared/web", "shared/words"},
-	"gateway/store":     {"gateway/caller", "gateway/event", "shared/guard", "shared/remote", "shared/words"},
-	"gateway/evidence":  {"gateway/caller", "gateway/lifecycle", "gateway/store", "shared/words"},
-	"gateway/report":    {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/guard", "shared/words"},
+	"gateway/store":     {"shared/guard", "shared/remote", "shared/words"},
+	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/guard", "shared/words"},
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/guard", "shared/words"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/guard", "shared/integrator", "shared/rpc", "shared/words"},
 	"gateway/metrics":   {"gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
-	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/report", "shared/fault", "shared/guard", "shared/setting", "shared/web", "shared/words"},
+	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "shared/fault", "shared/guard", "shared/setting", "shared/web", "shared/words"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
 	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "cmd/internal/cli"},
@@ -71,7 +70,6 @@ var layers = map[string][]string{
 
 	"testdata/browser":   {},
 	"testdata/contracts": {},
-	"testdata/counted":   {"gateway/evidence", "gateway/store", "gateway/usage", "testdata/postgres", "testdata/recorded"},
 	"testdata/golden":    {"shared/*", "gateway", "gateway/*", "testdata/referee"},
 	"testdata/journal":   {},
 	"testdata/node":      {},
@@ -79,7 +77,7 @@ var layers = map[string][]string{
 	"testdata/pages":     {},
 	"testdata/postgres":  {},
 	"testdata/ports":     {},
-	"testdata/recorded":  {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/report", "gateway/store", "shared/chain", "shared/fault", "testdata/journal", "testdata/postgres"},
+	"testdata/recorded":  {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "gateway/usage", "shared/chain", "shared/fault", "testdata/journal", "testdata/postgres"},
 	"testdata/referee":   {"shared/railgun"}, // and nothing else of ours: it is independent
 	"testdata/steps":     {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 }

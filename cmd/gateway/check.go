@@ -106,7 +106,7 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 			return "", testRedis(ctx, cfg.Limit)
 		}),
 		testOf("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) {
-			return "", testDatabase(ctx, cfg.Usage)
+			return testDatabase(ctx, cfg.Usage)
 		}),
 	}
 	parts := make([][]selfcheck.Result, len(tests))
@@ -248,14 +248,11 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 	return nil
 }
 
-func testDatabase(ctx context.Context, cfg store.Config) error {
+// testDatabase says what the service will do with the database.
+func testDatabase(ctx context.Context, cfg store.Config) (will string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	err := store.Check(ctx, cfg)
-	if errors.Is(err, store.ErrNoFile) {
-		return notTested(err.Error())
-	}
-	return err
+	return store.Check(ctx, cfg)
 }
 
 // writeTable writes one line for each result, one that adds them up, and the notices.

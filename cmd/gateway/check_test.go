@@ -300,7 +300,7 @@ func TestCheckOfServices(t *testing.T) {
 	if err != nil {
 		t.Errorf("got %v", err)
 	}
-	wantLines(t, out, "ok Redis", "not tested usage database the file does not exist yet; the service will create it")
+	wantLines(t, out, "ok Redis", "ok usage database the file does not exist yet; the service will make it, and counts begin then")
 
 	out, err = checkWith(t, map[string]string{"REDIS_URL": "redis://127.0.0.1:1", "RATE_LIMIT": "0"})
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -46,14 +45,14 @@ func servedVersions() []string {
 }
 
 // openUsage opens the counts of a service for reading. Its DB is the caller's to close.
-func openUsage(ctx context.Context, cfg store.Config, versions []string, o evidence.Options) (*report.Reader, error) {
+func openUsage(ctx context.Context, cfg store.Config, versions []string, o evidence.Options) (*evidence.Reader, error) {
 	db, err := store.OpenForReading(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	o.Versions = versions
 	o.Current = gateway.Current
-	return report.New(evidence.New(db, o, evidence.Writer{})), nil
+	return evidence.New(db, o, evidence.Writer{}), nil
 }
 
 func writeJSON(out io.Writer, value any) error {
@@ -254,11 +253,11 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	facts.Report, err = reader.Report(ctx, report.Query{Old: "yes", Per: admin.FileClients})
+	facts.Report, err = reader.Report(ctx, evidence.Query{Old: "yes", Per: admin.FileClients})
 	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
 	}
-	facts.CountNext(func(q report.Query) (report.Report, error) { return reader.Report(ctx, q) })
+	facts.CountNext(func(q evidence.Query) (evidence.Report, error) { return reader.Report(ctx, q) })
 	body, err := admin.File(facts)
 	if err != nil {
 		return err

@@ -24,8 +24,15 @@ func newEnvironment(variables []string) environment {
 	return env
 }
 
-// misspelled reports every variable that differs from a setting by a slip. The
-// setting would otherwise keep its default, and nobody would notice.
+// givenUp are settings of earlier releases, and what to write instead.
+var givenUp = map[string]string{
+	"USAGE_FILE": "write USAGE_DB instead: the path of a SQLite file, or postgres://…",
+	"USAGE_KEY":  "take it out: the key is kept in the database that USAGE_DB names",
+}
+
+// misspelled reports every variable that differs from a setting by a slip, or that an
+// earlier release had. The setting would otherwise keep its default, and nobody would
+// notice.
 func (e environment) misspelled() (problems []error) {
 	var known []string
 	for _, s := range settings(nil) {
@@ -35,6 +42,10 @@ func (e environment) misspelled() (problems []error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e)) {
+		if instead, was := givenUp[name]; was {
+			problems = append(problems, fmt.Errorf("%s: is a setting of an earlier release; %s", name, instead))
+			continue
+		}
 		if problem := misspelling(name, known); problem != "" {
 			problems = append(problems, fmt.Errorf("%s: %s", asWord(name), problem))
 		}

@@ -37,6 +37,12 @@ func TestMisspelledNames(t *testing.T) {
 			t.Errorf("%s: got %v, want the list of chains", name, got)
 		}
 	}
+	for name, instead := range map[string]string{"USAGE_FILE": "write USAGE_DB instead", "USAGE_KEY": "take it out"} {
+		got := environment{name: "x"}.misspelled()
+		if len(got) != 1 || !strings.HasPrefix(got[0].Error(), name+": is a setting of an earlier release; "+instead) {
+			t.Errorf("%s: got %v, want what to write instead", name, got)
+		}
+	}
 	if got := (environment{"RATE\nLIMIT": "x"}).misspelled(); len(got) != 1 || strings.Contains(got[0].Error(), "\n") {
 		t.Errorf("got %q, want one line", got)
 	}

@@ -35,7 +35,7 @@ const (
 // run serves until ctx ends. Then it drains: it stops being ready, finishes the
 // running requests and refuses new ones. Once it listens, it calls ready with the
 // public address and, if there is one, the admin address.
-func run(ctx context.Context, env environment, stderr io.Writer, ready func(public, admin string)) error {
+func run(ctx context.Context, env environment, stderr io.Writer, ready func(public, admin string)) (err error) {
 	cfg, err := readConfig(ctx, env)
 	if err != nil {
 		return err
@@ -49,7 +49,10 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() {
+		s.close()
+		err = errors.Join(err, s.lost)
+	}()
 	defer cancel() // first: also where listening or serving fails
 	guard.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
 	guard.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })

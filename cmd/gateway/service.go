@@ -20,7 +20,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -40,7 +39,6 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	limiter   *limit.Limiter
 	recorder  *usage.Recorder
-	reports   *report.Reader
 	hooks     integrator.Hooks // that count look-ups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
@@ -51,6 +49,7 @@ type service struct {
 	hangup    chan os.Signal // nil where no signal is waited for
 	reloading guard.Group    // what waits for a signal, and reads the files
 	closers   []func()
+	lost      error         // counts that could not be written at the end
 	stopped   chan struct{} // closed by close
 	retiring  guard.Group
 }
@@ -109,7 +108,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Metrics:  figures.Handler(),
 		Versions: versions,
 		Current:  gateway.Current,
-		Usage:    s.reports,
+		Usage:    s.recorder,
 		Plan:     s.lifecycle.Snapshot,
 		Moves:    movesOf(first.modules),
 		Health:   s.health(cfg, sources, time.Now()),
@@ -136,8 +135,10 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	if err != nil {
 		return err
 	}
-	s.reports = report.New(s.recorder.Reader)
-	s.onClose(closeWithin(15*time.Second, s.recorder.Close))
+	if cfg.Usage.DB == "" {
+		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
+	}
+	s.onClose(closeWithin(15*time.Second, func(ctx context.Context) { s.lost = s.recorder.Close(ctx) }))
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (s *service) mounter(cfg *config, observers ...event.Observer) func([]web.M
 			Proxies:   proxies,
 			Clients:   s.clients,
 			Names:     s.recorder,
-			Own:       s.reports,
+			Own:       s.recorder,
 			Observers: observers,
 			Log:       s.log,
 		})

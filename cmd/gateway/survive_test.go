@@ -90,7 +90,7 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 	all := append(slices.Clone(atStart),
 		"accepting a connection", "counting connections", "watching the connections", "reloading", "closing what a reload replaced",
 		"writing the log", "the report of a request", "polling the plan", "reading a gate", "collecting metrics",
-		"writing the counts", "writing the counts for a page", "reading a report", "looking an integrator up", "looking a swap up",
+		"writing the counts", "writing the counts for a page", "looking an integrator up", "looking a swap up",
 	)
 	started := false
 	restore := guard.Sabotage(func(what string) {

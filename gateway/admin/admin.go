@@ -39,7 +39,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/setting"
 	"github.com/quotegate/quotegate/shared/web"
@@ -68,9 +67,9 @@ type Options struct {
 
 // Reporter reads who calls which version, and predicts what a plan would do.
 type Reporter interface {
-	Report(context.Context, report.Query) (report.Report, error)
-	WriteCSV(context.Context, report.Query, io.Writer) error
-	Traffic(context.Context, report.Query, string) ([]report.Traffic, error)
+	Report(context.Context, evidence.Query) (evidence.Report, error)
+	WriteCSV(context.Context, evidence.Query, io.Writer) error
+	Traffic(context.Context, evidence.Query, string) ([]evidence.Traffic, error)
 	Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error)
 }
 

@@ -19,29 +19,28 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 )
 
 const token = "a-token-of-some-length"
 
 // reporter gives the same report to everyone.
 type reporter struct {
-	report report.Report
+	report evidence.Report
 	err    error
 }
 
-func (r reporter) Report(context.Context, report.Query) (report.Report, error) {
+func (r reporter) Report(context.Context, evidence.Query) (evidence.Report, error) {
 	return r.report, r.err
 }
 
-func (r reporter) WriteCSV(_ context.Context, _ report.Query, out io.Writer) error {
+func (r reporter) WriteCSV(_ context.Context, _ evidence.Query, out io.Writer) error {
 	if r.err == nil {
 		_, _ = io.WriteString(out, "version,client\nv1,origin https://a.example\n")
 	}
 	return r.err
 }
 
-func (r reporter) Traffic(context.Context, report.Query, string) ([]report.Traffic, error) {
+func (r reporter) Traffic(context.Context, evidence.Query, string) ([]evidence.Traffic, error) {
 	return nil, r.err
 }
 
@@ -71,7 +70,7 @@ func serve(t *testing.T, token string) *rig {
 			_, _ = io.WriteString(w, "up 1\n")
 		}),
 		Versions: []string{"v3", "v1"},
-		Usage:    reporter{report: report.Report{Clients: []report.Client{{Client: "origin https://a.example", Sum: report.Sum{Calls7: 7}}}}},
+		Usage:    reporter{report: evidence.Report{Clients: []evidence.Client{{Client: "origin https://a.example", Sum: evidence.Sum{Calls7: 7}}}}},
 		Plan: func() lifecycle.Snapshot { // which JSON cannot hold
 			return lifecycle.Snapshot{Plan: &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}}}}
 		},

@@ -166,7 +166,7 @@ func TestPagesInBrowser(t *testing.T) {
 	}{
 		{"no data", "", today, nil, []string{"No client has called an old version within 90 days", "none: every version is active"}},
 		{"before it is deprecated", halfYear, at("2026-08-01T12:00:00Z"), one, []string{"The version is deprecated from 1 Sep 2026, 00:00 UTC on.", "1 client called an old version"}},
-		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: brownout begins", "v1: safe to retire.1 client of at most 5 called within 7 days24 calls of at most 100"}},
+		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: brownout begins", "v1: safe to retire.1 client of at most 5 called within 7 days27 calls of at most 100"}},
 		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "in 3 hours, 16 Feb 2027, 18:00 UTC: brownout ends."}},
 		{"held", gateless, at("2027-03-03T12:00:00Z"), one, []string{"still served, because the gate holds", "v1: not safe to retire.1 client of at most 0 called within 7 days too many"}},
 		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "The gate let the sunset pass on 3 Mar 2027, 12:00 UTC. That is final."}},

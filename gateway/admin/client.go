@@ -12,8 +12,8 @@ import (
 	text "text/template"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -24,7 +24,7 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 			"The address of this page ends in ?client= and the client's name.")
 		return
 	}
-	facts := h.facts(r, report.Query{Client: name})
+	facts := h.facts(r, evidence.Query{Client: name})
 	switch {
 	case facts.Missing != "":
 		h.unavailable(w, facts.Missing)
@@ -38,15 +38,15 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 // clientPage is one client on all versions that it called.
 type clientPage struct {
 	frame
-	First   *report.Client
-	Clients []report.Client // by version, the one that ends first first
+	First   *evidence.Client
+	Clients []evidence.Client // by version, the one that ends first first
 }
 
 // newClientPage shows one client. The report must have its clients and no others, and
 // at least one.
 func newClientPage(f *Facts) clientPage {
 	first := &f.Report.Clients[0]
-	sooner := func(a, b report.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
+	sooner := func(a, b evidence.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
 	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
 	return clientPage{frame{Title: short(first.Name()), Facts: f}, first, all}
 }
@@ -79,7 +79,7 @@ var (
 
 // Letter is a text to a client, with its own numbers, the windows that refuse it and
 // the steps that concern it.
-func (f *Facts) Letter(c *report.Client) (string, error) {
+func (f *Facts) Letter(c *evidence.Client) (string, error) {
 	s := f.dates(c.Version)
 	to := f.Current
 	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
@@ -91,7 +91,7 @@ func (f *Facts) Letter(c *report.Client) (string, error) {
 	})
 	var b strings.Builder
 	err := letterTemplate.Execute(&b, struct {
-		*report.Client
+		*evidence.Client
 		To, Docs string
 		Sunset   time.Time
 		Ahead    bool // the sunset is to come

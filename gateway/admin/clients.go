@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -36,8 +36,8 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 }
 
 // query reads which clients a request asks for. A window is one of the plan in force.
-func (h *handler) query(r *http.Request) (report.Query, error) {
-	query, err := report.ParseQuery(r.URL.Query(), h.Versions)
+func (h *handler) query(r *http.Request) (evidence.Query, error) {
+	query, err := evidence.ParseQuery(r.URL.Query(), h.Versions)
 	if err == nil && query.Window != "" {
 		err = query.Choose(h.Plan().Plan)
 	}
@@ -45,7 +45,7 @@ func (h *handler) query(r *http.Request) (report.Query, error) {
 }
 
 // queried answers 400 to a wrong query, and 503 while the counts cannot be read.
-func (h *handler) queried(answer func(context.Context, http.ResponseWriter, report.Query) error) http.HandlerFunc {
+func (h *handler) queried(answer func(context.Context, http.ResponseWriter, evidence.Query) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := h.query(r)
 		if err != nil {
@@ -56,7 +56,7 @@ func (h *handler) queried(answer func(context.Context, http.ResponseWriter, repo
 	}
 }
 
-func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query report.Query) error {
+func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query evidence.Query) error {
 	report, err := h.Usage.Report(ctx, query)
 	if err == nil {
 		reply(w, http.StatusOK, report)
@@ -65,7 +65,7 @@ func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query re
 }
 
 // usageCSV sends all clients, as they are read.
-func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query report.Query) error {
+func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query evidence.Query) error {
 	out := &attachment{ResponseWriter: w}
 	err := h.Usage.WriteCSV(ctx, query, out)
 	if err != nil && out.begun {
@@ -93,7 +93,7 @@ func (a *attachment) Write(p []byte) (int, error) {
 
 // InNext says whether the open or next window of a client's version refuses it. One
 // that has moved does not call the version any more, and is not counted either.
-func (f *Facts) InNext(c *report.Client) string {
+func (f *Facts) InNext(c *evidence.Client) string {
 	s := f.Schedule(c.Version)
 	b, ok := s.NextBrownout(f.Now)
 	switch {
@@ -116,7 +116,7 @@ type column struct {
 }
 
 // columns are the heads of the table of clients. Without a query they do not sort.
-func (f *Facts) columns(q *report.Query) []column {
+func (f *Facts) columns(q *evidence.Query) []column {
 	all := []column{
 		{Text: "Client", sort: "name"},
 		{Text: "On " + f.Current, About: "What the current version would answer to this client's calls"},
@@ -126,7 +126,7 @@ func (f *Facts) columns(q *report.Query) []column {
 		{Text: "30 days", sort: "calls30", About: "Calls of the last 30 days", Number: true},
 		{Text: "90 days", sort: "calls", About: "Calls of the last 90 days", Number: true},
 		{Text: "Moved", About: "When the current version last served it, if after its last call here; " +
-			"or that you say so; or under which name it probably has"},
+			"or that you say so"},
 		{Text: "Told", About: "When it was told to move, by CLIENTS_FILE"},
 		{Text: "Version"}, {Text: "Software"},
 		{Text: "Last 410", About: "When it was last refused"},
@@ -143,7 +143,7 @@ func (f *Facts) columns(q *report.Query) []column {
 
 // clientsPath is the address of the clients of a query with another value of one of
 // its parameters. It leads to the first page, unless that is the parameter.
-func clientsPath(q report.Query, name, value string) string {
+func clientsPath(q evidence.Query, name, value string) string {
 	values := q.Values()
 	values.Del("page")
 	values.Set(name, value)
@@ -167,7 +167,7 @@ type choice struct {
 // option is a value of a parameter, and the text of its link.
 type option struct{ value, text string }
 
-func (f *Facts) filters(q report.Query) []filter {
+func (f *Facts) filters(q evidence.Query) []filter {
 	all := []filter{f.versionFilter(q)}
 	for _, by := range []struct {
 		name, parameter string
@@ -177,7 +177,7 @@ func (f *Facts) filters(q report.Query) []filter {
 			{string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
 			{string(event.SameMoney), "same amounts"}, {"none", "not compared"},
 		}},
-		{"Moved", "moved", []option{{"no", "not yet"}, {"yes", "yes"}, {"probably", "probably"}}},
+		{"Moved", "moved", []option{{"no", "not yet"}, {"yes", "yes"}}},
 		{"Told", "told", []option{{"yes", "yes"}, {"no", "no"}}},
 		{"Known", "known", []option{{"yes", "yes"}, {"no", "no"}}},
 	} {
@@ -192,7 +192,7 @@ func (f *Facts) filters(q report.Query) []filter {
 }
 
 // versionFilter chooses the old versions, one version, or all of them.
-func (f *Facts) versionFilter(q report.Query) filter {
+func (f *Facts) versionFilter(q evidence.Query) filter {
 	row := filter{Name: "Version"}
 	add := func(text, version, old string) {
 		chosen := q.Version == version && q.Old == old
@@ -212,10 +212,10 @@ func (f *Facts) versionFilter(q report.Query) filter {
 
 type clientsPage struct {
 	frame
-	Query         report.Query
+	Query         evidence.Query
 	Filters       []filter
 	Columns       []column
-	Heat, Clients []report.Client // the same
+	Heat, Clients []evidence.Client // the same
 	CSV, JSON     string
 	Traffic       []traffic
 }
@@ -249,12 +249,12 @@ func (p clientsPage) Kept() (all []parameter) {
 // traffic adds up clients by a trait that they share.
 type traffic struct {
 	Title string
-	Rows  []report.Traffic
+	Rows  []evidence.Traffic
 	Path  func(name string) string // where the clients of a row are listed
 }
 
 // readTraffic adds up the clients of a query by software, and integrators one by one.
-func (h *handler) readTraffic(ctx context.Context, q report.Query) ([]traffic, error) {
+func (h *handler) readTraffic(ctx context.Context, q evidence.Query) ([]traffic, error) {
 	q.Page = 0
 	q.Per = 0
 	q.Sort = ""
@@ -272,7 +272,7 @@ func (h *handler) readTraffic(ctx context.Context, q report.Query) ([]traffic, e
 }
 
 // newClientsPage shows the page of clients that a query has given.
-func newClientsPage(f *Facts, q report.Query, traffic []traffic) clientsPage {
+func newClientsPage(f *Facts, q evidence.Query, traffic []traffic) clientsPage {
 	clients := f.Report.Clients
 	values := q.Values()
 	values.Del("page")
@@ -296,4 +296,4 @@ func newClientsPage(f *Facts, q report.Query, traffic []traffic) clientsPage {
 	return p
 }
 
-func softwarePath(name string) string { return clientsPath(report.Query{}, "software", name) }
+func softwarePath(name string) string { return clientsPath(evidence.Query{}, "software", name) }

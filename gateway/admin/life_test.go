@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -21,12 +20,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
 // life is an admin listener with pages, over a real recorder and a real plan, at a
@@ -34,7 +31,6 @@ import (
 type life struct {
 	*httptest.Server
 	recorder *usage.Recorder
-	reports  *report.Reader
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
 	tables   []Table
@@ -82,12 +78,12 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	}
 	l.recorder, err = usage.New(t.Context(), db, usage.Options{
 		Options: evidence.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known},
-		After:   recorded.Never,
+		After:   func(time.Duration) <-chan time.Time { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.reports = report.New(l.recorder.Reader)
+	l.recorder.Slow = time.Hour // no page shows what was read before
 	t.Cleanup(func() { l.recorder.Close(context.Background()) })
 	file := ""
 	if plan != "" {
@@ -100,31 +96,16 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.setTime(now) // the plan was in force long before
-	wasUp(t, database, now.AddDate(0, 0, -90), now)
-	if _, err := l.reports.Report(t.Context(), report.Query{}); err != nil { // writes, so that the clock is believed
+	l.setTime(now)                                                              // the plan was in force long before
+	if _, err := l.recorder.Report(t.Context(), evidence.Query{}); err != nil { // writes, so that the clock is believed
 		t.Fatal(err)
 	}
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: renamed{l.reports}, Plan: l.plan, Log: quiet,
+		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: renamed{l.recorder.Reader}, Plan: l.plan, Log: quiet,
 		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
 	return l
-}
-
-// wasUp makes a database look as if the service had been up from one time to another.
-func wasUp(t testing.TB, database string, from, to time.Time) {
-	t.Helper()
-	db, err := sql.Open("sqlite", database+"?_busy_timeout=5000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), `insert into usage_hours with recursive hours(began) as (select ?1 union all select began + 3600 from hours where began < ?2)
-		select began from hours where true on conflict (began) do nothing`, from.Truncate(time.Hour).Unix(), to.Unix()-3600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (l *life) time() time.Time     { return time.Unix(l.unix.Load(), 0).UTC() }
@@ -140,9 +121,9 @@ func (l *life) plan() lifecycle.Snapshot {
 }
 
 // renamed is a reader whose instance has the same name on every machine.
-type renamed struct{ *report.Reader }
+type renamed struct{ *evidence.Reader }
 
-func (r renamed) Report(ctx context.Context, q report.Query) (report.Report, error) {
+func (r renamed) Report(ctx context.Context, q evidence.Query) (evidence.Report, error) {
 	report, err := r.Reader.Report(ctx, q)
 	for i := range report.Instances {
 		report.Instances[i].Name = fmt.Sprintf("instance gateway-%d", i+1)
@@ -197,7 +178,7 @@ func (l *life) live(t testing.TB, clients []client) {
 		}
 		if d%15 == 14 {
 			l.setTime(slices.MinFunc([]time.Time{midnight.Add(day), end}, time.Time.Compare))
-			if _, err := l.reports.Report(t.Context(), report.Query{}); err != nil {
+			if _, err := l.recorder.Report(t.Context(), evidence.Query{}); err != nil {
 				t.Fatal(err)
 			}
 		}

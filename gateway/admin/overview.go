@@ -12,7 +12,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -24,8 +23,8 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.facts(r, report.Query{Old: "yes", Per: overviewHeat})
-	facts.CountNext(func(q report.Query) (report.Report, error) { return h.Usage.Report(r.Context(), q) })
+	facts := h.facts(r, evidence.Query{Old: "yes", Per: overviewHeat})
+	facts.CountNext(func(q evidence.Query) (evidence.Report, error) { return h.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
@@ -44,11 +43,11 @@ const (
 
 // CountNext counts the clients that have not moved and that the next window of their
 // version refuses.
-func (f *Facts) CountNext(read func(report.Query) (report.Report, error)) {
+func (f *Facts) CountNext(read func(evidence.Query) (evidence.Report, error)) {
 	f.next = map[string]tallied{}
 	for _, v := range f.Plan.Versions {
 		b, coming := f.Schedule(v.Version).NextBrownout(f.Now)
-		q := report.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
+		q := evidence.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
 		if !coming {
 			continue
 		}
@@ -65,8 +64,8 @@ func (f *Facts) CountNext(read func(report.Query) (report.Report, error)) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
-	Heat    []report.Client // the first of all
-	Clients []report.Client // the first of them
+	Heat    []evidence.Client // the first of all
+	Clients []evidence.Client // the first of them
 	Columns []column
 }
 
@@ -124,8 +123,8 @@ func (f *Facts) dates(version string) *lifecycle.Schedule {
 }
 
 // UsageOf is empty for a version that is not in the report.
-func (f *Facts) UsageOf(version string) (v report.Version) {
-	if i := slices.IndexFunc(f.Report.Versions, func(v report.Version) bool { return v.Version == version }); i >= 0 {
+func (f *Facts) UsageOf(version string) (v evidence.Version) {
+	if i := slices.IndexFunc(f.Report.Versions, func(v evidence.Version) bool { return v.Version == version }); i >= 0 {
 		return f.Report.Versions[i]
 	}
 	return v
@@ -201,16 +200,12 @@ func (f *Facts) Tally(version string) []tallied {
 	}
 	for _, more := range []tallied{
 		{g.Unknown, "with a finding that only another release knows", path + "&moved=no"},
-		{g.ProbablyMoved, "have probably moved, under another name", path + "&moved=probably"},
 		{g.Marked, "moved because you say so", path + "&moved=yes"},
 		{g.Addresses, "are names of software at a network: one that moves has several", path + "&kind=agent"},
 	} {
 		if more.N > 0 {
 			groups = append(groups, more)
 		}
-	}
-	if g.Probably < g.Clients {
-		groups = append(groups, tallied{g.Probably, "clients are probably behind these names", path})
 	}
 	return groups
 }
@@ -229,7 +224,7 @@ func (f *Facts) Answers(v lifecycle.Status) (all []answer) {
 	}
 	g := f.UsageOf(v.Version).Groups
 	path := "/clients?version=" + v.Version
-	if v.Gate != nil && v.Gate.Released.IsZero() {
+	if v.Gate != nil && v.Gate.Released.IsZero() && v.Gate.Evidence != nil {
 		all = append(all, f.earliest(v), whoCounts(v.Gate, path), f.instances(v.Gate))
 	}
 	if calls := g.Proven + g.Claimed; calls > 0 {
@@ -273,7 +268,7 @@ func (f *Facts) earliest(v lifecycle.Status) answer {
 	sunset := f.dates(v.Version).Sunset
 	at := answer{Question: "When at the earliest?", Path: "/clients?version=" + v.Version + "&sort=last"}
 	switch {
-	case g.Exceeds(g.Evidence) && g.Earliest.IsZero():
+	case g.Exceeds(*g.Evidence) && g.Earliest.IsZero():
 		at.Text = "Not known: strangers make too large a share of all calls."
 		at.Wrong = true
 	case g.Earliest.After(sunset):
@@ -305,10 +300,6 @@ func whoCounts(g *lifecycle.GateReading, path string) answer {
 		words.Count(g.Days, "day", "days"), words.Count(g.Known, "known client", "known clients"), registered,
 		words.Count(g.StrangerNames, "stranger", "strangers"),
 		words.Count(g.StrangerCalls, "call", "calls"), words.Percent(math.Round(g.StrangerShare*1000)/1000))
-	if g.Probably < g.Names {
-		text += fmt.Sprintf(" The %s are probably %s.",
-			words.Count(g.Names, "name", "names"), words.Count(g.Probably, "client", "clients"))
-	}
 	if g.Marked > 0 {
 		text += fmt.Sprintf(" %s not count, because you marked %s as moved.",
 			words.Count(g.Marked, "name does", "names do"), agree(g.Marked, "it", "them"))
@@ -316,9 +307,12 @@ func whoCounts(g *lifecycle.GateReading, path string) answer {
 	if g.Errors > 0 {
 		text += fmt.Sprintf(" %s not count, because of errors only.", words.Count(g.Errors, "name does", "names do"))
 	}
-	if g.CountsStrangers() {
+	switch {
+	case g.Count == lifecycle.CountProven:
+		text += fmt.Sprintf(" The gate counts those that called with their key, %s.", words.Number(g.Proven))
+	case g.CountsStrangers():
 		text += " The gate counts all of them, also those that have moved since."
-	} else {
+	default:
 		text += " The gate counts those that are known or registered, also if they have moved since, " +
 			"and bounds the strangers."
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -23,7 +23,7 @@ import (
 type Facts struct {
 	Plan    lifecycle.Snapshot
 	Current string // the version that others are compared with
-	Report  report.Report
+	Report  evidence.Report
 	Missing string              // why there is no report; empty if there is one
 	Health  *condition          // of this process; nil in a file
 	Moves   map[string][]string // what every client of a version has to do, by version
@@ -45,7 +45,7 @@ var (
 		"date": words.Date, "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
 		"short": short, "clean": clean, "lines": lines,
 		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath, "mailTo": mailTo,
-		"callsBackward": slices.Backward[[]report.DayCount], "daysBackward": slices.Backward[[]report.VersionDay],
+		"callsBackward": slices.Backward[[]evidence.DayCount], "daysBackward": slices.Backward[[]evidence.VersionDay],
 		"versionsBackward": slices.Backward[[]lifecycle.Status], "formOf": formOf,
 		"bar": newBar, "shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
@@ -80,7 +80,7 @@ func render(name string, data any) ([]byte, error) {
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 
-func (h *handler) facts(r *http.Request, q report.Query) *Facts {
+func (h *handler) facts(r *http.Request, q evidence.Query) *Facts {
 	facts := h.newFacts()
 	facts.Plan = h.Plan()
 	facts.Moves = h.Moves

@@ -10,7 +10,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/words"
 )
@@ -97,9 +96,9 @@ func TestMonthsOfAThousandYears(t *testing.T) {
 
 func TestPictures(t *testing.T) {
 	f := facts(t)
-	today := report.Day(now.Truncate(day).Unix())
-	at := func(back int) report.Day { return today - report.Day(back)*86400 }
-	c := &report.Client{Version: "v1", Client: "origin https://a.example", Days: []report.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
+	today := evidence.Day(now.Truncate(day).Unix())
+	at := func(back int) evidence.Day { return today - evidence.Day(back)*86400 }
+	c := &evidence.Client{Version: "v1", Client: "origin https://a.example", Days: []evidence.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
 	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
@@ -138,10 +137,10 @@ func TestPictures(t *testing.T) {
 // steps that concern it.
 func TestLetter(t *testing.T) {
 	f := facts(t)
-	c := &report.Client{
-		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: report.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
-		Days:     []report.DayCount{{Day: report.Day(now.Truncate(day).Unix()), Calls: 9}},
-		Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
+	c := &evidence.Client{
+		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: evidence.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
+		Days:     []evidence.DayCount{{Day: evidence.Day(now.Truncate(day).Unix()), Calls: 9}},
+		Findings: []evidence.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
 	}
 	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
 	letter := must(f.Letter(c))
@@ -160,7 +159,7 @@ func TestLetter(t *testing.T) {
 	}
 	exempt, spared := *c, *c
 	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
-	for _, c := range []*report.Client{&exempt, &spared} {
+	for _, c := range []*evidence.Client{&exempt, &spared} {
 		if letter := must(f.Letter(c)); strings.Contains(letter, "switched off for a while") || f.InNext(c) != "no, exempt" {
 			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
 		}
@@ -243,7 +242,7 @@ func TestEmpty(t *testing.T) {
 		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 1, 1)) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
 		"clients": func() ([]byte, error) {
-			return render("clients.html", newClientsPage(&Facts{Now: now}, report.Query{}, nil))
+			return render("clients.html", newClientsPage(&Facts{Now: now}, evidence.Query{}, nil))
 		},
 		"what if": func() ([]byte, error) {
 			page, err := newWhatIf(&Facts{Now: now}, whatIfForm{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })

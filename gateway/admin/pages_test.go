@@ -24,7 +24,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -167,11 +166,11 @@ var hostile = []string{
 // Whatever clients send, or an operator has written down, is shown as text.
 func TestHostileText(t *testing.T) {
 	l := begin(t, today, halfYear, "")
-	read := report.Report{At: today, Notes: hostile, Instances: []evidence.Instance{{Name: hostile[0], Plan: hostile[1]}}, Pages: 1, Page: 1}
+	read := evidence.Report{At: today, Notes: hostile, Instances: []evidence.Instance{{Name: hostile[0], Plan: hostile[1]}}, Pages: 1, Page: 1}
 	for _, text := range hostile {
-		read.Clients = append(read.Clients, report.Client{
-			Version: "v1", Client: "origin " + text, Known: true, Contact: report.Contact{Contact: text, Notes: text}, Software: text, LastSeen: today,
-			Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.Code(text), Param: text}},
+		read.Clients = append(read.Clients, evidence.Client{
+			Version: "v1", Client: "origin " + text, Known: true, Contact: evidence.Contact{Contact: text, Notes: text}, Software: text, LastSeen: today,
+			Findings: []evidence.FindingCount{{Outcome: event.Refused, Code: fault.Code(text), Param: text}},
 		})
 	}
 	read.Matching = len(read.Clients)
@@ -347,8 +346,8 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 		t.Errorf("the sunset is not for the %s that have not moved", still)
 	}
 	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
-	read := func(q report.Query) (report.Report, error) { return l.reports.Report(t.Context(), q) }
-	facts.Report = must(read(report.Query{Old: "yes", Per: FileClients}))
+	read := func(q evidence.Query) (evidence.Report, error) { return l.recorder.Report(t.Context(), q) }
+	facts.Report = must(read(evidence.Query{Old: "yes", Per: FileClients}))
 	facts.CountNext(read)
 	if file := string(must(File(facts))); !strings.Contains(file, "<b>"+figure+"</b> of them are in the next window") {
 		t.Errorf("the file lacks the figure %s", figure)
@@ -372,7 +371,7 @@ func TestNoEmptyPlots(t *testing.T) {
 		t.Error("a bar without any length is drawn, or its text is missing")
 	}
 	f := facts(t)
-	f.Report.Clients = []report.Client{{Version: "v3", Client: "client Harbour Wallet"}} // it called long ago
+	f.Report.Clients = []evidence.Client{{Version: "v3", Client: "client Harbour Wallet"}} // it called long ago
 	body = string(must(render("client.html", newClientPage(f))))
 	if !strings.Contains(body, "On v3") || strings.Contains(body, `class="plot"`) || strings.Contains(body, "Calls of each day") {
 		t.Errorf("a client without calls has a plot, or no page:\n%s", body[strings.Index(body, "<main"):])
@@ -382,17 +381,17 @@ func TestNoEmptyPlots(t *testing.T) {
 // unnamed has a client that names no software, and one that does.
 type unnamed struct{ reporter }
 
-func (unnamed) Traffic(_ context.Context, _ report.Query, by string) ([]report.Traffic, error) {
+func (unnamed) Traffic(_ context.Context, _ evidence.Query, by string) ([]evidence.Traffic, error) {
 	if by != "software" {
 		return nil, nil
 	}
-	return []report.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
+	return []evidence.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
 }
 
 // There is no list of the clients without software, and so no link to it.
 func TestSoftwareLinks(t *testing.T) {
 	l := begin(t, today, halfYear, "")
-	read := report.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []report.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
+	read := evidence.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []evidence.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
 	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: read}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	_, body, _ := get(t, server.URL+"/clients?version=v1")
@@ -431,22 +430,22 @@ func TestPagesOfACrowd(t *testing.T) {
 type multitude struct{ reporter }
 
 func newMultitude() multitude {
-	read := report.Report{At: today, Versions: []report.Version{{Version: "v3"}, {Version: "v1"}}, Matching: 10_000, Distinct: 10_000, Page: 1, Pages: 100}
+	read := evidence.Report{At: today, Versions: []evidence.Version{{Version: "v3"}, {Version: "v1"}}, Matching: 10_000, Distinct: 10_000, Page: 1, Pages: 100}
 	for i := range read.Versions {
 		for d := range 90 {
-			read.Versions[i].Days = append(read.Versions[i].Days, report.VersionDay{Day: report.Day(today.Truncate(24*time.Hour).AddDate(0, 0, d-89).Unix()), Served: uint64(d * 1000), Clients: uint64(d)})
+			read.Versions[i].Days = append(read.Versions[i].Days, evidence.VersionDay{Day: evidence.Day(today.Truncate(24*time.Hour).AddDate(0, 0, d-89).Unix()), Served: uint64(d * 1000), Clients: uint64(d)})
 		}
 	}
 	for i := range 10_000 {
-		c := report.Client{
-			Version: "v1", Client: fmt.Sprintf("origin https://wallet-%d.example", i), Software: "mozilla", LastSeen: today, Sum: report.Sum{Calls90: uint64(i)}, Last410: today, Rehearsed: today,
-			Findings: []report.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
+		c := evidence.Client{
+			Version: "v1", Client: fmt.Sprintf("origin https://wallet-%d.example", i), Software: "mozilla", LastSeen: today, Sum: evidence.Sum{Calls90: uint64(i)}, Last410: today, Rehearsed: today,
+			Findings: []evidence.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}},
 		}
 		if c.Known = i < 200; c.Known {
 			c.Client, c.Contact.Contact = fmt.Sprintf("client Partner %d", i), "ops@partner.example"
 		}
 		for d := i % 3; d < 90; d += 3 {
-			c.Days = append(c.Days, report.DayCount{Day: read.Versions[0].Days[d].Day, Calls: uint64(i%2000 + 1)})
+			c.Days = append(c.Days, evidence.DayCount{Day: read.Versions[0].Days[d].Day, Calls: uint64(i%2000 + 1)})
 		}
 		read.Clients = append(read.Clients, c)
 	}
@@ -454,7 +453,7 @@ func newMultitude() multitude {
 }
 
 // Report gives the first page.
-func (m multitude) Report(_ context.Context, q report.Query) (report.Report, error) {
+func (m multitude) Report(_ context.Context, q evidence.Query) (evidence.Report, error) {
 	read := m.report
 	read.Clients = read.Clients[:min(max(q.Per, 100), len(read.Clients))]
 	return read, nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
@@ -126,18 +126,18 @@ func (l *timeline) Months() []mark {
 
 // Curves are the versions to draw: every old one that is in the plan or in use, and
 // then the current one, once.
-func (f *Facts) Curves() []report.Version {
-	used := func(d report.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 }
-	all := slices.DeleteFunc(slices.Clone(f.Report.Versions), func(v report.Version) bool {
+func (f *Facts) Curves() []evidence.Version {
+	used := func(d evidence.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 }
+	all := slices.DeleteFunc(slices.Clone(f.Report.Versions), func(v evidence.Version) bool {
 		return len(v.Days) == 0 || f.Schedule(v.Version) == nil && !slices.ContainsFunc(v.Days, used)
 	})
-	slices.SortStableFunc(all, func(a, b report.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	slices.SortStableFunc(all, func(a, b evidence.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
 	return all
 }
 
 // Charts are a version day by day. The text says what its clients are. What was 0 on
 // every day has no chart.
-func (f *Facts) Charts(v report.Version, who string) []chart {
+func (f *Facts) Charts(v evidence.Version, who string) []chart {
 	var calls, refused, clients []uint64
 	for _, d := range v.Days {
 		calls = append(calls, d.Served+d.Refused)
@@ -154,7 +154,7 @@ func (f *Facts) Charts(v report.Version, who string) []chart {
 }
 
 // WindowsOn names the windows of a day: "window 2 (50 %)".
-func (f *Facts) WindowsOn(version string, on report.Day) string {
+func (f *Facts) WindowsOn(version string, on evidence.Day) string {
 	var names []string
 	for i, b := range f.dates(version).Brownouts {
 		if b.From.Before(on.Time().Add(day)) && b.To.After(on.Time()) {
@@ -225,7 +225,7 @@ func (f *Facts) firstDay() time.Time { return f.Now.UTC().Truncate(day).Add(-(he
 func (f *Facts) Axis() []mark { return months(f.firstDay(), f.firstDay().Add(heatDays*day)) }
 
 // calls are those of a client on each day of its pictures.
-func (f *Facts) calls(c *report.Client) []uint64 {
+func (f *Facts) calls(c *evidence.Client) []uint64 {
 	values := make([]uint64, heatDays)
 	for _, d := range c.Days {
 		if i := int(d.Day.Time().Sub(f.firstDay()) / day); i >= 0 && i < heatDays {
@@ -235,7 +235,7 @@ func (f *Facts) calls(c *report.Client) []uint64 {
 	return values
 }
 
-func (f *Facts) ClientChart(c *report.Client) chart {
+func (f *Facts) ClientChart(c *evidence.Client) chart {
 	return chart{c.Version + ": calls a day", f.firstDay(), f.dates(c.Version), f.calls(c), nil}
 }
 
@@ -247,7 +247,7 @@ func (f *Facts) Shades(version string) []shade {
 // Levels draws a heat map: a stroke for each run of days with about the same number of calls: 1 to
 // 9, 10 to 99, 100 to 999, or more. There is one path for each of these levels, as
 // thick as the row is tall, so that each day is a box. Level 0 is empty.
-func (f *Facts) Levels(c *report.Client) (levels [5]string) {
+func (f *Facts) Levels(c *evidence.Client) (levels [5]string) {
 	calls := f.calls(c)
 	level := func(i int) int {
 		if calls[i] == 0 {

@@ -1,7 +1,6 @@
 package evidence_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -19,7 +17,7 @@ import (
 // refused, with the calls of the busiest day.
 func TestEvidence(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 		r.Call("origin https://before.example", 1000)
 		r.Flush(t)
 		r.Age(t, 30)
@@ -38,15 +36,16 @@ func TestEvidence(t *testing.T) {
 			want lifecycle.Evidence
 		}{
 			{7, lifecycle.Evidence{Clients: 3, Calls: 150}},
-			{1, lifecycle.Evidence{Clients: 1, Calls: 20}}, // 24 hours and the rest of the hour before
-			{3, lifecycle.Evidence{Clients: 1, Calls: 20}},
-			{9, lifecycle.Evidence{Clients: 4, Calls: 1000}},
+			{1, lifecycle.Evidence{Clients: 1, Calls: 10}},
+			{4, lifecycle.Evidence{Clients: 3, Calls: 150}},
+			{3, lifecycle.Evidence{Clients: 1, Calls: 10}},
+			{8, lifecycle.Evidence{Clients: 4, Calls: 1000}},
 		} {
-			if got := r.Evidence("v1", test.days); got.Clients != test.want.Clients || got.Calls != test.want.Calls || got.Missing != "" {
+			if got := r.Evidence(t, "v1", test.days); got.Clients != test.want.Clients || got.Calls != test.want.Calls || got.Missing != "" {
 				t.Errorf("%d days: got %+v, want %+v", test.days, got, test.want)
 			}
 		}
-		if got := r.Evidence("v3", 7); got.Clients != 0 || got.Calls != 0 {
+		if got := r.Evidence(t, "v3", 7); got.Clients != 0 || got.Calls != 0 {
 			t.Errorf("v3: got %+v, want none", got)
 		}
 	})
@@ -55,29 +54,30 @@ func TestEvidence(t *testing.T) {
 // Evidence that is not complete says what is missing.
 func TestEvidenceThatIsIncomplete(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 		missing := func(what, want string) {
 			t.Helper()
-			if got := r.Evidence("v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
+			if got := r.Evidence(t, "v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
 				t.Errorf("%s: got %q, want %q", what, got, want)
 			}
 		}
 		missing("at the start", "calls are counted only since 2027-03-10T12:32:10Z")
 		r.Age(t, 6)
 		missing("after six days", "calls are counted only since 2027-03-04T12:32:10Z")
-		r.Age(t, 7)
-		missing("after seven days", "")
-		r.Exec(t, fmt.Sprintf("insert into usage_instances (instance, written, stopped, batch, host, plan, every, ahead) values ('OTHER7', %d, 0, 1, 'gate-2', '', 5, 0)", recorded.Noon.Unix()-30))
-		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not been heard of since 2027-03-10T12:31:40Z")
-		r.Exec(t, fmt.Sprintf("update usage_instances set written = %d where instance = 'OTHER7'", recorded.Noon.Unix()-10))
+		r.Age(t, 8)
+		missing("after eight days", "")
+		other := func(ago time.Duration) {
+			r.Exec(t, "delete from quotegate_instances where instance = 'OTHER7'")
+			r.Exec(t, fmt.Sprintf("insert into quotegate_instances (instance, host, plan, batch, started, written, stopped) values ('OTHER7', 'gate-2', '', 1, 0, %d, 0)", recorded.Noon.Add(-ago).Unix()))
+		}
+		other(10 * time.Second)
 		missing("with one that has just written", "")
-		r.Exec(t, fmt.Sprintf("update usage_instances set written = %d where instance = 'OTHER7'", recorded.Noon.Unix()-61))
-		r.Flush(t)
-		missing("with one that is dead", "calls between 2027-03-10T12:31:09Z and 2027-03-10T12:32:10Z are missing: an instance ended without writing its last counts")
-		r.Up(t, 8*24*time.Hour)
-		missing("a week later", "")
-		r.Writer.Away = func() error { return errors.New("the database is away") }
-		missing("while the database is away", "the counts cannot be read: the database is away")
+		other(3 * time.Minute)
+		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not been heard of since 2027-03-10T12:29:10Z")
+		r.Up(t, 9*24*time.Hour)
+		missing("nine days later", "")
+		r.Exec(t, fmt.Sprintf("insert into quotegate_gaps values ('x', %d, %d, 'of a test')", r.Clock.Now().Unix()-7200, r.Clock.Now().Unix()-3600))
+		missing("with a gap", "are missing: of a test")
 	})
 }
 
@@ -85,13 +85,13 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 func TestReleases(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon)
-		r := counted.Begin(t, cfg, at)
+		r := recorded.Begin(t, cfg, at)
 		sunset := recorded.Noon.Add(-time.Hour).Truncate(time.Second)
-		if got, err := r.Released("v1", sunset); err != nil || !got.IsZero() {
+		if got, err := r.Released("v1", sunset, "entry"); err != nil || !got.IsZero() {
 			t.Errorf("got %s, %v before a release", got, err)
 		}
 		for range 2 {
-			if err := r.Release("v1", sunset); err != nil {
+			if err := r.Release("v1", sunset, "entry"); err != nil {
 				t.Fatal(err)
 			}
 			at.Pass(time.Hour)
@@ -99,36 +99,59 @@ func TestReleases(t *testing.T) {
 		}
 		if cfg.DB != "" {
 			r.Close()
-			r = counted.Begin(t, cfg, at)
+			r = recorded.Begin(t, cfg, at)
 		}
-		if got, err := r.Released("v1", sunset); err != nil || !got.Equal(recorded.Noon) {
+		if got, err := r.Released("v1", sunset, "entry"); err != nil || !got.Equal(recorded.Noon) {
 			t.Errorf("got %s, %v, want the time of the first release", got, err)
 		}
-		for version, sunset := range map[string]time.Time{"v3": sunset, "v1": sunset.Add(time.Second)} {
-			if got, err := r.Released(version, sunset); err != nil || !got.IsZero() {
-				t.Errorf("%s at %s: got %s, %v, want no release", version, sunset, got, err)
+		for _, other := range []struct {
+			version, entry string
+			sunset         time.Time
+		}{{"v3", "entry", sunset}, {"v1", "entry", sunset.Add(time.Second)}, {"v1", "another gate", sunset}} {
+			if got, err := r.Released(other.version, other.sunset, other.entry); err != nil || !got.IsZero() {
+				t.Errorf("%+v: got %s, %v, want no release", other, got, err)
 			}
+		}
+		if err := r.Release("v1", at.Now().Add(time.Hour), "entry"); err == nil || !strings.Contains(err.Error(), "the sunset comes in 60 minutes") {
+			t.Errorf("got %v before the sunset", err)
 		}
 	})
 }
 
-// Instances that follow different plans, or whose clocks differ, are told.
+// While instances that are alive follow different plans, gates hold and nothing is
+// released. It does not matter which of the plans is the laxest.
 func TestInstancesDisagree(t *testing.T) {
 	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
-	a, b := counted.Begin(t, cfg, recorded.At(recorded.Noon)), counted.Begin(t, cfg, recorded.At(recorded.Noon))
-	a.Follow("aaaa", nil)
-	b.Follow("aaaa", nil)
-	a.Flush(t)
-	b.Flush(t)
-	a.Flush(t)
-	if got := a.Notes(); len(got) != 0 || a.Plans() != 1 {
-		t.Errorf("got %q and %d plans while they agree", got, a.Plans())
+	at := recorded.At(recorded.Noon)
+	a, b := recorded.Begin(t, cfg, at), recorded.Begin(t, cfg, at)
+	a.Age(t, 9)
+	follow := func(plan string) {
+		a.Follow("aaaa", nil)
+		b.Follow(plan, nil)
+		for _, r := range []*recorded.Rig{a, b, a} {
+			r.Flush(t)
+		}
 	}
-	b.Follow("", nil)
-	b.Flush(t)
-	a.Flush(t)
-	if got := strings.Join(a.Notes(), "\n"); !strings.Contains(got, "instances follow different plans") || !strings.Contains(got, "follows aaaa") || !strings.Contains(got, "follows no plan") || a.Plans() != 2 {
-		t.Errorf("got %q and %d plans, want both named", got, a.Plans())
+	for _, step := range []struct {
+		plan  string
+		plans int
+		want  []string
+	}{{"aaaa", 1, nil}, {"", 2, []string{"instances follow different plans", "follows aaaa", "follows no plan"}}, {store.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
+		follow(step.plan)
+		notes, missing := strings.Join(a.Notes(), "\n"), a.Evidence(t, "v1", 7).Missing
+		err := a.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
+		if a.Plans() != step.plans || (len(step.want) == 0) != (notes == "" && missing == "" && err == nil) {
+			t.Errorf("%q: got %d plans, %q, %q, %v", step.plan, a.Plans(), notes, missing, err)
+		}
+		for _, want := range step.want {
+			if !strings.Contains(notes, want) || !strings.Contains(missing, want) || !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%q: got %q, %q, %v, want %q", step.plan, notes, missing, err, want)
+			}
+		}
 	}
-	b.Follow("aaaa", nil)
+	b.Kill()
+	at.Pass(10 * time.Minute)
+	if a.Flush(t); a.Plans() != 1 {
+		t.Errorf("got %d plans once the other is silent", a.Plans())
+	}
 }

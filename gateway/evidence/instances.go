@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,147 +11,208 @@ import (
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Unheard says which instances the counts of the last days leave out. It is what a
-// gate asks beside Evidence, and is empty if nothing is left out:
-//   - an instance that has not stopped properly has written what it counted up to the
-//     sunset, or it is named; if it stays silent, its silence becomes a gap;
-//   - if the gate says how many instances there are, so many have written at once in
-//     every hour, and since the sunset.
-func (r *Reader) Unheard(days, instances int, sunset time.Time) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-	defer cancel()
-	q := r.DB.Ask(ctx)
-	at := q.Now(r.Now())
-	var reasons []string
-	if !at.Before(sunset) {
-		reasons = append(reasons, silentSince(q, sunset.Unix())...)
-	}
-	if instances > 0 {
-		from := windowStart(at, time.Duration(days)*24*time.Hour) + hour
-		lives := readLives(q, from)
-		reasons = append(reasons, tooFewNow(lives, instances, at.Unix(), sunset.Unix())...)
-		reasons = append(reasons, tooFewInHours(lives, instances, from, at.Unix()-at.Unix()%hour)...)
-	}
-	return strings.Join(reasons, "; "), q.Err
+// maxGaps are described one by one.
+const maxGaps = 3
+
+// Instance is a running service that writes to the database.
+type Instance struct {
+	Name    string    `json:"name"`
+	Plan    string    `json:"plan"` // the hash of the plan it follows; empty without one
+	Written time.Time `json:"written"`
+	Silent  bool      `json:"silent,omitempty"` // it has not written for a minute
 }
 
-// silentSince names the instances that have not stopped, and of which not every call
-// before a time is known to be written.
-func silentSince(t *store.Session, sunset int64) (reasons []string) {
-	var instance, host string
-	var written, complete int64
-	t.Each(`select instance, host, written, complete from usage_instances
-		where stopped = 0 and complete < $1 order by host, instance`,
-		[]any{sunset}, []any{&instance, &host, &written, &complete}, func() {
-			name := InstanceName(instance, host)
-			if complete == 0 {
-				reasons = append(reasons, fmt.Sprintf("%s, which wrote last at %s, is of an earlier release and "+
-					"does not say up to when its counts are complete", name, stamp(written)))
-				return
-			}
-			reasons = append(reasons, fmt.Sprintf("%s has written no counts since the sunset, but up to %s",
-				name, stamp(complete)))
-		})
-	if len(reasons) > maxGaps {
-		more := words.Count(len(reasons)-maxGaps, "instance has", "instances have")
-		reasons = append(reasons[:maxGaps], more+" not written either")
+// run is one run of a service: every call between started and written is counted.
+type run struct {
+	instance, host, plan      string
+	started, written, stopped int64
+}
+
+// name is how an operator knows an instance: by its host and, since a host may run
+// several, the beginning of its number.
+func (r run) name() string {
+	short := r.instance[:min(6, len(r.instance))]
+	if r.host == "" {
+		return "instance " + short
 	}
-	return reasons
+	return fmt.Sprintf("instance %s (%s)", r.host, short)
 }
 
-// life is the time of an instance, [began, ended), of which every call is written.
-type life struct {
-	began, ended int64
-	running      bool // it has not stopped
+// running reports whether it has not ended properly.
+func (r run) running() bool { return r.stopped == 0 }
+
+// alive reports whether it has written lately, and not in the future, where its clock may
+// have been when it was killed.
+func (r run) alive(at time.Time) bool {
+	ago := at.Sub(time.Unix(r.written, 0))
+	return r.running() && ago < silentAfter && ago >= -store.MaxSkew
 }
 
-// readLives reads those of the instances that have written since a time, and say how much.
-func readLives(t *store.Session, since int64) (all []life) {
-	var one life
-	t.Each("select started, complete, stopped = 0 from usage_instances where complete >= $1",
-		[]any{since}, []any{&one.began, &one.ended, &one.running}, func() { all = append(all, one) })
+// silent reports whether it has neither ended properly nor written lately: it was killed,
+// or cannot write. Its last counts are missing.
+func (r run) silent(at time.Time) bool { return r.running() && !r.alive(at) }
+
+func (r run) silence() string {
+	return fmt.Sprintf("%s has not been heard of since %s", r.name(), stamp(r.written))
+}
+
+// readRuns reads the runs that have written since a time, by host.
+func readRuns(q *store.Session, since int64) (all []run) {
+	var r run
+	q.Each(`select instance, host, plan, started, written, stopped from quotegate_instances
+		where written >= $1 order by host, instance`, []any{since},
+		[]any{&r.instance, &r.host, &r.plan, &r.started, &r.written, &r.stopped}, func() { all = append(all, r) })
 	return all
 }
 
-// tooFewNow says whether fewer than so many instances write now or, once the sunset has
-// come, have written since.
-func tooFewNow(lives []life, instances int, at, sunset int64) []string {
-	since := at - 12*int64(store.MaxInterval/time.Second) // which the slowest writer does not miss
-	what := "lately"
-	if at >= sunset {
-		since = max(since, sunset)
-		what = "since the sunset"
-	}
-	count := 0
-	for _, l := range lives {
-		if l.running && l.ended >= since {
-			count++
-		}
-	}
-	if count >= instances {
-		return nil
-	}
-	have := words.Count(count, "instance has", "instances have")
-	return []string{fmt.Sprintf("%s written %s, of %d that there are", have, what, instances)}
-}
-
-// tooFewInHours says in which hours of [from, to) fewer than so many instances were
-// counting at the same time. One that follows another does not make two.
-func tooFewInHours(lives []life, instances int, from, to int64) (reasons []string) {
-	most := mostAtOnce(lives, from, to)
-	spans := 0
-	for i := 0; i < len(most); {
-		if most[i] >= instances {
-			i++
+// instances are the runs that have not ended, and were heard of within a day.
+func instances(runs []run, at time.Time) []Instance {
+	all := []Instance{}
+	for _, r := range runs {
+		if !r.running() || r.written < at.Unix()-day {
 			continue
 		}
-		first, fewest := i, most[i]
-		for ; i < len(most) && most[i] < instances; i++ {
-			fewest = min(fewest, most[i])
+		plan := r.plan
+		if plan == store.NotYet {
+			plan = ""
 		}
-		spans++
-		if spans <= maxGaps {
-			began := time.Unix(from+int64(first)*hour, 0)
-			ended := time.Unix(from+int64(i)*hour, 0)
-			few := words.Count(fewest, "instance counted", "instances counted")
-			reasons = append(reasons, fmt.Sprintf("from %s to %s only %s, of %d",
-				words.Moment(began), words.Moment(ended), few, instances))
-		}
+		all = append(all, Instance{Name: r.name(), Plan: plan, Written: unix(r.written), Silent: r.silent(at)})
 	}
-	if spans > maxGaps {
-		more := words.Count(spans-maxGaps, "span", "spans")
-		reasons = append(reasons, fmt.Sprintf("too few instances counted in %s after that", more))
-	}
-	return reasons
+	return all
 }
 
-// mostAtOnce is the greatest number of instances that counted at one time, in each hour
-// of [from, to).
-func mostAtOnce(lives []life, from, to int64) []int {
-	if to <= from {
-		return nil
+// plans says which plans the instances that are alive follow, if these are not the same.
+func plans(runs []run, at time.Time) (different int, says string) {
+	var hashes, follows []string
+	for _, r := range runs {
+		if !r.alive(at) || r.plan == store.NotYet {
+			continue
+		}
+		if !slices.Contains(hashes, r.plan) {
+			hashes = append(hashes, r.plan)
+		}
+		follows = append(follows, r.name()+" follows "+cmp.Or(r.plan, "no plan"))
 	}
+	if len(hashes) > 1 {
+		says = "instances follow different plans: " + strings.Join(follows, ", ")
+	}
+	return len(hashes), says
+}
+
+// span is a time, [from, to) in Unix seconds.
+type span struct{ from, to int64 }
+
+// counted are the times in which at least so many of the runs were counting, in order.
+func counted(runs []run, atLeast int) (all []span) {
 	type change struct {
 		at int64
 		by int
 	}
 	var changes []change
-	for _, l := range lives {
-		if l.ended >= from && l.began < to && l.ended >= l.began {
-			changes = append(changes, change{max(l.began, from), 1}, change{max(l.ended, from), -1})
+	for _, r := range runs {
+		changes = append(changes, change{r.started, 1}, change{r.written, -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
+	now := 0
+	for _, c := range changes {
+		before := now
+		now += c.by
+		switch {
+		case before < atLeast && now >= atLeast:
+			all = append(all, span{from: c.at})
+		case before >= atLeast && now < atLeast:
+			all[len(all)-1].to = c.at
 		}
 	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	most := make([]int, (to-from)/hour)
-	running, next := 0, 0
-	for i := range most {
-		end := from + int64(i+1)*hour
-		most[i] = running
-		for next < len(changes) && changes[next].at < end {
-			running += changes[next].by
-			most[i] = max(most[i], running)
-			next++
+	return all
+}
+
+// holes are the times of a span that are not covered, if they take so many seconds or
+// more. A service that is started anew leaves small ones.
+func (s span) holes(covered []span, least int64) (holes []span) {
+	from := s.from
+	for _, c := range append(covered, span{s.to, s.to}) {
+		if to := min(c.from, s.to); to-from >= least {
+			holes = append(holes, span{from, to})
+		}
+		from = max(from, c.to)
+	}
+	return holes
+}
+
+// missing says what the counts since a time leave out. It is empty if they are complete.
+// Every run that has not ended is to have written lately and, if a sunset has come, since
+// then; and so many of them, if it is known how many there are.
+func missing(q *store.Session, runs []run, at time.Time, from int64, atLeast int, sunset time.Time) []string {
+	reasons := uncounted(q, runs, span{from, at.Unix()}, atLeast)
+	written := 0
+	var silent []string
+	for _, r := range runs {
+		switch {
+		case !r.running():
+		case r.silent(at):
+			silent = append(silent, r.silence())
+		case !at.Before(sunset) && r.written < sunset.Unix():
+			silent = append(silent, fmt.Sprintf("%s has written no counts since the sunset, but up to %s",
+				r.name(), stamp(r.written)))
+		default:
+			written++
 		}
 	}
-	return most
+	if len(silent) > maxGaps {
+		more := words.Count(len(silent)-maxGaps, "other instance", "other instances")
+		silent = append(silent[:maxGaps], "neither have "+more)
+	}
+	reasons = append(reasons, silent...)
+	if written < atLeast {
+		have := words.Count(written, "instance is", "instances are")
+		reasons = append(reasons, fmt.Sprintf("%s writing counts, of %d that there are", have, atLeast))
+	}
+	return append(reasons, gaps(q, from)...)
+}
+
+// uncounted says when fewer instances were counting than there should be, and at least one.
+func uncounted(q *store.Session, runs []run, window span, atLeast int) (reasons []string) {
+	if since := q.Facts().Since.Unix(); since > window.from {
+		reasons = append(reasons, "calls are counted only since "+stamp(since))
+		window.from = since
+	}
+	what := "no counts"
+	if atLeast > 1 {
+		what = fmt.Sprintf("fewer than %d instances counted", atLeast)
+	}
+	for i, h := range window.holes(counted(runs, max(1, atLeast)), hour) {
+		if i == maxGaps {
+			return append(reasons, what+" in other spans after that")
+		}
+		from, to := words.Moment(time.Unix(h.from, 0)), words.Moment(time.Unix(h.to, 0))
+		reasons = append(reasons, fmt.Sprintf("%s from %s to %s", what, from, to))
+	}
+	return reasons
+}
+
+// gaps describes the gaps that end after a time, the latest first.
+func gaps(t *store.Session, after int64) (notes []string) {
+	var began, ended int64
+	var reason string
+	t.Each("select began, ended, reason from quotegate_gaps where ended >= $1 order by ended desc, began desc",
+		[]any{after}, []any{&began, &ended, &reason}, func() {
+			notes = append(notes, fmt.Sprintf("calls between %s and %s are missing: %s",
+				stamp(began), stamp(ended), reason))
+		})
+	if len(notes) > maxGaps {
+		more := words.Count(len(notes)-maxGaps, "gap", "gaps")
+		notes = append(notes[:maxGaps], fmt.Sprintf("calls are missing in %s before", more))
+	}
+	return notes
+}
+
+func stamp(unix int64) string { return words.Stamp(time.Unix(unix, 0)) }
+
+// unix is a time, or none.
+func unix(t int64) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.Unix(t, 0).UTC()
 }

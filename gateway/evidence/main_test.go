@@ -3,7 +3,7 @@ package evidence_test
 import (
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/counted"
+	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
-func TestMain(m *testing.M) { counted.Main(m) }
+func TestMain(m *testing.M) { recorded.Main(m) }

@@ -6,6 +6,7 @@ import (
 	_ "embed" // the text of a simulation
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -71,25 +72,35 @@ const (
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
 	s := Simulation{At: r.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
-	err := r.InTurn(ctx, func(ctx context.Context, at time.Time, far *Progress) error {
-		now := at.Unix()
-		from := now - now%hour - simulatedWeeks*week
-		db := r.DB.AskPages(ctx)
-		if missing := append(r.missing(db, at, from), unnamed(db, "", from, "")...); len(missing) > 0 {
+	err := r.inTurn(ctx, func(db *store.Session, at time.Time) error {
+		first := store.FirstDay(at, simulatedWeeks*7)
+		runs := readRuns(db, first*day-week) // a window that is under way looks back a week more
+		if missing := missing(db, runs, at, first*day, 0, time.Time{}); len(missing) > 0 {
 			s.Notes = append(s.Notes, "the counts of four weeks are incomplete: "+strings.Join(missing, "; "))
 		}
-		recorded := map[int64]bool{} // hours of which there are counts
-		var began int64
-		db.Each("select began from usage_hours where began >= $1", []any{now - 2*simulatedWeeks*week},
-			[]any{&began}, func() { recorded[began] = true })
-		for _, version := range r.Versions {
-			if schedule := plan.Versions[version]; schedule != nil && db.Err == nil {
-				p := prediction{
-					Session: db, version: version, schedule: schedule, recorded: recorded, from: from, to: now,
+		s.Notes = append(s.Notes, unnamed(db, "", first, "")...)
+		read, err := r.read(db, at)
+		if err != nil {
+			return err
+		}
+		for i, version := range r.Versions {
+			schedule := plan.Versions[version]
+			if schedule == nil {
+				continue
+			}
+			p := prediction{Session: db, version: version, schedule: schedule, now: at.Unix()}
+			p.counted = counted(runs, 1)
+			for _, u := range read.all {
+				if u.version == i {
+					p.clients = append(p.clients, u)
 				}
-				far.Is("the clients of %s were not all read", version)
-				p.readMembers(r)
-				p.add(r, &s, far)
+			}
+			for _, b := range schedule.Brownouts {
+				s.Windows = append(s.Windows, p.window(b))
+			}
+			s.Notes = append(s.Notes, p.notes()...)
+			if !schedule.Sunset.IsZero() {
+				s.Sunset[version] = p.sunset(r)
 			}
 		}
 		return db.Err
@@ -97,131 +108,33 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 	return s, err
 }
 
-// add adds what is predicted to a simulation: some windows at a time, which share the
-// days that they look at and take a bounded memory.
-func (p *prediction) add(r *Reader, s *Simulation, far *Progress) {
-	const atATime = 8
-	for first := 0; first < len(p.schedule.Brownouts) && p.Err == nil; first += atATime {
-		windows := words.Count(first, "window", "windows")
-		far.Is("%s of %d of %s were looked at", windows, len(p.schedule.Brownouts), p.version)
-		var views []*view
-		for i := first; i < min(first+atATime, len(p.schedule.Brownouts)); i++ {
-			views = append(views, p.look(i))
-		}
-		p.uses(views)
-		for _, v := range views {
-			refused := func(at int) bool { return v.calls[at] > 0 }
-			if !v.hit.Past {
-				refused = func(at int) bool { return p.members[at].stays && p.hit(at, v.window) }
-			}
-			s.Windows = append(s.Windows, p.fill(v.hit, v.calls, v.times, refused))
-		}
-	}
-	s.Notes = append(s.Notes, p.notes()...)
-	if !p.schedule.Sunset.IsZero() {
-		s.Sunset[p.version] = p.sunset(r)
-	}
-}
-
-// member is a client of a version.
-type member struct {
-	id             int64
-	kind           int64
-	calls30        float64
-	recent         bool // it called within four weeks
-	stays          bool // it called within 90 days, does not only get errors, and has not moved
-	moved, failing bool
-	errors         bool // it was never served, and got errors
-	nowhere        bool // its place in the order is not known
-}
-
 // prediction is what is needed to predict the windows of one version.
 type prediction struct {
 	*store.Session
 	version  string
 	schedule *lifecycle.Schedule
-	recorded map[int64]bool
-	from, to int64 // four weeks
-
-	members []member
-	index   map[int64]int // of each client among the members
-	hits    []uint64      // of each member a bit for each window that refuses it
+	counted  []span   // when calls were counted
+	clients  []*usage // of the version, also those that only get errors
+	now      int64
 }
 
-// words64 is how many words of hits a member has.
-func (p *prediction) words64() int { return (len(p.schedule.Brownouts) + 63) / 64 }
-
-func (p *prediction) hit(member, window int) bool {
-	return p.hits[member*p.words64()+window/64]&(1<<(window%64)) != 0
-}
-
-// readMembers reads the clients of 90 days, also those that only get errors.
-func (p *prediction) readMembers(r *Reader) {
-	p.index = map[int64]int{}
-	var exempt, calls90, lastSeen, lastCall, lastServed, lastFailed, movedTo, seenThere int64
-	var name string
-	var position float64
-	var m member
-	p.Each(`select c.client, n.name, c.position, c.exempt, c.kind, c.calls30, c.calls90, c.last_seen,
-		c.last_call, c.last_served, c.last_failed, coalesce(m.last_served, 0), coalesce(m.last_seen, 0)
-		from usage_clients as c join usage_names as n on n.id = c.client
-		left join usage_clients as m on m.client = c.client and m.version = $1 and m.version <> c.version
-		where c.version = $2 and (c.calls90 > 0 or c.last_call >= $3 or c.last_failed >= $3 and c.last_served = 0)`,
-		[]any{r.Current, p.version, p.to - store.ReportDays*day},
-		[]any{&m.id, &name, &position, &exempt, &m.kind, &m.calls30, &calls90, &lastSeen,
-			&lastCall, &lastServed, &lastFailed, &movedTo, &seenThere}, func() {
-			m.errors = lastServed == 0 && lastFailed > 0
-			if m.errors {
-				lastCall = max(lastCall, lastFailed)
-			}
-			m.recent = lastCall >= p.from
-			m.moved = movedTo > lastCall
-			m.nowhere = position == store.UnknownPosition
-			m.failing = !m.moved && seenThere > lastCall
-			m.stays = calls90 > 0 && !m.errors && movedTo <= lastSeen && !r.markedMoved(name, m.kind, lastSeen)
-			p.index[m.id] = len(p.members)
-			p.members = append(p.members, m)
-			p.hits = append(p.hits, p.refusals(lifecycle.Recorded(name, position, exempt == 1))...)
-		})
-}
-
-// markedMoved reports whether the operator says that a client has moved.
-func (r *Reader) markedMoved(name string, kind, lastSeen int64) bool {
-	written, known := r.WrittenDown(name)
-	return known && kind != store.AddressKind && written.Moved.Holds(time.Unix(lastSeen, 0))
-}
-
-// refusals has a bit for each window that refuses a client.
-func (p *prediction) refusals(who lifecycle.Subject) []uint64 {
-	hits := make([]uint64, p.words64())
-	for i, b := range p.schedule.Brownouts {
-		if p.schedule.Hits(b, who) {
-			hits[i/64] |= 1 << (i % 64)
-		}
-	}
-	return hits
-}
+// stays reports whether a client would be refused if a window takes it: it called within
+// 90 days, does not only get errors, and has not moved.
+func stays(u *usage) bool { return u.sum.Calls90 > 0 && !u.errs() && !u.hasMoved() }
 
 // notes says what cannot be told exactly.
 func (p *prediction) notes() (notes []string) {
-	nowhere, addresses := 0, 0
-	for _, m := range p.members {
-		if m.nowhere {
-			nowhere++
+	addresses, names := 0, 0
+	for _, u := range p.clients {
+		if u.sum.Calls90 > 0 {
+			names++
+			addresses += oneIf(u.kind == string(caller.Agent))
 		}
-		if m.kind == store.AddressKind {
-			addresses++
-		}
-	}
-	if nowhere > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s, such as clients counted together, "+
-			"have no known place in the order, and count as refused by every window",
-			p.version, words.Count(nowhere, "name", "names")))
 	}
 	if addresses > 0 {
 		notes = append(notes, fmt.Sprintf("%s: %s of %s are made from software and a network: "+
 			"software that moves between networks counts once for each, so there may be fewer clients",
-			p.version, words.Number(addresses), words.Count(len(p.members), "name", "names")))
+			p.version, words.Number(addresses), words.Count(names, "name", "names")))
 	}
 	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
 		notes = append(notes, p.version+": addresses are not kept, so exempt networks spare the clients "+
@@ -230,248 +143,159 @@ func (p *prediction) notes() (notes []string) {
 	return notes
 }
 
-// view is what is looked at for a window.
-type view struct {
-	hit    Hit
-	window int
-	what   string    // calls that are added up: those that it refused, or that it would have
-	spans  []between // times at which they were made; none: nothing is known
-	times  float64   // over which the calls are an average; 0: nothing is known
-	calls  []float64 // of each member
-}
-
-// between is [from, to) in Unix seconds.
-type between struct{ from, to int64 }
-
-// look says what to look at to tell what a window did, or to predict it. A prediction
-// looks at the same hours of the same weekdays, up to four weeks back, as far as all of
-// these hours were recorded.
-func (p *prediction) look(i int) *view {
-	b := p.schedule.Brownouts[i]
-	v := &view{window: i, what: "served + brownout", calls: make([]float64, len(p.members))}
-	v.hit = Hit{
+// window tells what a window did or, if it is not over, predicts it.
+func (p *prediction) window(b lifecycle.Brownout) Hit {
+	hit := Hit{
 		Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{},
-		Past: b.To.Unix() <= p.to,
+		Past: b.To.Unix() <= p.now,
 	}
-	for at, m := range p.members {
-		if m.errors && m.recent && !v.hit.Past && p.hit(at, i) {
-			v.calls[at] = onlyErrors
-		}
-	}
+	in := func(u *usage) bool { return p.schedule.Hits(b, u.subject()) }
 	from, to := b.From.Unix(), b.To.Unix()
-	if v.hit.Past {
-		v.what = "brownout"
-		v.hit.Weeks = 1
-		if p.covered(from, to) {
-			v.spans = []between{{from, to}}
-			v.times = 1
+	if hit.Past {
+		if !p.covers(span{from, to}) {
+			return hit // not known whom it refused
 		}
-		return v
+		hit.Weeks = 1
+		calls := p.calls([]span{{from, to}}, "brownout")
+		return p.fill(hit, calls, func(u *usage) bool { return calls[u.id] > 0 }, in)
 	}
-	back := (to - p.to + week - 1) / week // the last time that is over by now
+	spans := p.sameHours(from, to)
+	hit.Weeks = len(spans)
+	return p.fill(hit, p.calls(spans, "served + brownout"), func(u *usage) bool { return stays(u) && in(u) }, in)
+}
+
+// minutes are not missed: an instance writes what it has counted within so many seconds.
+const minutes = 5 * 60
+
+// covers reports whether all calls of a span were counted.
+func (p *prediction) covers(s span) bool { return len(s.holes(p.counted, minutes)) == 0 }
+
+// sameHours are the same hours of the same weekdays, up to four weeks back, as far as
+// they are over and calls were counted.
+func (p *prediction) sameHours(from, to int64) (spans []span) {
+	back := (to - p.now + week - 1) / week
 	for w := back; w < back+simulatedWeeks; w++ {
-		if from-w*week < p.from-week || !p.covered(from-w*week, to-w*week) {
-			continue
-		}
-		v.spans = append(v.spans, between{from - w*week, to - w*week})
-	}
-	v.hit.Weeks = len(v.spans)
-	v.times = float64(v.hit.Weeks)
-	return v
-}
-
-// onlyErrors stands for the calls of a client that only gets errors.
-const onlyErrors = -1
-
-// covered reports whether every hour between two times was recorded.
-func (p *prediction) covered(from, to int64) bool {
-	for began := from - from%hour; began < to; began += hour {
-		if !p.recorded[began] {
-			return false
+		s := span{from - w*week, to - w*week}
+		if s.from >= p.now-(simulatedWeeks+1)*week && p.covers(s) {
+			spans = append(spans, s)
 		}
 	}
-	return true
+	return spans
 }
 
-// sunset predicts the end of a version, which spares nobody: all clients that have not
-// moved, with their calls of 30 days.
-func (p *prediction) sunset(r *Reader) Hit {
-	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: p.gone(r)}
-	hours := 0.0
-	for began := p.to - p.to%hour; began > p.to-30*day; began -= hour {
-		hours += float64(oneIf(p.recorded[began]))
-	}
-	calls := make([]float64, len(p.members))
-	for at, m := range p.members {
-		switch {
-		case !m.errors:
-			calls[at] = m.calls30
-		case m.recent:
-			calls[at] = onlyErrors
+// calls adds up the calls of clients in some spans. Those of a day are taken to be
+// spread evenly over the hours in which there were any.
+func (p *prediction) calls(spans []span, what string) map[int64]float64 {
+	all := map[int64]float64{}
+	var id, hours int64
+	var calls float64
+	for _, s := range spans {
+		for on := s.from / day; on <= (s.to-1)/day; on++ {
+			first, last := max(0, s.from-on*day)/hour, (min(day, s.to-on*day)-1)/hour
+			p.Each("select client, hours, "+what+" from quotegate_days "+
+				"where version = $1 and day = $2 and "+what+" > 0 and hours & $3 <> 0",
+				[]any{p.version, on, int64(1)<<(last+1) - int64(1)<<first}, []any{&id, &hours, &calls}, func() {
+					all[id] += calls * s.share(on*day, uint32(hours))
+				})
 		}
 	}
-	days := 0.0
-	if hours > 0 {
-		days = max(1, hours/24)
-	}
-	return p.fill(hit, calls, days, func(at int) bool { return p.members[at].stays })
+	return all
 }
 
-// gone reports whether the sunset has come, and no gate holds it.
-func (p *prediction) gone(r *Reader) bool {
-	gate := p.schedule.Gate
-	switch {
-	case p.schedule.Sunset.Unix() > p.to:
-		return false
-	case gate == nil || gate.Confirmed:
-		return true
-	}
-	released, err := r.Released(p.version, p.schedule.Sunset)
-	if p.Err == nil {
-		p.Err = err
-	}
-	return !released.IsZero()
-}
-
-// lookAt is a day of which some calls are added up.
-type lookAt struct {
-	day  int64
-	what string
-}
-
-// uses adds up the calls of members in the spans of views. Those of a day are taken to
-// be spread evenly over the hours in which there were any. Each day is read once, as
-// one text: a row for each client would take several times as long.
-func (p *prediction) uses(views []*view) {
-	type part struct {
-		*view
-		between
-	}
-	days := map[lookAt][]part{}
-	masks := map[lookAt]int64{}
-	for _, v := range views {
-		for _, s := range v.spans {
-			for on := s.from / day; on <= (s.to-1)/day; on++ {
-				at := lookAt{on, v.what}
-				days[at] = append(days[at], part{v, s})
-				first, last := max(0, s.from-on*day)/hour, (min(day, s.to-on*day)-1)/hour
-				masks[at] |= 1<<(last+1) - 1<<first
-			}
-		}
-	}
-	for at, parts := range days {
-		p.eachUse(at, masks[at], func(member int, hours uint32, n float64) {
-			for _, of := range parts {
-				share := within(at.day*day, hours, of.from, of.to)
-				switch {
-				case share == 0 || !of.hit.Past && !p.hit(member, of.window):
-				case p.members[member].errors:
-					of.calls[member] = onlyErrors
-				default:
-					of.calls[member] += share * n
-				}
-			}
-		})
-	}
-}
-
-// eachUse reads the calls of the members on a day that were made in some hours.
-func (p *prediction) eachUse(at lookAt, mask int64, do func(member int, hours uint32, calls float64)) {
-	var text string
-	one := "cast(client * 16777216 + hours as text) || ' ' || cast(" + at.what + " as text)"
-	p.Get("select coalesce(string_agg("+one+", ' '), '') from usage_days"+
-		" where day = $1 and version = $2 and "+at.what+" > 0 and hours & $3 <> 0",
-		[]any{at.day, p.version, mask}, &text)
-	for text != "" {
-		var client, n int64
-		client, text = store.NextNumber(text)
-		n, text = store.NextNumber(text)
-		if member, known := p.index[client>>24]; known {
-			do(member, uint32(client)&(1<<24-1), float64(n))
-		}
-	}
-}
-
-// within is the part of a day's calls that were made between two times.
-func within(start int64, hours uint32, from, to int64) (part float64) {
+// share is the part of the calls of a day that were made within a span.
+func (s span) share(start int64, hours uint32) (part float64) {
 	for rest := hours; rest != 0; rest &= rest - 1 {
 		begin := start + int64(bits.TrailingZeros32(rest))*hour
-		if overlap := min(to, begin+hour) - max(from, begin); overlap > 0 {
+		if overlap := min(s.to, begin+hour) - max(s.from, begin); overlap > 0 {
 			part += float64(overlap) / hour
 		}
 	}
 	return part / float64(max(1, bits.OnesCount32(hours)))
 }
 
-// fill counts the clients that are refused, adds up their calls, as an average over so
-// many weeks or days, and names them. Of no time, the calls are not known; whom a past
-// window refused is not known then either.
-func (p *prediction) fill(hit Hit, calls []float64, times float64, refused func(member int) bool) Hit {
-	if times == 0 && hit.Past {
-		return hit
+// sunset predicts the end of a version, which spares nobody: all clients that have not
+// moved, with their calls of 30 days.
+func (p *prediction) sunset(r *Reader) Hit {
+	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: p.gone(r)}
+	window := span{store.FirstDay(time.Unix(p.now, 0), 30) * day, p.now}
+	seconds := window.to - window.from
+	for _, h := range window.holes(p.counted, minutes) {
+		seconds -= h.to - h.from
 	}
-	quiet := func(at int) bool { return times > 0 && calls[at] == 0 && !hit.To.IsZero() }
-	var found []int // members
-	sum := 0.0
-	for at, n := range calls {
-		m := &p.members[at]
+	if seconds > 0 {
+		hit.Weeks = 1
+	}
+	calls := map[int64]float64{}
+	for _, u := range p.clients {
+		calls[u.id] = float64(u.sum.Calls30) / max(1, float64(seconds)/day)
+	}
+	return p.fill(hit, calls, stays, func(*usage) bool { return true })
+}
+
+// gone reports whether the sunset has come, and no gate holds it.
+func (p *prediction) gone(r *Reader) bool {
+	gate := p.schedule.Gate
+	switch {
+	case p.schedule.Sunset.Unix() > p.now:
+		return false
+	case gate == nil || gate.Confirmed:
+		return true
+	}
+	released, err := r.Released(p.version, p.schedule.Sunset, p.schedule.Entry())
+	if p.Err == nil {
+		p.Err = err
+	}
+	return !released.IsZero()
+}
+
+// fill counts the clients that are refused and those that only get errors, adds up their
+// calls, as an average over the weeks, and names them. Of no weeks, the calls are not
+// known.
+func (p *prediction) fill(hit Hit, calls map[int64]float64, refused, in func(*usage) bool) Hit {
+	quiet := func(u *usage) bool { return hit.Weeks > 0 && calls[u.id] == 0 && !hit.To.IsZero() }
+	recent := (p.now/day - simulatedWeeks*7)
+	var found []*usage
+	clients, sum := 0, 0.0
+	for _, u := range p.clients {
 		switch {
-		case refused(at):
-			sum += max(0, n)
-			hit.Known += int(oneIf(m.kind == store.KnownKind))
-			hit.Address += int(oneIf(m.kind == store.AddressKind))
-			hit.Moved += int(oneIf(m.moved))
-			hit.Failing += int(oneIf(m.failing))
-			hit.Quiet += int(oneIf(quiet(at)))
-		case m.errors && n == onlyErrors:
+		case u.errs():
+			if hit.Past && calls[u.id] == 0 || !hit.Past && (u.lastDay < recent || !in(u)) {
+				continue
+			}
 			hit.Errors++
-		default:
+		case !refused(u):
 			continue
+		default:
+			clients++
+			sum += calls[u.id]
+			hit.Known += oneIf(u.known())
+			hit.Address += oneIf(u.kind == string(caller.Agent))
+			hit.Moved += oneIf(u.moved != 0)
+			hit.Failing += oneIf(u.failing)
+			hit.Quiet += oneIf(quiet(u))
 		}
-		found = append(found, at)
+		found = append(found, u)
 	}
-	clients := len(found) - hit.Errors
 	hit.Clients = &clients
-	if times > 0 {
-		average := uint64(sum/times + 0.999)
+	if hit.Weeks > 0 {
+		average := uint64(math.Ceil(sum/float64(hit.Weeks) - 0.001))
 		hit.Calls = &average
 	}
-	p.rank(found, calls)
-	found = found[:min(maxNames, len(found))]
-	if len(found) > 0 {
-		hit.Names = p.names(found, quiet)
+	slices.SortStableFunc(found, func(a, b *usage) int {
+		return cmp.Or(cmp.Compare(oneIf(a.errs()), oneIf(b.errs())), cmp.Compare(oneIf(b.known()), oneIf(a.known())),
+			cmp.Compare(calls[b.id], calls[a.id]))
+	})
+	for _, u := range found[:min(maxNames, len(found))] {
+		hit.Names = append(hit.Names, HitClient{u.name, u.moved != 0, u.failing, u.errs(), !u.errs() && quiet(u)})
 	}
 	return hit
 }
 
-// rank orders members as Hit.Names has them.
-func (p *prediction) rank(found []int, calls []float64) {
-	slices.SortFunc(found, func(a, b int) int {
-		x, y := &p.members[a], &p.members[b]
-		return cmp.Or(
-			cmp.Compare(oneIf(x.errors), oneIf(y.errors)),
-			cmp.Compare(oneIf(y.kind == store.KnownKind), oneIf(x.kind == store.KnownKind)),
-			cmp.Compare(calls[b], calls[a]), cmp.Compare(x.id, y.id))
-	})
-}
-
-// names reads the names of members, of which there is at least one.
-func (p *prediction) names(found []int, quiet func(member int) bool) []HitClient {
-	place := make(map[int64]int, len(found))
-	ids := make([]int64, len(found))
-	for i, at := range found {
-		ids[i] = p.members[at].id
-		place[ids[i]] = i
+func oneIf(b bool) int {
+	if b {
+		return 1
 	}
-	names := make([]HitClient, len(found))
-	var id int64
-	var name string
-	p.Each("select id, name from usage_names where id in ("+store.List(ids)+")", nil, []any{&id, &name}, func() {
-		at := found[place[id]]
-		m := &p.members[at]
-		names[place[id]] = HitClient{name, m.moved, m.failing, m.errors, quiet(at)}
-	})
-	return names
+	return 0
 }
 
 //go:embed simulation.txt
@@ -539,11 +363,4 @@ func (h Hit) erring() string {
 	}
 	return "; besides, " + words.Count(h.Errors,
 		"client that only gets errors is", "clients that only get errors are") + " in the share"
-}
-
-func oneIf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

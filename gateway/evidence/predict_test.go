@@ -14,10 +14,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -81,7 +79,6 @@ func habits(n int) (all []habit) {
 func live(r *recorded.Rig, t testing.TB, clients []habit, weeks int, p *lifecycle.Plan) map[string]int {
 	t.Helper()
 	refused := map[string]int{}
-	var up []store.HourRow
 	for range weeks * 7 * 24 {
 		now := r.Clock.Now()
 		hour := int(now.Unix() / 3600 % (7 * 24))
@@ -100,15 +97,11 @@ func live(r *recorded.Rig, t testing.TB, clients []habit, weeks int, p *lifecycl
 				r.Observe(&e)
 			}
 		}
-		up = append(up, store.HourRow{Began: now.Unix() / store.Hour * store.Hour})
 		if now.Hour() == 23 {
-			r.WasUp(t, up...)
 			r.Flush(t)
-			up = nil
 		}
 		r.Clock.Pass(time.Hour)
 	}
-	r.WasUp(t, up...)
 	r.Flush(t)
 	return refused
 }
@@ -123,7 +116,8 @@ func TestPredictionIsTheSet(t *testing.T) {
 		exempt := `"origin:https://wallet-4.example", "10.8.0.0/16", "10.9.0.0/16"`
 		from := start.Add(4*7*24*time.Hour + 30*time.Hour)
 		p := plan(t, from, from.Add(5*time.Hour), 0.4, exempt)
-		r := counted.Begin(t, cfg, recorded.At(start))
+		r := recorded.Begin(t, cfg, recorded.At(start))
+		r.Age(t, 1)
 		if got := live(r, t, clients, 4, p); len(got) != 0 {
 			t.Fatalf("got %v refused before the window", got)
 		}
@@ -164,7 +158,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 // A known client that the plan exempts by its origin is spared, as it is in a real
 // window, though its name does not tell.
 func TestSimulateKnownClients(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
 	for _, exempt := range []bool{true, false} {
 		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: recorded.Pair, Exempt: exempt})
 	}
@@ -184,7 +178,7 @@ func TestSimulateKnownClients(t *testing.T) {
 
 // With less than four weeks recorded, the average is of what there is.
 func TestSimulateWithLittle(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
 	p := plan(t, window, window.Add(30*time.Minute), 1, "")
 	if s := simulate(r, t, p); *s.Windows[0].Clients != 0 || s.Windows[0].Calls != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "counted only since") {
@@ -217,7 +211,7 @@ func TestSimulateWithLittle(t *testing.T) {
 // refuses is not known, and how many clients is: it does not depend on the hours.
 func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := counted.Begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
+		r := recorded.Begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
 		for range 3 * 24 {
 			for _, client := range thirty() {
 				r.Call(client, 1)
@@ -247,7 +241,7 @@ func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 func TestPastWindow(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Truncate(time.Hour))
-		r := counted.Begin(t, cfg, at)
+		r := recorded.Begin(t, cfg, at)
 		window := plan(t, at.Now(), at.Now().Add(time.Hour), 1, "")
 		for i := range 4 {
 			r.Refuse(fmt.Sprintf("origin https://refused-%d.example", i), 2, fault.VersionBrownout)
@@ -283,7 +277,7 @@ func TestPastWindow(t *testing.T) {
 // One window, one figure: the prediction, the filter of the list and each
 // client's own answer agree, also after an exemption was added to the plan.
 func TestOneAnswerToWhomAWindowHits(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 60 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 	}
@@ -296,11 +290,11 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 	for _, exempt := range []string{``, `"origin:https://wallet-1.example", "origin:https://wallet-2.example", "origin:https://wallet-3.example"`} {
 		p := plan(t, from, from.Add(time.Hour), 0.5, exempt)
 		hit := simulate(r, t, p).Windows[0]
-		q := report.Query{Version: "v1", Moved: "no", Window: from.Format(time.RFC3339), Per: 7, Sort: "name", Page: 2}
+		q := evidence.Query{Version: "v1", Moved: "no", Window: from.Format(time.RFC3339), Per: 7, Sort: "name", Page: 2}
 		if err := q.Choose(p); err != nil {
 			t.Fatal(err)
 		}
-		page, err := r.Pages.Report(t.Context(), q)
+		page, err := r.Recorder.Report(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,14 +305,14 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 			}
 		}
 		var table strings.Builder
-		if err := r.Pages.WriteCSV(t.Context(), q, &table); err != nil {
+		if err := r.WriteCSV(t.Context(), q, &table); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Count(table.String(), "\n") - 1; page.Matching != one || *hit.Clients != one || lines != one || one < 15 || len(page.Clients) != 7 {
 			t.Errorf("exempt %s: got %d in the list, %d in the prediction, %d in the table, %d one by one", exempt, page.Matching, *hit.Clients, lines, one)
 		}
 	}
-	if q := (report.Query{Version: "v1", Window: "tomorrow"}); q.Choose(plan(t, from, from.Add(time.Hour), 1, "")) == nil {
+	if q := (evidence.Query{Version: "v1", Window: "tomorrow"}); q.Choose(plan(t, from, from.Add(time.Hour), 1, "")) == nil {
 		t.Error("a window that is not in the plan was taken")
 	}
 }
@@ -328,7 +322,7 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 func TestPredictionOfErrors(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Truncate(time.Hour))
-		r := counted.Begin(t, cfg, at)
+		r := recorded.Begin(t, cfg, at)
 		r.Age(t, 60)
 		now := plan(t, at.Now(), at.Now().Add(time.Hour), 1, "")
 		r.Errs("origin https://broken.example", 3)
@@ -362,7 +356,7 @@ func TestPredictionOfErrors(t *testing.T) {
 // holds it, it would.
 func TestSimulateAfterTheSunset(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 		r.Call("origin https://a.example", 3)
 		day := 24 * time.Hour
 		p := plan(t, recorded.Noon.Add(-32*day), recorded.Noon.Add(-31*day), 1, "")
@@ -376,7 +370,7 @@ func TestSimulateAfterTheSunset(t *testing.T) {
 		if got := said(); !strings.HasPrefix(got, "would refuse 1 client") {
 			t.Errorf("while the gate holds: got %q", got)
 		}
-		if err := r.Release("v1", schedule.Sunset); err != nil {
+		if err := r.Release("v1", schedule.Sunset, schedule.Entry()); err != nil {
 			t.Fatal(err)
 		}
 		if got := said(); got != gone {

@@ -1,29 +1,30 @@
-// Package evidence reads what was counted for those who decide: may a version end, whom
-// would a plan refuse, and what do the counts leave out. Package usage writes the counts,
-// and report makes pages of them.
+// Package evidence reads what was counted: for gates, which decide whether a version may
+// end, and for pages and files, which show who calls which version, what the current one
+// would answer, who has moved, and whom a plan would refuse. Package usage writes the
+// counts.
 //
 // What it promises:
-//   - Evidence for a gate is complete only if every hour was recorded, every call has a
-//     name, and every instance has written since the sunset; otherwise it says what is
-//     missing. What a gate has decided is kept.
-//   - One long reading is made at a time, in a bounded memory. One that would end in a
-//     time-out says how far it came.
+//   - Everything is worked out from the counts when it is asked for. A number of days is
+//     the same everywhere: so many whole days before today (UTC), and today so far.
+//   - Evidence for a gate is complete only if some instance was counting all the time,
+//     every call has a name, all instances follow one plan, and each has written since the
+//     sunset; otherwise it says what is missing. What a gate has decided is kept.
+//   - What a page reads never delays the writer or a gate. One reading that takes long is
+//     made at a time.
 package evidence
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 const (
@@ -31,8 +32,10 @@ const (
 	day  = store.Day
 )
 
-// readTimeout is for a whole reading, from a database that answers.
-const readTimeout = 30 * time.Second
+const (
+	readTimeout = 30 * time.Second // for a whole reading, from a database that answers
+	silentAfter = time.Minute      // so long without a write, and an instance is not heard of
+)
 
 // Options of a Reader.
 type Options struct {
@@ -52,11 +55,9 @@ type Options struct {
 // Writer is what a reader knows of the recorder in its own process. The zero value is
 // none.
 type Writer struct {
-	Instance string // its number in the database
-	Started  time.Time
-	Flush    func(context.Context) error // has counts written before a page reads them
-	Away     func() error                // an error while the database accepts no counts
-	Writes   func() int64                // how often counts were written
+	Instance string                // its number in the database
+	Flush    func(context.Context) // has counts written before a page reads them
+	Notes    func() []string       // what it could not write
 }
 
 // Reader reads what recorders have written. It is safe for concurrent use.
@@ -64,60 +65,55 @@ type Reader struct {
 	Options
 	DB     *store.Store
 	Writer Writer
+	Slow   time.Duration // a reading that takes longer is shown for ten times as long
 
-	registry  registry
-	turn      chan struct{} // full while something is read that takes long
-	timeLimit time.Duration // of that
+	registry registry
+	turn     chan struct{} // full while something is read that takes long
+	changes  atomic.Int64  // how often the recorder of this process has written
 
-	mu        sync.Mutex
-	waits     map[string]waitingClients
-	evidences map[countedKey]lifecycle.Evidence
+	mu    sync.Mutex
+	kept  *reading // the last one; nil if it is too old
+	waits map[string]waiting
 }
 
 // New makes a reader of a database. Whoever opened that closes it.
 func New(db *store.Store, o Options, w Writer) *Reader {
-	r := &Reader{
-		Options: o, DB: db, Writer: w,
-		turn:      make(chan struct{}, 1),
-		timeLimit: readTimeout,
-		waits:     map[string]waitingClients{},
-		evidences: map[countedKey]lifecycle.Evidence{},
-	}
+	r := &Reader{Options: o, DB: db, Writer: w, Slow: slowReading}
+	r.turn = make(chan struct{}, 1)
+	r.waits = map[string]waiting{}
 	r.Versions = slices.Clone(o.Versions)
 	r.Log = cmp.Or(o.Log, slog.Default())
 	if r.Now == nil {
 		r.Now = time.Now
 	}
 	if w.Flush == nil {
-		r.Writer.Flush = func(context.Context) error { return nil }
+		r.Writer.Flush = func(context.Context) {}
 	}
-	if w.Away == nil {
-		r.Writer.Away = func() error { return nil }
-	}
-	if w.Writes == nil {
-		r.Writer.Writes = func() int64 { return 0 }
+	if w.Notes == nil {
+		r.Writer.Notes = func() []string { return nil }
 	}
 	return r
 }
 
-// WrittenDown is what the operator wrote down about a recorded name.
-func (r *Reader) WrittenDown(name string) (caller.Client, bool) {
+// Changed is called when counts were written.
+func (r *Reader) Changed() { r.changes.Add(1) }
+
+// writtenDown is what the operator wrote down about a recorded name.
+func (r *Reader) writtenDown(name string) (caller.Client, bool) {
 	if r.Known == nil {
 		return caller.Client{}, false
 	}
-	return r.Known(name)
+	client, known := r.Known(name)
+	if !known {
+		return caller.Client{}, false
+	}
+	return client, true
 }
 
-// Progress is how far a reading is, for whoever would otherwise only read of a time-out.
-type Progress string
-
-// Is says how far it is.
-func (p *Progress) Is(format string, args ...any) { *p = Progress(fmt.Sprintf(format, args...)) }
-
-// InTurn has something be read that takes long, at the database's time. If it takes too
-// long, the error says how far it came.
-func (r *Reader) InTurn(ctx context.Context, read func(context.Context, time.Time, *Progress) error) error {
-	limited, cancel := context.WithTimeout(ctx, r.timeLimit)
+// inTurn has something be read that takes long, at the database's time, with all counts
+// written.
+func (r *Reader) inTurn(ctx context.Context, read func(*store.Session, time.Time) error) error {
+	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	select {
 	case r.turn <- struct{}{}:
@@ -125,25 +121,15 @@ func (r *Reader) InTurn(ctx context.Context, read func(context.Context, time.Tim
 	case <-limited.Done():
 		return cmp.Or(ctx.Err(), errors.New("too many reports are being read"))
 	}
-	at, err := r.UpToDate(limited)
-	if err != nil {
-		return err
+	r.Writer.Flush(limited)
+	db := r.DB.AskPages(limited)
+	at := db.Now(r.Now())
+	if db.Err != nil {
+		return db.Err
 	}
-	far := Progress("nothing of it was read")
-	err = read(limited, at, &far)
+	err := read(db, at)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return fmt.Errorf("it was not finished within %s: %s; "+
-			"ask again when the machine has less to do, or for fewer clients or windows", words.Span(r.timeLimit), far)
+		return errors.New("the counts were not read within 30 seconds: ask again when the machine has less to do")
 	}
 	return err
-}
-
-// UpToDate has the waiting counts be written, and returns the database's time.
-func (r *Reader) UpToDate(ctx context.Context) (time.Time, error) {
-	if err := r.Writer.Flush(ctx); err != nil {
-		return time.Time{}, err
-	}
-	db := r.DB.Ask(ctx)
-	at := db.Now(r.Now())
-	return at, db.Err
 }

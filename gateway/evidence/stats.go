@@ -1,25 +1,16 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Windows are the times over which calls are added up.
-var Windows = [3]struct {
-	Name string
-	span time.Duration
-}{{"hour", time.Hour}, {"day", 24 * time.Hour}, {"week", 7 * 24 * time.Hour}}
-
-// windowStart is the start of the first hour of a window that ends at a time.
-func windowStart(at time.Time, span time.Duration) int64 {
-	return at.Add(-span).Truncate(time.Hour).Unix()
-}
+// Windows are the times over which calls are added up: the last hour and the one before,
+// one day, and 7 days.
+var Windows = [3]string{"hour", "day", "week"}
 
 // Count is how many calls a version served in a window, and how many clients it
 // served or refused by a brownout.
@@ -34,116 +25,122 @@ type Stats struct {
 	Instances []Instance
 	Notes     []string                       // what the numbers do not include
 	Counts    map[string][len(Windows)]Count // by version
-	Unserved  map[string]map[string]uint64   // calls of a week, by version and outcome
+	Unserved  map[string]map[string]uint64   // calls of 7 days, by version and outcome
 	Bytes     int64                          // of the database
 	Plans     int                            // different ones that the instances follow
 }
 
-// ReadStats reads the stats from the database, or takes the counts from the last
-// ones. A client counts in a window if its last call is in it.
-func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) (*Stats, error) {
+// ReadStats reads the stats from the database. If there are last ones, it takes their
+// counts, which take long to read.
+func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) *Stats {
 	s := &Stats{Counts: map[string][len(Windows)]Count{}, Unserved: map[string]map[string]uint64{}}
 	if last != nil {
-		s.Counts, s.Unserved = last.Counts, last.Unserved
+		s.Counts = last.Counts
+		s.Unserved = last.Unserved
 	} else {
-		r.readCounts(q, at, s)
+		r.countCalls(q, at, s)
+		r.countClients(q, at, s)
 	}
-	var began, gapEnd, newest int64
-	q.Get(`select cast(value as bigint), (select coalesce(max(ended), 0) from usage_gaps),
-		(select coalesce(max(began), 0) from usage_hours)
-		from usage_meta where name = 'since'`, nil, &began, &gapEnd, &newest)
-	day := windowStart(at, Windows[1].span)
-	s.Since = time.Unix(max(began, gapEnd), 0)
+	var gapEnd int64
+	q.Get("select coalesce(max(ended), 0) from quotegate_gaps where ended <= $1", []any{at.Unix()}, &gapEnd)
+	s.Since = unix(max(q.Facts().Since.Unix(), gapEnd))
 	s.Bytes = q.Size()
-	s.Instances = r.instances(q, at)
-	s.Notes = unnamed(q, "", day, "of the last day, ")
-	if ahead := time.Unix(newest, 0).Sub(at); ahead > store.MaxSkew {
-		s.Notes = append(s.Notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
-			stamp(newest), words.Span(ahead)))
+	yesterday := store.FirstDay(at, 1)
+	runs := readRuns(q, yesterday*day)
+	for _, i := range runs {
+		if i.silent(at) && i.written > s.Since.Unix() && i.written <= at.Unix() {
+			s.Since = unix(i.written)
+		}
 	}
+	s.Instances = instances(runs, at)
+	s.Notes = unnamed(q, "", yesterday, "since yesterday, ")
 	if s.Bytes > r.DB.Most/10*8 {
 		s.Notes = append(s.Notes, fmt.Sprintf("the database takes %s MB; from %s MB on counts are given up",
 			words.Number(s.Bytes>>20), words.Number(r.DB.Most>>20)))
 	}
-	r.compare(s)
-	s.Notes = append(s.Notes, gaps(q, day)...)
-	return s, q.Err
+	var differ string
+	s.Plans, differ = plans(runs, at)
+	if differ != "" {
+		s.Notes = append(s.Notes, differ+"; a client is refused by one and served by another, and gates hold")
+	}
+	s.Notes = append(s.Notes, r.strange(runs, at)...)
+	s.Notes = append(s.Notes, gaps(q, yesterday*day)...)
+	return s
 }
 
-func (r *Reader) readCounts(q *store.Session, at time.Time, s *Stats) {
-	hour := windowStart(at, Windows[0].span)
-	day := windowStart(at, Windows[1].span)
-	week := windowStart(at, Windows[2].span)
+// countCalls adds up the calls of the windows.
+func (r *Reader) countCalls(q *store.Session, at time.Time, s *Stats) {
+	lastHour := (at.Unix()/hour - 1) * hour
 	var version, what string
 	var calls [len(Windows)]uint64
-	q.Each(`select version, outcome, cast(sum(case when began >= $1 then calls else 0 end) as bigint),
-		cast(sum(case when began >= $2 then calls else 0 end) as bigint), cast(sum(calls) as bigint)
-		from usage_totals where began >= $3 and began <= $4 group by version, outcome`,
-		[]any{hour, day, week, at.Unix()}, []any{&version, &what, &calls[0], &calls[1], &calls[2]}, func() {
+	q.Each(`select version, outcome, cast(sum(case when hour >= $1 then calls else 0 end) as bigint),
+		cast(sum(case when hour >= $2 then calls else 0 end) as bigint), cast(sum(calls) as bigint)
+		from quotegate_totals where hour >= $3 and hour <= $4 group by version, outcome`,
+		[]any{lastHour, store.FirstDay(at, 1) * day, store.FirstDay(at, 7) * day, at.Unix()},
+		[]any{&version, &what, &calls[0], &calls[1], &calls[2]}, func() {
+			if what == store.Served {
+				s.Counts[version] = [len(Windows)]Count{{Calls: calls[0]}, {Calls: calls[1]}, {Calls: calls[2]}}
+				return
+			}
 			if s.Unserved[version] == nil {
 				s.Unserved[version] = map[string]uint64{}
 			}
-			if what == store.Served {
-				s.Counts[version] = [len(Windows)]Count{{Calls: calls[0]}, {Calls: calls[1]}, {Calls: calls[2]}}
-			} else {
-				s.Unserved[version][what] = calls[2]
-			}
+			s.Unserved[version][what] = calls[2]
 		})
+}
+
+// countClients counts the clients of the windows.
+func (r *Reader) countClients(q *store.Session, at time.Time, s *Stats) {
+	today := at.Unix() / day
+	before := at.Add(-time.Hour).Unix()
 	for _, version := range r.Versions {
 		counts := s.Counts[version]
-		q.Get(`select coalesce(sum(case when last_call >= $1 then 1 else 0 end), 0),
-			coalesce(sum(case when last_call >= $2 then 1 else 0 end), 0), count(*)
-			from usage_clients where version = $3 and last_call >= $4 and last_call <= $5`,
-			[]any{hour, day, version, week, at.Unix()},
-			&counts[0].Clients, &counts[1].Clients, &counts[2].Clients)
+		q.Get(`select count(distinct client) from quotegate_days where version = $1
+			and (day = $2 and hours & $3 <> 0 or day = $4 and hours & $5 <> 0)`,
+			[]any{version, today, 1 << (at.Unix() % day / hour), before / day, 1 << (before % day / hour)},
+			&counts[0].Clients)
+		q.Get(`select coalesce(sum(case when last >= $1 then 1 else 0 end), 0), count(*)
+			from (select client, max(day) as last from quotegate_days
+			where version = $2 and day >= $3 and day <= $4 and served + brownout > 0 group by client) as c`,
+			[]any{store.FirstDay(at, 1), version, store.FirstDay(at, 7), today},
+			&counts[1].Clients, &counts[2].Clients)
 		s.Counts[version] = counts
 	}
 }
 
-// compare notes which instances follow different plans, have other clocks, or write to
-// a file that is for one process.
-func (r *Reader) compare(s *Stats) {
-	var follows []string
-	plans := map[string]bool{}
+// strange notes instances that are silent, counts from the future, and a file that several
+// processes write to.
+func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
 	others := 0
-	for _, i := range s.Instances {
-		if !i.starting {
-			plans[i.Plan] = true
-			follows = append(follows, i.Name+" follows "+cmp.Or(i.Plan, "no plan"))
+	for _, i := range runs {
+		if i.silent(at) {
+			notes = append(notes, i.silence())
 		}
-		if i.ahead.Abs() > store.MaxSkew {
-			s.Notes = append(s.Notes, fmt.Sprintf("the clock of %s is %s the database's: "+
-				"there, stages change at another time", i.Name, store.AheadOrBehind(i.ahead)))
+		if ahead := time.Unix(i.written, 0).Sub(at); ahead > store.MaxSkew {
+			notes = append(notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
+				stamp(i.written), words.Span(ahead)))
 		}
-		if i.instance != r.Writer.Instance && !r.Writer.Started.IsZero() && i.Written.After(r.Writer.Started) {
+		if i.instance != r.Writer.Instance && i.alive(at) {
 			others++
 		}
 	}
-	s.Plans = len(plans)
-	if s.Plans > 1 {
-		s.Notes = append(s.Notes, "instances follow different plans, so that a client is refused by one "+
-			"and served by another: "+strings.Join(follows, ", "))
-	}
-	if others > 0 && !r.DB.Shared {
-		s.Notes = append(s.Notes, "another process writes to the same SQLite file: "+
-			"give each its own, or use PostgreSQL")
-	}
-}
-
-// gaps describes the gaps that end after a time, the latest first.
-func gaps(t *store.Session, after int64) (notes []string) {
-	var began, ended int64
-	var reason string
-	t.Each("select began, ended, reason from usage_gaps where ended >= $1 order by ended desc, began desc",
-		[]any{after}, []any{&began, &ended, &reason}, func() {
-			notes = append(notes, fmt.Sprintf("calls between %s and %s are missing: %s",
-				stamp(began), stamp(ended), reason))
-		})
-	if len(notes) > maxGaps {
-		more := words.Count(len(notes)-maxGaps, "gap", "gaps")
-		notes = append(notes[:maxGaps], fmt.Sprintf("calls are missing in %s before", more))
+	if others > 0 && !r.DB.Shared && r.Writer.Instance != "" {
+		notes = append(notes, "another process writes to the same SQLite file, or one was killed within the last "+
+			"minutes: give each process its own file, or use PostgreSQL")
 	}
 	return notes
 }
 
-func stamp(unix int64) string { return words.Stamp(time.Unix(unix, 0)) }
+// unnamed notes how many calls of a version, which are evidence, count under no client
+// of their own since a day; of all versions if none is named.
+func unnamed(t *store.Session, version string, since int64, prefix string) []string {
+	var n int64
+	t.Get(`select cast(coalesce(sum(unnamed), 0) as bigint) from quotegate_totals
+		where ($1 = '' or version = $1) and outcome in ('served', 'brownout') and hour >= $2`,
+		[]any{version, since * day}, &n)
+	if n == 0 {
+		return nil
+	}
+	return []string{prefix + words.Count(n, "call counts under no client", "calls count under no client") +
+		": more new names came than are kept in a day, or more clients than are counted between two writes"}
+}

@@ -1,11 +1,13 @@
 package lifecycle_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,8 @@ var errAway = errors.New("the database is away")
 
 // confirmed is the plan with a release that the operator has written down.
 var confirmed = strings.Replace(fullPlan, `"maxCallsPerDay": 100}`, `"maxCallsPerDay": 100, "released": true}`, 1)
+
+func entryOf(t *testing.T, plan string) string { return parse(t, plan).Versions["v1"].Entry() }
 
 // v1 is what an operator reads about v1.
 func (w *world) v1() lifecycle.Status { return w.keeper.Snapshot().Versions[2] }
@@ -35,7 +39,7 @@ func TestGateHoldsAndReleases(t *testing.T) {
 	w.usage.calls.Store(90)
 	w.keeper.Poll()
 	s := w.keeper.Snapshot()
-	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Clients != 6 || g.Calls != 90 {
+	if g := s.Versions[2].Gate; s.Versions[2].Stage != lifecycle.Deprecated || g == nil || !g.Holds || g.Evidence == nil || g.Clients != 6 || g.Calls != 90 {
 		t.Errorf("got %+v, want to read before the sunset that the gate would hold", s.Versions[2])
 	}
 	if public := w.keeper.Document().Versions[2].Gate; public == nil || !public.Holds {
@@ -53,21 +57,6 @@ func TestGateHoldsAndReleases(t *testing.T) {
 		if e.Name == "v1" && (e.Gate == nil || !e.Gate.Holds) {
 			t.Errorf("got gate %+v in the document", e.Gate)
 		}
-	}
-
-	// Loud, and once an hour.
-	for range 59 {
-		w.advance(time.Minute)
-		w.keeper.Poll()
-	}
-	records := w.log.lines("its gate holds")
-	if len(records) != 1 || !strings.Contains(records[0], `"level":"ERROR"`) || !strings.Contains(records[0], "6 clients called within 7 days, with 90 calls on the busiest day") {
-		t.Errorf("got %v within an hour, want one record that says why", records)
-	}
-	w.advance(time.Minute)
-	w.keeper.Poll()
-	if n := len(w.log.lines("its gate holds")); n != 2 {
-		t.Errorf("got %d records after an hour, want 2", n)
 	}
 
 	// Calls alone hold it too.
@@ -130,8 +119,7 @@ func TestGateWaitsForEvidence(t *testing.T) {
 	}
 }
 
-// Once a gate has let a sunset pass, neither calls nor a restart nor lost counts
-// bring the version back. Another sunset is another decision.
+// Once a gate has let a sunset pass, neither calls nor lost counts bring the version back.
 func TestReleaseIsFinal(t *testing.T) {
 	w := newWorld(t, "2027-03-01T00:00:00Z", fullPlan)
 	if got := w.state("v1"); got != lifecycle.Retired {
@@ -147,13 +135,155 @@ func TestReleaseIsFinal(t *testing.T) {
 	if got := w.state("v1"); got != lifecycle.Retired {
 		t.Errorf("got %s after retries, want retired", got)
 	}
-	again := newWorld(t, "2027-03-02T00:00:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := again.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got %s after a restart, want retired", got)
+}
+
+// A release counts for the sunset and the gate by which it was made, in the process and
+// after a restart; no other change of the plan undoes it.
+func TestReleaseCountsForItsEntry(t *testing.T) {
+	const gate = `"gate": {"maxClients": 5, "maxCallsPerDay": 100`
+	for name, tt := range map[string]struct {
+		old, new string
+		same     bool
+	}{
+		"nothing":             {"", "", true},
+		"the release":         {gate, gate + `, "released": true`, true},
+		"the default days":    {gate, gate + `, "days": 7`, true},
+		"the default count":   {gate, gate + `, "count": ""`, true},
+		"the zone":            {"2027-03-01T00:00:00Z", "2027-03-01T01:00:00+01:00", true},
+		"the docs":            {"example.org/migrate-v1", "example.org/elsewhere", true},
+		"a window":            {`"share": 0.5`, `"share": 0.75`, true},
+		"an exempt client":    {`"203.0.113.0/24", `, "", true},
+		"another version":     {`{"versions": {`, `{"versions": {` + legacy, true},
+		"the sunset":          {"2027-03-01T00:00:00Z", "2027-03-01T00:00:01Z", false},
+		"fewer clients":       {`"maxClients": 5`, `"maxClients": 0`, false},
+		"fewer calls":         {`"maxCallsPerDay": 100`, `"maxCallsPerDay": 0`, false},
+		"more days":           {gate, gate + `, "days": 8`, false},
+		"more instances":      {gate, gate + `, "instances": 1`, false},
+		"only proven clients": {gate, gate + `, "count": "proven"`, false},
+		"strangers":           {gate, gate + `, "strangers": {"maxCallsPerDay": 1, "maxShare": 0.1}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(fullPlan, tt.old, tt.new, 1)
+			if same := entryOf(t, changed) == entryOf(t, fullPlan); same != tt.same {
+				t.Errorf("the same entry: got %t, want %t", same, tt.same)
+			}
+			w := newWorld(t, "2027-03-01T00:01:00Z", fullPlan)
+			w.usage.clients.Store(1_000)
+			restarted := newWorld(t, "2027-03-01T00:02:00Z", changed, func(o *lifecycle.Options) { o.Usage = w.usage })
+			w.reload(changed)
+			for _, w := range []*world{w, restarted} {
+				if got := w.v1(); (got.Stage == lifecycle.Retired) != tt.same || w.keeper.Snapshot().Refused != nil {
+					t.Errorf("got %s with %+v, want it to stay retired: %t", got.Stage, got.Gate, tt.same)
+				}
+			}
+		})
 	}
-	moved := newWorld(t, "2027-05-01T00:00:00Z", strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"), func(o *lifecycle.Options) { o.Usage = w.usage })
-	if got := moved.state("v1"); got != lifecycle.Held {
-		t.Errorf("got %s with another sunset and many clients, want held", got)
+	// Releases are recorded under it: another hash would bring retired versions back.
+	if got := entryOf(t, fullPlan); got != "c0295fdabd86" {
+		t.Errorf("got the entry %s", got)
+	}
+}
+
+const legacy = `"v3legacy": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
+	"successor": "/v3/swap/quote", "docs": "https://example.org/m", "gate": {"maxClients": 5, "maxCallsPerDay": 100}},`
+
+// A gate that cannot be read holds, and shows no numbers: neither zeros nor old ones.
+func TestUnknownGateHasNoNumbers(t *testing.T) {
+	for name, broken := range map[string]func(*usage) *atomic.Pointer[error]{
+		"releases": func(u *usage) *atomic.Pointer[error] { return &u.broken },
+		"evidence": func(u *usage) *atomic.Pointer[error] { return &u.uncounted },
+	} {
+		w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+		broken(w.usage).Store(&errAway)
+		w.keeper.Poll()
+		g := w.v1().Gate
+		text, err := json.Marshal(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = `{"maxClients":5,"maxCallsPerDay":100,"days":7,"holds":true,"unknown":true,` +
+			`"why":"the counts cannot be read: the database is away"}`
+		if g.Evidence != nil || string(text) != want {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
+	}
+}
+
+// A gate whose reading takes long is read less often, but once a minute, and at once on
+// demand or when the plan has changed.
+func TestHowOftenAGateIsRead(t *testing.T) {
+	for took, pause := range map[time.Duration]time.Duration{
+		0:                0,
+		time.Millisecond: 10 * time.Millisecond,
+		2 * time.Second:  20 * time.Second,
+		6 * time.Second:  time.Minute,
+		7 * time.Second:  time.Minute,
+	} {
+		w := newWorld(t, "2027-02-20T00:00:00Z", fullPlan)
+		during := func() { w.advance(took) }
+		w.usage.during.Store(&during)
+		count := func(what string, want int64, poll func()) {
+			t.Helper()
+			before := w.usage.asked.Load()
+			poll()
+			if got := w.usage.asked.Load() - before; got != want {
+				t.Errorf("%s, %s: read %d times, want %d", took, what, got, want)
+			}
+		}
+		count("first", 1, w.keeper.Poll)
+		if pause > 0 {
+			w.advance(pause - took - 1)
+			count("too early", 0, w.keeper.Poll)
+			w.advance(1)
+		}
+		count("after the pause", 1, w.keeper.Poll)
+		count("on demand", 1, w.keeper.Reload)
+		w.write(strings.Replace(fullPlan, `"share": 0.5`, `"share": 0.75`, 1))
+		count("a changed plan", 2, w.keeper.Poll) // to see whether it is abrupt, and once it is in force
+	}
+}
+
+// A gate holds for some seconds at every sunset, and a database may be away for some:
+// neither is an error at once.
+func TestWhenAGateIsAnError(t *testing.T) {
+	const (
+		waits      = `"level":"INFO","msg":"the sunset of a version waits for its gate"`
+		holds      = `"level":"ERROR","msg":"the sunset of a version does not take effect: its gate holds"`
+		unreadable = `"level":"ERROR","msg":"the gate of a version cannot be read"`
+	)
+	w := newWorld(t, "2027-02-28T23:50:00Z", fullPlan)
+	w.usage.clients.Store(6)
+	w.usage.calls.Store(90)
+	for _, step := range []struct {
+		at                       string
+		broken                   *error
+		waits, holds, unreadable int
+	}{
+		{"2027-02-28T23:51:00Z", &errAway, 0, 0, 0},
+		{"2027-02-28T23:51:59Z", &errAway, 0, 0, 0},
+		{"2027-02-28T23:52:00Z", nil, 0, 0, 0},
+		{"2027-02-28T23:53:00Z", &errAway, 0, 0, 0},
+		{"2027-02-28T23:54:00Z", &errAway, 0, 0, 1},
+		{"2027-02-28T23:55:00Z", &errAway, 0, 0, 1},
+		{"2027-03-01T00:00:00Z", nil, 1, 0, 1},
+		{"2027-03-01T00:04:59Z", nil, 1, 0, 1},
+		{"2027-03-01T00:05:00Z", nil, 1, 1, 1},
+		{"2027-03-01T01:04:59Z", nil, 1, 1, 1},
+		{"2027-03-01T01:05:00Z", nil, 1, 2, 1},
+	} {
+		w.usage.broken.Store(step.broken)
+		w.setTime(step.at)
+		w.keeper.Poll()
+		for line, want := range map[string]int{waits: step.waits, holds: step.holds, unreadable: step.unreadable} {
+			if got := len(w.log.lines(line)); got != want {
+				t.Errorf("%s: got %d of %s, want %d", step.at, got, line, want)
+			}
+		}
+	}
+	const why = "6 clients called within 7 days, with 90 calls on the busiest day; " +
+		"the gate lets the sunset pass at 5 clients and 100 calls or fewer"
+	if got := len(w.log.lines(why)); got != 3 {
+		t.Errorf("got %d lines that say why, want 3", got)
 	}
 }
 
@@ -163,10 +293,16 @@ func TestReleasedGateShowsWhatItHad(t *testing.T) {
 	w := newWorld(t, "2027-02-28T23:59:00Z", fullPlan)
 	w.usage.clients.Store(2)
 	w.usage.calls.Store(9)
+	other := newWorld(t, "2027-02-28T23:59:00Z", fullPlan, func(o *lifecycle.Options) { o.Usage = w.usage })
 	w.setTime("2027-03-01T00:00:00Z")
 	w.keeper.Poll()
 	w.usage.clients.Store(0)
 	w.usage.calls.Store(0)
+	other.setTime("2027-03-01T00:00:00Z")
+	other.keeper.Poll()
+	if g := other.v1().Gate; g.Released.IsZero() || g.Evidence == nil || g.Clients != 2 {
+		t.Errorf("another instance: got %+v, want the release with the evidence before it", g)
+	}
 	for _, plan := range []string{fullPlan, confirmed} {
 		w.write(plan)
 		w.keeper.Poll()
@@ -199,9 +335,10 @@ func TestRefusedPlanReleasesNothing(t *testing.T) {
 	if got := w.state("v1"); got != lifecycle.Active {
 		t.Fatalf("got %s, want the plan refused", got)
 	}
-	if at, _ := w.usage.Released("v1", at("2027-03-01T00:00:00Z")); !at.IsZero() {
-		t.Errorf("the gate was released at %s by a plan that is not in force", at)
-	}
+	w.usage.releases.Range(func(key, _ any) bool {
+		t.Errorf("%v was released by a plan that is not in force", key)
+		return true
+	})
 }
 
 // TestHeldVersionRehearsesWithoutADate, since its sunset has passed and did not
@@ -236,15 +373,6 @@ func TestReleasedVersionStaysRetiredWithoutTheDatabase(t *testing.T) {
 	w.usage.releases.Clear() // an older backup
 	w.keeper.Poll()
 	w.wantStatus(http.StatusGone, "with a database that has lost the release")
-
-	// Only another sunset is another decision.
-	w.reload(strings.ReplaceAll(fullPlan, "2027-03-01", "2027-04-01"))
-	w.wantStatus(http.StatusOK, "with a later sunset")
-	w.setTime("2027-04-01T00:00:00Z")
-	w.keeper.Poll()
-	if got := w.v1(); got.Stage != lifecycle.Held {
-		t.Errorf("got %+v at the later sunset, with 1,000 clients", got)
-	}
 }
 
 // A plan that confirms a release needs no database at a start.
@@ -356,7 +484,7 @@ func TestReleaseOfAnotherClock(t *testing.T) {
 	} {
 		counts := &usage{}
 		counts.clients.Store(1_000)
-		counts.releases.Store("v1"+"2027-03-01T00:00:00Z", at(tt.released))
+		counts.releases.Store("v1"+"2027-03-01T00:00:00Z"+entryOf(t, fullPlan), at(tt.released))
 		w := newWorld(t, tt.now, fullPlan, func(o *lifecycle.Options) { o.Usage = counts })
 		if got := w.v1(); got.Gate.Released.IsZero() == tt.counts || (got.Stage == lifecycle.Retired) != tt.counts {
 			t.Errorf("%s: got %s, released at %s, want it to count: %t", name, got.Stage, got.Gate.Released, tt.counts)

@@ -183,8 +183,14 @@ func TestUsageIsToldThePlanInForce(t *testing.T) {
 	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || got == "" {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	asked := "" // while the gates are read, which release only for a plan that all instances follow
+	during := func() { asked = *w.usage.plan.Load() }
+	w.usage.during.Store(&during)
 	w.write(fullPlan)
 	w.keeper.Poll()
+	if want := w.keeper.Snapshot().Hash; asked != want {
+		t.Errorf("got %q while the gates are read, want %q", asked, want)
+	}
 	if got, want := *w.usage.plan.Load(), w.keeper.Snapshot().Hash; got != want || !slices.Equal(*w.usage.planned.Load(), []string{"v1"}) {
 		t.Errorf("got %q and %v after a change, want %q and v1", got, *w.usage.planned.Load(), want)
 	}

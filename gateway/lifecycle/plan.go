@@ -3,7 +3,8 @@
 // some clients, and when it is retired. The stage of a version follows from the
 // plan and the clock alone, so that all instances agree without talking. The
 // exception is a gate, which delays a sunset while a version is still in use. Once
-// a gate has let a sunset pass, that is final: only another sunset undoes it.
+// a gate has let a sunset pass, that is final: only another sunset or another gate
+// undoes it.
 //
 // This package never changes a response body or a quote: it adds headers to a
 // response, or refuses a request before any work is done for it. No request waits
@@ -12,6 +13,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -62,19 +64,14 @@ type Gate struct {
 	MaxCallsPerDay int       `json:"maxCallsPerDay"`
 	Days           int       `json:"days"`                // 1 to 90
 	Instances      int       `json:"instances,omitempty"` // that write their counts, always; 0: not said
-	Roaming        Roaming   `json:"roaming,omitempty"`   // how names of one software count; empty: each
-	Strangers      Strangers `json:"strangers,omitzero"`  // zero: every client counts
+	Count          string    `json:"count,omitempty"`     // CountProven, or empty: every client counts
+	Strangers      Strangers `json:"strangers,omitzero"`  // zero: they count like any client
 	Confirmed      bool      `json:"released,omitempty"`  // the operator has written down that it let this sunset pass
+	Roaming        any       `json:"roaming,omitempty"`   // no longer supported, and nil in every valid plan
 }
 
-// Roaming says how a gate counts software that is at one network after the other and
-// never at two at once, and so has a name for each.
-type Roaming string
-
-const (
-	RoamingEach Roaming = "each" // every name is a client
-	RoamingOnce Roaming = "once" // such software is one client
-)
+// CountProven has a gate count only clients that prove who they are with a key.
+const CountProven = "proven"
 
 // Strangers bounds the clients that nobody vouches for: those that the operator does
 // not know, that have no key, and that no registry has as an integrator. With it, only
@@ -85,7 +82,7 @@ type Strangers struct {
 }
 
 // CountsStrangers reports whether the gate counts every client alike.
-func (g *Gate) CountsStrangers() bool { return g.Strangers == Strangers{} }
+func (g *Gate) CountsStrangers() bool { return g.Strangers == Strangers{} && g.Count == "" }
 
 type Stage string
 
@@ -118,6 +115,17 @@ func (s *Schedule) ended(at time.Time) bool { return !s.Sunset.IsZero() && !at.B
 
 // Gated reports whether a gate may still hold the sunset back.
 func (s *Schedule) Gated() bool { return s.Gate != nil && !s.Gate.Confirmed }
+
+// Entry is a short hash of the sunset and the gate, which must not be nil. A release
+// counts for that entry alone: another sunset or gate asks again, while other changes of
+// the plan undo nothing. Whether the plan confirms the release makes no difference.
+func (s *Schedule) Entry() string {
+	gate := *s.Gate
+	gate.Days = cmp.Or(gate.Days, defaultGateDays)
+	gate.Confirmed = false
+	text, _ := json.Marshal(gate) // of numbers and strings: it cannot fail
+	return Hash(fmt.Appendf(nil, "%s %s", s.Sunset.UTC().Format(time.RFC3339), text))
+}
 
 // NextBrownout returns the first window that has not ended: the current one, or
 // else the next. A nil schedule has none.
@@ -271,8 +279,14 @@ func (p parser) gate(at string, g *Gate) {
 	if g.Instances < 0 || g.Instances > maxInstances {
 		p.Add(at+".instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
 	}
-	if g.Roaming != "" && g.Roaming != RoamingEach && g.Roaming != RoamingOnce {
-		p.Add(at+".roaming", "%.40q is neither %s nor %s", g.Roaming, RoamingEach, RoamingOnce)
+	if g.Roaming != nil {
+		p.Add(at+".roaming", "no longer supported: every name counts as a client; remove it")
+	}
+	if g.Count != "" && g.Count != CountProven {
+		p.Add(at+".count", "%.40q is not %q; leave it out to count every client", g.Count, CountProven)
+	}
+	if g.Count != "" && g.Strangers != (Strangers{}) {
+		p.Add(at+".strangers", `has no meaning beside "count", which lets no stranger hold the sunset; remove one`)
 	}
 	p.strangers(at+".strangers", g.Strangers)
 }

@@ -320,19 +320,15 @@ func TestShareEndsBeforeItsPlace(t *testing.T) {
 // The bounds of a gate are allowed themselves. Without days, it looks back a week.
 func TestBoundsOfAGate(t *testing.T) {
 	for gate, days := range map[string]int{
-		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                                       7,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:                            1,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`:                        90,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                                           0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                                           0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:                         0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:                           0,
-		`{"maxClients": -1, "maxCallsPerDay": 5}`:                                                      0,
-		`{"maxClients": 5, "maxCallsPerDay": -1}`:                                                      0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 1}}`:    7,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 0, "maxShare": 1}}`:    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 0}}`:    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "strangers": {"maxCallsPerDay": 1, "maxShare": 1.01}}`: 0,
+		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                7,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:     1,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`: 90,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                    0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:  0,
+		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:    0,
+		`{"maxClients": -1, "maxCallsPerDay": 5}`:                               0,
+		`{"maxClients": 5, "maxCallsPerDay": -1}`:                               0,
 	} {
 		plan, err := lifecycle.Parse([]byte(planOf(`"sunset": "2027-03-01T00:00:00Z", "gate": `+gate)), served)
 		switch {

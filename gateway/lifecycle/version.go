@@ -275,14 +275,6 @@ func (k *Keeper) Snapshot() Snapshot {
 	return s
 }
 
-// risk is that of a gate which has not let its sunset pass.
-func (v *version) risk() string {
-	if v.gate == nil || !v.gate.Released.IsZero() {
-		return ""
-	}
-	return v.gate.risk()
-}
-
 // Problems says of which versions this instance does not know whether they are
 // retired: their sunset has come, and their gate cannot be read. It serves them, while
 // other instances may refuse them.
@@ -332,28 +324,19 @@ func (g *Gate) Limits() string {
 
 func (g *Gate) useLimits() string {
 	days := words.Count(g.Days, "day", "days")
-	if !g.CountsStrangers() {
+	switch {
+	case g.CountsStrangers():
+		return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them",
+			g.MaxClients, days, g.MaxCallsPerDay)
+	case g.Count == CountProven:
+		return fmt.Sprintf("more than %d clients with a key within %s, or more than %d of their calls on one of them",
+			g.MaxClients, days, g.MaxCallsPerDay)
+	default:
 		return fmt.Sprintf("more than %d known or registered clients within %s, "+
 			"or more than %d of their calls on one of them, or more than %d calls of strangers on one of them, "+
 			"or more than %s of all calls from strangers",
 			g.MaxClients, days, g.MaxCallsPerDay, g.Strangers.MaxCallsPerDay, words.Percent(g.Strangers.MaxShare))
 	}
-	roaming := ""
-	if g.Roaming == RoamingOnce {
-		roaming = " (software that roams counts once)"
-	}
-	return fmt.Sprintf("more than %d clients%s within %s, or more than %d calls on one of them",
-		g.MaxClients, roaming, days, g.MaxCallsPerDay)
-}
-
-// risk is what a gate cannot know, as its plan is written. It is empty if nothing is
-// open.
-func (g *Gate) risk() string {
-	if g == nil || g.Instances > 0 || g.Confirmed {
-		return ""
-	}
-	return `the gate does not say how many instances there are: one that cannot write its counts is not missed, ` +
-		`and the sunset may pass while its clients still call; write their number into the gate, as "instances"`
 }
 
 // Outlook is what a plan means for one version at a time. It goes by the plan alone,

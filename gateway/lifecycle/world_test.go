@@ -43,19 +43,20 @@ type world struct {
 
 // usage is the evidence that a test sets. It remembers releases as a database does.
 type usage struct {
-	clients, calls, asked atomic.Int64
-	looked                atomic.Int64 // how often a release was looked for
-	missing               atomic.Pointer[string]
-	unheard               atomic.Pointer[string] // a format for days, instances and sunset
-	broken                atomic.Pointer[error]  // what reading and recording releases fails with
-	refuses               atomic.Pointer[error]  // what recording a release fails with
-	waiting               atomic.Pointer[[]string]
-	slow                  atomic.Pointer[chan struct{}] // closed when a slow database answers
-	releases              sync.Map
-	plan                  atomic.Pointer[string]
-	planned               atomic.Pointer[[]string]
-	strangers             atomic.Int64
-	read                  atomic.Pointer[time.Time]
+	clients, calls, strangers atomic.Int64
+	asked, looked             atomic.Int64 // how often evidence was read, and a release looked for
+	missing                   atomic.Pointer[string]
+	broken                    atomic.Pointer[error] // what everything fails with
+	uncounted                 atomic.Pointer[error] // what reading evidence fails with
+	refuses                   atomic.Pointer[error] // what recording a release fails with
+	waiting                   atomic.Pointer[[]string]
+	slow                      atomic.Pointer[chan struct{}]  // closed when a slow database answers
+	during                    atomic.Pointer[func()]         // called while evidence is read
+	gate                      atomic.Pointer[lifecycle.Gate] // that evidence was last read for, and its sunset
+	sunset                    atomic.Pointer[time.Time]
+	releases                  sync.Map
+	plan                      atomic.Pointer[string]
+	planned                   atomic.Pointer[[]string]
 }
 
 // incomplete evidence, for a reason.
@@ -65,56 +66,54 @@ func incomplete(why string) *usage {
 	return u
 }
 
-func (u *usage) Evidence(version string, _ lifecycle.Gate) lifecycle.Evidence {
+func (u *usage) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e lifecycle.Evidence, err error) {
 	u.asked.Add(1)
 	if version != "v1" {
-		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}
+		return lifecycle.Evidence{Clients: 1 << 20, Calls: 1 << 20}, nil
 	}
-	e := lifecycle.Evidence{Clients: int(u.clients.Load()), Calls: int(u.calls.Load()), StrangerCalls: int(u.strangers.Load())}
-	if at := u.read.Load(); at != nil {
-		e.Read = *at
+	u.gate.Store(&gate)
+	u.sunset.Store(&sunset)
+	if during := u.during.Load(); during != nil {
+		(*during)()
 	}
+	e.Clients = int(u.clients.Load())
+	e.Calls = int(u.calls.Load())
+	e.StrangerNames = 3
+	e.StrangerCalls = int(u.strangers.Load())
 	if names := u.waiting.Load(); names != nil {
 		e.Waiting, e.WaitingCount = (*names)[:min(10, len(*names))], len(*names)
 	}
 	if why := u.missing.Load(); why != nil {
 		e.Missing = *why
 	}
-	return e
+	return e, fails(&u.broken, &u.uncounted)
 }
 
-func (u *usage) fails() error {
-	if err := u.broken.Load(); err != nil {
-		return *err
+// fails gives the first error that is set.
+func fails(all ...*atomic.Pointer[error]) error {
+	for _, one := range all {
+		if err := one.Load(); err != nil {
+			return *err
+		}
 	}
 	return nil
 }
 
-func (u *usage) Unheard(days, instances int, sunset time.Time) (string, error) {
-	if why := u.unheard.Load(); why != nil {
-		return fmt.Sprintf(*why, days, instances, stamp(sunset)), nil
-	}
-	return "", u.fails()
-}
-
-func (u *usage) Released(version string, sunset time.Time) (time.Time, error) {
+func (u *usage) Released(version string, sunset time.Time, entry string) (time.Time, error) {
 	u.looked.Add(1)
 	if slow := u.slow.Load(); slow != nil {
 		<-*slow
 	}
-	at, _ := u.releases.Load(version + stamp(sunset))
+	at, _ := u.releases.Load(version + stamp(sunset) + entry)
 	released, _ := at.(time.Time)
-	return released, u.fails()
+	return released, fails(&u.broken)
 }
 
-func (u *usage) Release(version string, sunset time.Time) error {
-	if err := u.refuses.Load(); err != nil {
-		return *err
-	}
-	if err := u.fails(); err != nil {
+func (u *usage) Release(version string, sunset time.Time, entry string) error {
+	if err := fails(&u.broken, &u.refuses); err != nil {
 		return err
 	}
-	u.releases.LoadOrStore(version+stamp(sunset), sunset)
+	u.releases.LoadOrStore(version+stamp(sunset)+entry, sunset)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/quotegate/quotegate/shared/remote"
 	"github.com/quotegate/quotegate/shared/words"
@@ -53,72 +54,75 @@ func (c Config) path() string {
 	return path
 }
 
-// ErrNoFile is what Check returns if the SQLite file does not exist yet. The
-// service creates it.
-var ErrNoFile = errors.New("the file does not exist yet; the service will create it")
-
-// Check tests whether a service could write to the database of a valid
-// configuration. It changes nothing, and creates no database. The error holds
-// nothing of a PostgreSQL URL, and no text from a server.
-func Check(ctx context.Context, cfg Config) error {
+// Check tests whether a service could write to the database of a valid configuration,
+// and says what the service will do with what it finds. It changes nothing, and creates
+// no database.
+func Check(ctx context.Context, cfg Config) (will string, err error) {
 	if cfg.Postgres() {
 		return checkPostgres(ctx, cfg)
 	}
-	if err := checkExisting(cfg.path()); err != nil {
-		return err
+	will, err = checkExisting(cfg.path())
+	if will != "" || err != nil {
+		return will, err
 	}
 	db, err := openReadOnly(cfg.path())
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer db.Close()
-	q := (&Store{DB: db, pages: db, Schema: schema}).Ask(ctx)
-	number := q.Recognise()
-	if q.Err != nil || number == 0 {
-		return q.Err
-	}
-	var newest int64
-	q.Get("select coalesce(max(written), 0) from usage_instances", nil, &newest)
-	if q.Err != nil {
-		return q.Err
-	}
-	if ahead := time.Until(time.Unix(newest, 0)); ahead > MaxSkew {
-		return fmt.Errorf("the last record is %s ahead of this machine's clock: one of the clocks was wrong",
-			words.Span(ahead))
-	}
-	return nil
+	q := (&Store{DB: db, pages: db}).Ask(ctx)
+	will = q.future()
+	return will, q.Err
 }
 
 // checkPostgres tests what a service needs of a server: to create tables or to
 // write to those that exist, tables that it knows, and a clock that agrees.
-func checkPostgres(ctx context.Context, cfg Config) error {
-	db, err := openPostgres(cfg.DB, writing)
+func checkPostgres(ctx context.Context, cfg Config) (will string, err error) {
+	db, err := openPostgres(cfg.DB, false)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer db.Close()
 	var mayCreate, mayWrite bool
 	var at float64
 	q := db.Ask(ctx)
 	q.Get(`select coalesce(has_schema_privilege(current_schema(), 'create'), false),
-		coalesce(has_table_privilege(to_regclass('usage_days')::oid, 'insert, update, delete'), true),
+		coalesce(has_table_privilege(to_regclass('quotegate_days')::oid, 'insert, update, delete'), true),
 		extract(epoch from clock_timestamp())`, nil, &mayCreate, &mayWrite, &at)
 	ahead := time.Since(time.UnixMilli(int64(at * 1000)))
 	switch {
 	case q.Err != nil:
-		return explain(q.Err)
+		return "", q.Err
 	case !mayCreate:
-		return errors.New("the user may not create tables; grant it CREATE on the schema")
+		return "", errors.New("the user may not create tables; grant it CREATE on the schema")
 	case !mayWrite:
-		return errors.New("the user may not write to the tables that exist; make it their owner")
+		return "", errors.New("the user may not write to the tables that exist; make it their owner")
 	case ahead.Abs() > MaxSkew:
-		return errors.New("this machine's clock is " + AheadOrBehind(ahead) + " the database's")
+		return "", errors.New("this machine's clock is " + AheadOrBehind(ahead) + " the database's")
 	}
-	q.Recognise()
-	if q.Err != nil && !HasUnknownSchema(q.Err) {
-		return explain(q.Err)
+	will = q.future()
+	return will, q.Err
+}
+
+// future is what a service will do with the database.
+func (t *Session) future() string {
+	made, earlier := t.hasTable("quotegate_meta"), t.hasTable("usage_meta")
+	switch {
+	case t.Err != nil:
+		return ""
+	case !made && earlier:
+		return Earlier
+	case !made:
+		return "the service will make its tables; gates hold until they have seen their days"
 	}
-	return q.Err
+	f := t.Facts()
+	var newest int64
+	t.Get("select coalesce(max(written), 0) from quotegate_instances", nil, &newest)
+	if ahead := time.Until(time.Unix(newest, 0)); t.Err == nil && ahead > MaxSkew {
+		t.Err = fmt.Errorf("the last record is %s ahead of this machine's clock: one of the clocks was wrong",
+			words.Span(ahead))
+	}
+	return "the service will go on counting; calls are counted since " + words.Stamp(f.Since)
 }
 
 // AheadOrBehind says how far a clock is from another: "5m ahead of".
@@ -129,34 +133,53 @@ func AheadOrBehind(ahead time.Duration) string {
 	return words.Span(ahead) + " ahead of"
 }
 
-// checkExisting tests whether a file is a database that can be written or, if
-// there is none, whether its directory exists. SQLite writes files beside it.
-func checkExisting(path string) error {
+// checkExisting tests whether a file is a database that can be written or, if there is
+// none, whether it can be made. SQLite writes files beside it.
+func checkExisting(path string) (will string, err error) {
 	folder := filepath.Dir(path)
-	err := checkFile(path, os.O_RDWR)
+	err = checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(folder)
-		if err == nil {
-			err = ErrNoFile
+		will = "the file does not exist yet; the service will make it, and counts begin then"
+		if err != nil {
+			err = fmt.Errorf("the folder %s does not exist; make it, or name another file", folder)
 		}
 	}
-	if (err == nil || errors.Is(err, ErrNoFile)) && !writable(folder) {
-		return fmt.Errorf("the folder %s cannot be written to, and SQLite needs files of its own in it", folder)
+	if err == nil && !writable(folder) {
+		err = fmt.Errorf("the folder %s cannot be written to, and SQLite needs files of its own in it", folder)
 	}
-	return err
+	return will, err
 }
 
-// explain says why PostgreSQL does not answer, in words of our own. The text of
-// the driver has the host, the user and the database.
-func explain(err error) error {
-	if errors.Is(err, pgconn.ErrReadOnlyConnection) {
-		return errors.New("the database is read-only")
+// serverError says why PostgreSQL did not answer, in words of our own. The text of the
+// driver has the host, the user and the database.
+type serverError struct {
+	text  string
+	cause error
+}
+
+func (e *serverError) Error() string { return e.text }
+
+func (e *serverError) Unwrap() error { return e.cause }
+
+// explain makes an error one without the address of a server.
+func (s *Store) explain(err error) error {
+	if _, done := errors.AsType[*serverError](err); err == nil || done || !s.Shared {
+		return err
 	}
-	if refusal := (*pgconn.PgError)(nil); errors.As(err, &refusal) {
-		return fmt.Errorf("PostgreSQL refuses with the code %.5q", refusal.Code)
+	refusal, refused := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return err
+	case errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return &serverError{"PostgreSQL is read-only", err}
+	case refused && refusal.Code == "3D000":
+		return &serverError{"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB", err}
+	case refused:
+		return &serverError{fmt.Sprintf("PostgreSQL refuses with the code %.5q", refusal.Code), err}
 	}
 	text, _ := remote.Explain(err)
-	return errors.New("PostgreSQL: " + cmp.Or(text, "no connection, or a broken one"))
+	return &serverError{"PostgreSQL: " + cmp.Or(text, "no connection, or a broken one"), err}
 }
 
 func writable(folder string) bool {
@@ -174,10 +197,12 @@ func openReadOnly(path string) (*sql.DB, error) {
 	return openFile(path, query)
 }
 
-// missingTable reports whether PostgreSQL has answered that there is no such table.
-func missingTable(err error) bool {
-	refusal := (*pgconn.PgError)(nil)
-	return errors.As(err, &refusal) && refusal.Code == "42P01"
+// MissingTable reports whether err is that of a database without our tables.
+func MissingTable(err error) bool {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refusal.Code == "42P01"
+	}
+	return sqliteCode(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table")
 }
 
 // Backup copies a SQLite database to a file that does not exist yet. The service
@@ -188,7 +213,7 @@ func Backup(ctx context.Context, cfg Config, file string) error {
 		return ErrNothingRecorded
 	case cfg.Postgres():
 		return errors.New("USAGE_DB: a PostgreSQL database is backed up with its own tools, " +
-			"such as pg_dump --table='usage_*'")
+			"such as pg_dump --table='quotegate_*'")
 	}
 	if _, err := os.Stat(cfg.path()); err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)

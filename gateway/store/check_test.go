@@ -1,132 +1,127 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
-// A database that is in use, and one that is not, answer. Neither is changed.
-func TestCheck(t *testing.T) {
-	test := func(t *testing.T, cfg store.Config) {
-		err := store.Check(t.Context(), cfg)
-		if !cfg.Postgres() && !errors.Is(err, store.ErrNoFile) || cfg.Postgres() && err != nil {
-			t.Errorf("before the first use: got %v", err)
+func TestConfig(t *testing.T) {
+	for address, want := range map[string]string{
+		"":                               "",
+		"/var/lib/quotegate/postgres.db": "",
+		"postgresql://gate:hunter2@db.example:5433/usage?sslmode=require": "",
+		"postgres://gate:hunter2@db.example:port/usage": "USAGE_DB: is not a PostgreSQL URL; " +
+			"want postgres://user:password@host:5432/database",
+		"mysql://gate:hunter2@db.example/usage": "USAGE_DB: is neither postgres://… nor the path of a SQLite file",
+	} {
+		cfg := store.Config{DB: address}
+		if err := cfg.Validate(); want == "" && err != nil || want != "" && fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
-		at := recorded.At(time.Now())
-		r := counted.Begin(t, cfg, at)
-		r.Call("origin https://a.example", 3)
-		r.Flush(t)
-		if err := store.Check(t.Context(), cfg); err != nil {
-			t.Errorf("in use: got %v", err)
-		}
-		r.Close()
-		if err := store.Check(t.Context(), cfg); err != nil {
-			t.Errorf("after use: got %v", err)
-		}
-		r = counted.Begin(t, cfg, at)
-		if e := r.Evidence("v1", 1); e.Clients != 1 || e.Calls != 3 || len(r.Notes()) != 0 {
-			t.Errorf("got %d clients, %d calls and the notes %q, want what was counted, and no gap",
-				e.Clients, e.Calls, r.Notes())
+		if want != "" {
+			_, err := store.Open(cfg)
+			contains(t, address, fmt.Sprint(err), want)
 		}
 	}
-	recorded.OnDisk(t, test)
 }
 
-func TestCheckFindsWhatIsWrong(t *testing.T) {
-	hung, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hung.Close()
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	for _, c := range []struct {
-		db   string
-		ctx  context.Context
+const wentOn = "the service will go on counting; calls are counted since 20"
+
+// What a check says, and that it changes nothing.
+func TestCheckOfBoth(t *testing.T) {
+	for name, test := range map[string]struct {
+		make func(*testing.T, store.Config)
 		want string
 	}{
-		{"postgres://gate:hunter2@127.0.0.1:1/hunter2", t.Context(), "PostgreSQL: connection refused"},
-		{"postgres://gate:hunter2@" + hung.Addr().String() + "/hunter2?sslmode=disable", short,
-			"PostgreSQL: no answer in time"},
-		{strings.Replace(postgres.Shared(t).URL("hunter2"), "postgres@", "postgres:hunter2@", 1), t.Context(),
-			`PostgreSQL refuses with the code "3D000"`},
+		"of this release": {func(t *testing.T, cfg store.Config) { use(t, cfg, time.Now()) }, wentOn},
+		"of an earlier":   {fillEarlier, store.Earlier},
+		"of an earlier, in use": {func(t *testing.T, cfg store.Config) {
+			fillEarlier(t, cfg)
+			use(t, cfg, time.Now())
+		}, wentOn},
+		"of a later": {func(t *testing.T, cfg store.Config) {
+			use(t, cfg, time.Now())
+			execute(t, cfg, "update quotegate_meta set value = '2' where name = 'schema'")
+		}, store.ErrUnknownSchema.Error()},
+		"without a secret": {func(t *testing.T, cfg store.Config) {
+			use(t, cfg, time.Now())
+			execute(t, cfg, "delete from quotegate_meta where name = 'secret'")
+		}, "quotegate_meta has no secret"},
+		"of a clock that was ahead": {func(t *testing.T, cfg store.Config) { use(t, cfg, time.Now().Add(48*time.Hour)) },
+			"the last record is 47 hours ahead of this machine's clock"},
 	} {
-		if err := store.Check(c.ctx, store.Config{DB: c.db}); err == nil || err.Error() != c.want {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+				test.make(t, cfg)
+				will, err := store.Check(t.Context(), cfg)
+				contains(t, "check", check(will, err), test.want)
+			})
+		})
 	}
 }
 
-// What is not a database is found, and left as it is; nothing is created.
-func TestCheckLeavesFilesAlone(t *testing.T) {
-	for name, content := range map[string]string{
-		"damaged":     "SQLite format 3\x00" + strings.Repeat("\xff", 5000),
-		"a few bytes": "x",
-		"a text":      "what an earlier release wrote",
+// check is what an operator reads.
+func check(will string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return will
+}
+
+func TestCheckOfFiles(t *testing.T) {
+	for name, test := range map[string]struct {
+		content *string
+		file    string // usage.db
+		want    string
+	}{
+		"none":      {want: "the file does not exist yet; the service will make it"},
+		"no folder": {file: "none/usage.db", want: "none does not exist; make it, or name another file"},
+		"a folder":  {file: ".", want: "is a directory"},
+		"empty":     {content: new(string), want: "the service will make its tables"},
+		"damaged":   {content: ptr("SQLite format 3\x00" + strings.Repeat("\xff", 5000)), want: "file is not a database"},
+		"a text":    {content: ptr("text"), want: "is not a SQLite database, and is left as it is"},
 	} {
 		dir := t.TempDir()
-		file := filepath.Join(dir, "usage")
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
+		file := filepath.Join(dir, cmp.Or(test.file, "usage.db"))
+		if test.content != nil {
+			if err := os.WriteFile(file, []byte(*test.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := store.Check(t.Context(), store.Config{DB: file}); err == nil {
-			t.Errorf("%s: got no error", name)
+		will, err := store.Check(t.Context(), store.Config{DB: file})
+		contains(t, name, check(will, err), test.want)
+		found, _ := filepath.Glob(dir + "/*")
+		switch {
+		case test.content == nil && len(found) != 0:
+			t.Errorf("%s: left %q", name, found)
+		case test.content != nil:
+			got, _ := os.ReadFile(file)
+			info, err := os.Stat(file)
+			if string(got) != *test.content || err != nil || info.Mode().Perm() != 0o644 || len(found) != 1 {
+				t.Errorf("%s: the file was changed, or others made: %q, %v", name, found, err)
+			}
 		}
-		info, err := os.Stat(file)
-		if err != nil || info.Mode().Perm() != 0o644 || info.Size() != int64(len(content)) {
-			t.Errorf("%s: the file was changed: %v, %v", name, info, err)
-		}
-		if got := entries(t, dir); !slices.Equal(got, []string{"usage"}) {
-			t.Errorf("%s: left %q", name, got)
-		}
-	}
-	dir := t.TempDir()
-	if err := store.Check(t.Context(), store.Config{DB: filepath.Join(dir, "usage")}); !errors.Is(err, store.ErrNoFile) {
-		t.Errorf("no file: got %v", err)
-	}
-	nowhere := store.Config{DB: filepath.Join(dir, "none", "usage")}
-	if err := store.Check(t.Context(), nowhere); err == nil || errors.Is(err, store.ErrNoFile) {
-		t.Errorf("no directory: got %v", err)
-	}
-	if err := store.Check(t.Context(), store.Config{DB: dir}); err == nil {
-		t.Error("a directory was taken")
-	}
-	if got := entries(t, dir); len(got) != 0 {
-		t.Errorf("left %q", got)
 	}
 }
 
-func entries(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	found, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range found {
-		names = append(names, e.Name())
-	}
-	return names
-}
+func ptr(text string) *string { return &text }
 
-// SQLite needs files of its own beside the database, so that a folder in which
-// nothing can be written is found before the service starts.
-func TestCheckFindsAFolderThatCannotBeWritten(t *testing.T) {
+// SQLite needs files of its own beside the database.
+func TestCheckOfAFolderThatCannotBeWritten(t *testing.T) {
 	dir, err := os.MkdirTemp("", "usage-folder")
 	if err != nil {
 		t.Fatal(err)
@@ -146,76 +141,110 @@ func TestCheckFindsAFolderThatCannotBeWritten(t *testing.T) {
 				return
 			}
 		}
-		got <- store.Check(context.Background(), store.Config{DB: file})
+		_, err := store.Check(context.Background(), store.Config{DB: file})
+		got <- err
 	}()
-	if err := <-got; err == nil ||
-		!strings.Contains(err.Error(), "cannot be written to, and SQLite needs files of its own") {
-		t.Errorf("got %v, want the folder", err)
-	}
+	contains(t, "check", fmt.Sprint(<-got), "cannot be written to, and SQLite needs files of its own in it")
 }
 
-// A user who may not create tables, a database that is read-only, and clocks that
-// are apart are found before the service starts.
-func TestCheckFindsWhatAServiceWouldMiss(t *testing.T) {
-	url := postgres.Shared(t).Fresh(t)
-	admin, err := sql.Open("pgx", url)
+// What is wrong with a server is said in words of our own, whoever asks: they have neither
+// its host nor a user, a password or the name of a database.
+func TestServerErrors(t *testing.T) {
+	server := postgres.Shared(t)
+	hung, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close()
-	if _, err := admin.Exec("drop role if exists reader; create role reader login; " +
-		"revoke create on schema public from public"); err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { _ = hung.Close() })
+	fresh := server.Fresh(t)
+	execute(t, store.Config{DB: fresh}, `drop role if exists hunter1; create role hunter1 login;
+		revoke create on schema public from public; create schema late;
+		create function late.clock_timestamp() returns timestamptz language sql
+		as $$ select pg_catalog.now() + interval '5 minutes' $$`)
+	asReader := strings.Replace(fresh, "postgres@", "hunter1:hunter2@", 1)
+	away := "postgres://hunter1:hunter2@%s/hunter3?sslmode=%s"
+	for name, test := range map[string]struct {
+		address string
+		limit   time.Duration // until the caller gives up; negative: it is cancelled
+		want    string
+	}{
+		"away":         {fmt.Sprintf(away, "127.0.0.1:1", "disable"), 0, "PostgreSQL: connection refused"},
+		"no such host": {fmt.Sprintf(away, "hunter4.invalid", "disable"), 0, "PostgreSQL: its host name does not resolve"},
+		"no TLS":       {fmt.Sprintf(away, hung.Addr(), "require"), 50 * time.Millisecond, "PostgreSQL: no answer in time"},
+		"hangs":        {fmt.Sprintf(away, hung.Addr(), "disable"), 50 * time.Millisecond, "PostgreSQL: no answer in time"},
+		"cancelled":    {fmt.Sprintf(away, hung.Addr(), "disable"), -50 * time.Millisecond, "PostgreSQL: the caller gave up"},
+		"no database": {strings.Replace(server.URL("hunter3"), "postgres@", "postgres:hunter2@", 1), 0,
+			"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB"},
+		"no user": {strings.Replace(fresh, "postgres@", "hunter5:hunter2@", 1), 0,
+			`PostgreSQL refuses with the code "28000"`},
+		"read-only": {fresh + "&default_transaction_read_only=on", 0, "PostgreSQL is read-only"},
+		"no rights": {asReader, 0, "the user may not create tables; grant it CREATE on the schema"},
+		"other clock": {fresh + "&search_path=late,pg_catalog,public", 0,
+			"this machine's clock is 4 minutes behind the database's"},
+		"fine": {fresh, 0, "the service will make its tables; gates hold until they have seen their days"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := store.Config{DB: test.address}
+			context := func() context.Context {
+				ctx, cancel := context.WithCancel(t.Context())
+				if test.limit < 0 {
+					time.AfterFunc(-test.limit, cancel)
+				} else if test.limit > 0 {
+					ctx, cancel = context.WithTimeout(ctx, test.limit)
+				}
+				t.Cleanup(cancel)
+				return ctx
+			}
+			will, err := store.Check(context(), cfg)
+			if got := check(will, err); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			db := open(t, cfg)
+			q := db.Ask(context())
+			q.Exec("select hunter6")
+			_, read := store.OpenForReading(context(), cfg)
+			began := db.Transact(context(), func(*store.Session) {})
+			for _, err := range []error{err, q.Err, read, began} {
+				if text := fmt.Sprint(err); strings.Contains(text, "hunter") || strings.Contains(text, "127.0.0.1") ||
+					strings.Contains(text, server.Dir) || strings.Contains(text, "test") {
+					t.Errorf("got %q", text)
+				}
+			}
+		})
 	}
-	check := func(url, want string) {
-		t.Helper()
-		if err := store.Check(t.Context(), store.Config{DB: url}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-	check(strings.Replace(url, "postgres@", "reader@", 1), "may not create tables")
-	check(url+"&default_transaction_read_only=on", "read-only")
-	if _, err := admin.Exec("create schema late; " +
-		"create function late.clock_timestamp() returns timestamptz language sql " +
-		"as $$ select pg_catalog.now() + interval '5 minutes' $$"); err != nil {
-		t.Fatal(err)
-	}
-	check(url+"&search_path=late,pg_catalog,public", "this machine's clock is 4 minutes behind the database's")
-	file := filepath.Join(t.TempDir(), "usage.db")
-	r := counted.Begin(t, store.Config{DB: file}, recorded.At(time.Now().Add(48*time.Hour)))
-	r.Close()
-	check(file, "the last record is 47 hours ahead of this machine's clock")
 }
 
-func TestConfig(t *testing.T) {
-	for name, test := range map[string]struct {
-		cfg  store.Config
-		want []string // how the lines begin
-	}{
-		"zero":       {store.Config{}, nil},
-		"file":       {store.Config{DB: "/var/lib/quotegate/postgres.DB"}, nil},
-		"PostgreSQL": {store.Config{DB: "postgresql://gate:hunter2@db.example:5433/usage?sslmode=require"}, nil},
-		"bad port":   {store.Config{DB: "postgres://gate:hunter2@db.example:port/usage"}, []string{"USAGE_DB: "}},
-		"MySQL":      {store.Config{DB: "mysql://gate:hunter2@db.example/usage"}, []string{"USAGE_DB: "}},
+// A backup is a copy that a service can begin with, while another one writes.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	cfg, copied := store.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "copy.db")
+	r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+	r.Call("origin https://a.example", 3)
+	r.Flush(t)
+	if err := store.Backup(t.Context(), cfg, copied); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file that only its owner reads", info, err)
+	}
+	if got := recorded.Begin(t, store.Config{DB: copied}, recorded.At(recorded.Noon)).Names(t); len(got) != 1 {
+		t.Errorf("got %q in the copy", got)
+	}
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, test := range map[string]struct{ db, to string }{
+		"copy.db exists; name a new file": {cfg.DB, copied},
+		"pg_dump --table='quotegate_*'":   {"postgres://db.example/usage", copied + "2"},
+		"USAGE_DB is not set":             {"", copied + "2"},
+		"no such file":                    {cfg.DB + "2", copied + "2"},
+		"file is not a database":          {text, copied + "2"},
 	} {
-		err := test.cfg.Validate()
-		var got []string
-		if err != nil {
-			got = strings.Split(err.Error(), "\n")
-		}
-		if len(got) != len(test.want) || strings.Contains(fmt.Sprint(err), "hunter2") {
-			t.Errorf("%s: got %q, want %q and no secret", name, got, test.want)
-			continue
-		}
-		for i, line := range got {
-			if !strings.HasPrefix(line, test.want[i]) {
-				t.Errorf("%s: got %q, want %q", name, line, test.want[i])
-			}
-		}
-		if err != nil {
-			if _, err := store.Open(test.cfg); err == nil {
-				t.Errorf("%s: it was opened", name)
-			}
+		contains(t, test.db, fmt.Sprint(store.Backup(t.Context(), store.Config{DB: test.db}, test.to)), want)
+		if _, err := os.Stat(copied + "2"); err == nil {
+			t.Errorf("%s: something was left", want)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,31 +27,21 @@ type Session struct {
 	Err error // the first one
 }
 
-// beginner is a pool, or one connection of it.
-type beginner interface {
-	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
-}
-
 // maxTries is how often a transaction is begun that others got in the way of.
 const maxTries = 10
 
 // Transact runs statements that take effect together or not at all. Where PostgreSQL
 // has ended the transaction in favour of another one, they run again.
 func (s *Store) Transact(ctx context.Context, do func(*Session)) error {
-	return s.transactOn(ctx, s.DB, do)
-}
-
-func (s *Store) transactOn(ctx context.Context, on beginner, do func(*Session)) error {
 	for try := 1; ; try++ {
-		err := s.tryTransaction(ctx, on, do)
+		err := s.tryTransaction(ctx, do)
 		if !outdone(err) || try == maxTries {
 			return err
 		}
-		pause := time.Duration(try) * rand.N(20*time.Millisecond) // so that both do not meet again
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(pause):
+		case <-time.After(time.Duration(try) * rand.N(20*time.Millisecond)): // so that both do not meet again
 		}
 	}
 }
@@ -61,10 +53,10 @@ func outdone(err error) bool {
 	return ok && (refusal.Code == "40P01" || refusal.Code == "40001")
 }
 
-func (s *Store) tryTransaction(ctx context.Context, on beginner, do func(*Session)) error {
-	tx, err := on.BeginTx(ctx, nil)
+func (s *Store) tryTransaction(ctx context.Context, do func(*Session)) error {
+	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return s.explain(err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	t := &Session{ctx: ctx, on: tx, db: s}
@@ -72,7 +64,7 @@ func (s *Store) tryTransaction(ctx context.Context, on beginner, do func(*Sessio
 	if t.Err != nil {
 		return t.Err
 	}
-	return tx.Commit()
+	return s.explain(tx.Commit())
 }
 
 // Exec returns how many rows were changed.
@@ -84,14 +76,14 @@ func (t *Session) Exec(statement string, args ...any) (changed int64) {
 	if err == nil {
 		changed, err = result.RowsAffected()
 	}
-	t.Err = err
+	t.Err = t.db.explain(err)
 	return changed
 }
 
 // Get reads the single row that a query returns.
 func (t *Session) Get(query string, args []any, into ...any) {
 	if t.Err == nil {
-		t.Err = t.on.QueryRowContext(t.ctx, query, args...).Scan(into...)
+		t.Err = t.db.explain(t.on.QueryRowContext(t.ctx, t.db.dialect(query), args...).Scan(into...))
 	}
 }
 
@@ -103,18 +95,106 @@ func (t *Session) Each(query string, args, into []any, row func()) {
 	}
 	rows, err := t.on.QueryContext(t.ctx, t.db.dialect(query), args...)
 	if err != nil {
-		t.Err = err
+		t.Err = t.db.explain(err)
 		return
 	}
 	defer rows.Close()
-	for rows.Next() {
-		t.Err = rows.Scan(into...)
+	for rows.Next() && err == nil {
+		err = rows.Scan(into...)
+		if err == nil {
+			row()
+		}
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	t.Err = t.db.explain(err)
+}
+
+// maxRows are sent to PostgreSQL in one round trip.
+const maxRows = 4096
+
+// Insert runs a statement for each of some rows, of which it has the values where it says
+// ROWS: "insert into t (a, b) ROWS on conflict do nothing". SQLite is quickest with one
+// prepared statement; PostgreSQL takes many rows at a time, as one list for each column.
+func (t *Session) Insert(statement string, rows [][]any) {
+	if !t.db.Shared {
+		t.insertEach(statement, rows)
+		return
+	}
+	for some := range slices.Chunk(rows, maxRows) {
+		lists := make([]any, len(some[0]))
+		places := make([]string, len(some[0]))
+		for i := range lists {
+			var kind string
+			lists[i], kind = listOf(some, i)
+			places[i] = fmt.Sprintf("$%d::%s[]", i+1, kind)
+		}
+		t.Exec(strings.Replace(statement, "ROWS", "select * from unnest("+strings.Join(places, ", ")+")", 1), lists...)
+	}
+}
+
+// listOf is a column of some rows, and its type in PostgreSQL.
+func listOf(rows [][]any, column int) (list []any, kind string) {
+	for _, row := range rows {
+		list = append(list, row[column])
+	}
+	switch list[0].(type) {
+	case string:
+		return list, "text"
+	case float64:
+		return list, "float8"
+	}
+	return list, "bigint"
+}
+
+func (t *Session) insertEach(statement string, rows [][]any) {
+	if t.Err != nil || len(rows) == 0 {
+		return
+	}
+	places := "values (" + strings.Join(slices.Repeat([]string{"?"}, len(rows[0])), ", ") + ")"
+	prepared, err := t.on.PrepareContext(t.ctx, t.db.dialect(strings.Replace(statement, "ROWS", places, 1)))
+	if err != nil {
+		t.Err = err
+		return
+	}
+	defer prepared.Close()
+	ctx := context.WithoutCancel(t.ctx) // SQLite's driver starts a goroutine for every row that could be cancelled
+	for _, row := range rows {
+		_, t.Err = prepared.ExecContext(ctx, row...)
+		if t.Err == nil {
+			t.Err = t.ctx.Err()
+		}
 		if t.Err != nil {
 			return
 		}
-		row()
 	}
-	t.Err = rows.Err()
+}
+
+// EachAmong is Each for clients of a list, where the query says "in IDS". With SQLite it
+// runs several times if the list is long.
+func (t *Session) EachAmong(query string, ids []int64, args, into []any, row func()) {
+	t.among(query, ids, args, func(query string, args []any) { t.Each(query, args, into, row) })
+}
+
+// ExecAmong is Exec for clients of a list, where the statement says "in IDS".
+func (t *Session) ExecAmong(statement string, ids []int64, args ...any) {
+	t.among(statement, ids, args, func(statement string, args []any) { t.Exec(statement, args...) })
+}
+
+func (t *Session) among(statement string, ids []int64, args []any, run func(string, []any)) {
+	if t.db.Shared && len(ids) > 0 {
+		list := fmt.Sprintf("= any($%d)", len(args)+1)
+		run(strings.ReplaceAll(statement, "in IDS", list), append(slices.Clone(args), ids))
+		return
+	}
+	for some := range slices.Chunk(ids, maxRows) {
+		texts := make([]string, len(some))
+		for i, id := range some {
+			texts[i] = strconv.FormatInt(id, 10)
+		}
+		run(strings.ReplaceAll(statement, "IDS", "("+strings.Join(texts, ", ")+")"), args)
+	}
 }
 
 // Now is the database's time. A file has no clock but ours.
@@ -127,48 +207,4 @@ func (t *Session) Now(own time.Time) (at time.Time) {
 	}
 	t.Get("select now()", nil, &at)
 	return at
-}
-
-// Size is how many bytes the counts take. PostgreSQL keeps the room of deleted rows,
-// so there it is estimated from the number of rows.
-func (t *Session) Size() (bytes int64) {
-	query := `select (page_count - freelist_count) * page_size
-		from pragma_page_count, pragma_freelist_count, pragma_page_size`
-	if t.db.Shared {
-		query = `select coalesce(sum(n_live_tup * case relname when 'usage_days' then 140 else 280 end), 0)::bigint
-			from pg_stat_user_tables where schemaname = current_schema() and relname like 'usage\_%'`
-	}
-	t.Get(query, nil, &bytes)
-	return bytes
-}
-
-// NearLimit reports whether a database takes about as much room as it may.
-func (t *Session) NearLimit() bool { return t.Size() >= t.db.Nearly() }
-
-// Shared reports whether other instances may be running: it is PostgreSQL.
-func (t *Session) Shared() bool { return t.db.Shared }
-
-// EachDay is the beginning of a query that has a row for each day from $1 to $2 in days.
-const EachDay = `with recursive days(day) as (
-	select cast($1 as bigint) union all select day + 1 from days where day < $2)`
-
-// List writes numbers for a query.
-func List(ids []int64) string {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.FormatInt(id, 10)
-	}
-	return strings.Join(texts, ", ")
-}
-
-// NextNumber reads a number from a text that has many, up to a space or the end, and
-// returns what is after it.
-func NextNumber(text string) (n int64, rest string) {
-	for i := range len(text) {
-		if text[i] == ' ' {
-			return n, text[i+1:]
-		}
-		n = 10*n + int64(text[i]-'0')
-	}
-	return n, ""
 }

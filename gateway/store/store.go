@@ -1,7 +1,6 @@
 // Package store is the database of what was counted: SQLite in memory or in a file, or
-// a PostgreSQL that all instances share. It knows the tables, brings them up to date and
-// checks them. What is counted says package usage; what is made of it, evidence and
-// report.
+// a PostgreSQL that all instances share. It makes the tables and checks them. Package
+// usage writes to them, and evidence reads them.
 //
 // What it promises:
 //   - Both databases run the same statements, and give the same answers.
@@ -17,11 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -39,15 +38,15 @@ type Store struct {
 	*sql.DB
 	Shared bool             // PostgreSQL: other instances may be running
 	Most   int64            // the size above which counts are given up, in bytes
-	Chunk  int              // rows that are prepared at a time
 	Clock  func() time.Time // that of a PostgreSQL, in tests; its own if nil
-	Schema fs.FS            // the migrations, in schema/1.sql and so on
 
 	pages *sql.DB // for reports; the same as DB in memory
+	path  string  // of a SQLite file that is written to
+	file  os.FileInfo
 }
 
 const (
-	// The sizes of a database from which on counts are given up. 200,000 clients that
+	// The sizes of a database from which on counts are given up. 100,000 clients that
 	// call every day fit into it. PostgreSQL takes four times the room for them.
 	maxBytes         = 1 << 30
 	maxPostgresBytes = 4 << 30
@@ -55,12 +54,7 @@ const (
 	memoryPages      = 32768 // of 4 KiB: the size at which SQLite refuses to grow in memory
 
 	connectTimeout = 5 * time.Second
-	connectionLife = 5 * time.Minute // of a connection to PostgreSQL: after a failover it may lead to the wrong server
-
-	// FewRows take little memory when they are prepared, and ManyRows are what PostgreSQL
-	// takes in one round trip.
-	FewRows  = 500
-	ManyRows = 4096
+	connectionLife = 5 * time.Minute // of a connection: it may lead to a server or a file that was replaced
 )
 
 // Open prepares to use a database. It fails if the configuration is wrong or a file
@@ -71,7 +65,7 @@ func Open(c Config) (*Store, error) {
 	}
 	switch {
 	case c.Postgres():
-		return openPostgres(c.DB, writing)
+		return openPostgres(c.DB, false)
 	case c.DB == "":
 		return openMemory()
 	}
@@ -88,7 +82,9 @@ func Open(c Config) (*Store, error) {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
 	pages.SetConnMaxIdleTime(time.Minute) // gives their memory back
-	return &Store{DB: db, pages: pages, Most: maxBytes, Chunk: FewRows, Schema: schema}, nil
+	s := &Store{DB: db, pages: pages, Most: maxBytes, path: c.path()}
+	s.file, err = os.Stat(s.path)
+	return s, err
 }
 
 func openMemory() (*Store, error) {
@@ -97,7 +93,7 @@ func openMemory() (*Store, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	return &Store{DB: db, pages: db, Most: memoryBytes, Chunk: FewRows, Schema: schema}, nil
+	return &Store{DB: db, pages: db, Most: memoryBytes}, nil
 }
 
 // ErrNothingRecorded is what OpenForReading returns if there is no database to read.
@@ -118,45 +114,31 @@ func OpenForReading(ctx context.Context, c Config) (*Store, error) {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
 	q := db.Ask(ctx)
-	number := q.Recognise()
-	if q.Err == nil && number == db.Newest() {
+	if made := q.hasTable("quotegate_meta"); !made && q.Err == nil {
+		q.Err = errors.New("no service of this release has written to the database yet")
+	}
+	q.Facts()
+	if q.Err == nil {
 		return db, nil
 	}
 	_ = db.Close() // nothing is written
-	switch {
-	case HasUnknownSchema(q.Err):
-		return nil, fmt.Errorf("USAGE_DB: %w", q.Err)
-	case q.Err != nil && db.Shared:
-		return nil, fmt.Errorf("USAGE_DB: %w", explain(q.Err))
-	case number > 0:
-		return nil, fmt.Errorf("USAGE_DB: the database has schema %d and this release reads schema %d: "+
-			"start the service of this release, which migrates it", number, db.Newest())
-	}
-	return nil, errors.New("USAGE_DB: no service of this release has written to the database yet")
+	return nil, fmt.Errorf("USAGE_DB: %w", q.Err)
 }
 
 func openToRead(c Config) (*Store, error) {
 	if c.Postgres() {
-		return openPostgres(c.DB, reading)
+		return openPostgres(c.DB, true)
 	}
 	if err := checkFile(c.path(), os.O_RDONLY); err != nil {
 		return nil, err
 	}
 	db, err := openReadOnly(c.path())
-	return &Store{DB: db, pages: db, Most: maxBytes, Schema: schema}, err
+	return &Store{DB: db, pages: db, Most: maxBytes}, err
 }
-
-// access is what a store is opened for.
-type access bool
-
-const (
-	reading access = false
-	writing access = true
-)
 
 // openPostgres prepares to use a server. For writing, a server that is read-only is
 // none: with several hosts in the address, another one is tried.
-func openPostgres(address string, to access) (*Store, error) {
+func openPostgres(address string, readOnly bool) (*Store, error) {
 	cfg, err := pgx.ParseConfig(address)
 	if err != nil {
 		return nil, errors.New("USAGE_DB: is not a PostgreSQL URL") // err may repeat the password
@@ -164,14 +146,14 @@ func openPostgres(address string, to access) (*Store, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTimeout
 	}
-	if to == writing {
+	if !readOnly {
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	setup := "select 1"
 	if _, given := cfg.RuntimeParams["jit"]; !given {
 		setup = withoutJIT
 	}
-	if to == reading {
+	if readOnly {
 		setup += "; set default_transaction_read_only = on"
 	}
 	afterConnect := stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
@@ -185,9 +167,7 @@ func openPostgres(address string, to access) (*Store, error) {
 		db.SetConnMaxLifetime(connectionLife)
 		return db
 	}
-	return &Store{
-		DB: pool(3), pages: pool(2), Shared: true, Most: maxPostgresBytes, Chunk: ManyRows, Schema: schema,
-	}, nil
+	return &Store{DB: pool(3), pages: pool(2), Shared: true, Most: maxPostgresBytes}, nil
 }
 
 // withoutJIT has PostgreSQL compile no query. It takes our questions for long ones and
@@ -222,12 +202,21 @@ func (s *Store) Close() error {
 	return s.DB.Close()
 }
 
-// Reconnect drops the connections that nobody uses now. It is called when a write has
-// failed: a session that was opened while the server was read-only, or that a failover
-// has left on the wrong server, takes no counts however long it is kept.
-func (s *Store) Reconnect() {
-	if !s.Shared {
+// Refresh is called before a write. It drops the connections that nobody uses now if they
+// lead to a file that somebody has replaced or deleted, or if the last write failed: a
+// session that was opened while the server was read-only, or that a failover has left on
+// the wrong server, takes no counts however long it is kept.
+func (s *Store) Refresh(failed bool) {
+	drop := s.Shared && failed
+	if s.path != "" {
+		now, err := os.Stat(s.path)
+		drop = err != nil || !os.SameFile(now, s.file)
+	}
+	if !drop {
 		return
+	}
+	if s.path != "" && checkFile(s.path, os.O_RDWR|os.O_CREATE) == nil {
+		s.file, _ = os.Stat(s.path)
 	}
 	for _, pool := range []*sql.DB{s.DB, s.pages} {
 		pool.SetMaxIdleConns(-1)
@@ -239,12 +228,9 @@ func (s *Store) Reconnect() {
 const idleConnections = 2
 
 var (
-	forPostgres = strings.NewReplacer(
-		"integer primary key", "bigint generated by default as identity primary key",
-		") without rowid", ")",
-		"json_each(", "jsonb_array_elements(",
-	)
-	forSQLite = strings.NewReplacer("greatest(", "max(", "least(", "min(")
+	forPostgres = strings.NewReplacer(") without rowid, strict", ")", ") strict", ")", "+day", "day")
+	forSQLite   = strings.NewReplacer(
+		"greatest(", "max(", "least(", "min(", "bigint", "integer", "double precision", "real")
 )
 
 // dialect turns a statement for both databases into one for this database.
@@ -261,6 +247,7 @@ func openFile(path, query string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", file.String())
 	if err == nil {
 		db.SetMaxOpenConns(2)
+		db.SetConnMaxLifetime(connectionLife)
 	}
 	return db, err
 }
@@ -292,20 +279,52 @@ func Damaged(err error) bool {
 	return code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_CORRUPT
 }
 
-// Full reports whether SQLite found no room: the disk is full, or the database has
-// reached the size at which SQLite refuses to grow.
+// Full reports whether SQLite found no room: the disk is full, or a database in memory
+// has reached the size at which SQLite refuses to grow.
 func Full(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
 
 // ErrDiskFull is the former.
 var ErrDiskFull = errors.New("the disk that holds the database is full; " +
 	"counts wait in memory until there is room, and none are given up")
 
-// Nearly is the size of a database that takes about as much room as it may.
-func (s *Store) Nearly() int64 { return s.Most / 10 * 9 }
-
 func sqliteCode(err error) int {
-	if e := (*sqlite.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff // without the extension
 	}
 	return sqlite3.SQLITE_OK
+}
+
+// Times are Unix seconds, and days Unix days. All are UTC.
+const (
+	Hour = 3600
+	Day  = 24 * Hour
+)
+
+const (
+	ReportDays = 90             // that a report looks back
+	KeepDays   = ReportDays + 2 // of which the counts of clients are kept
+	KeepTotals = 400            // of which totals are kept
+
+	MaxSkew = time.Minute // between two clocks that agree
+)
+
+// FirstDay is the first of so many days. Wherever the counts of some days are asked for,
+// these are the whole days before today, and today so far.
+func FirstDay(at time.Time, days int) int64 { return at.Unix()/Day - int64(days) }
+
+// NotYet is the plan of an instance that follows none yet.
+const NotYet = "?"
+
+// Outcomes of a call, as quotegate_totals has them, and as columns of quotegate_days.
+const (
+	Served    = "served"
+	Brownout  = "brownout"  // refused by a brownout
+	Retired   = "retired"   // refused because the version is retired
+	Rehearsed = "rehearsed" // refused because the client asked for a rehearsal
+	Failed    = "failed"    // any other error
+)
+
+// Storable reports whether every database takes a text, and it has at most so many bytes.
+func Storable(s string, most int) bool {
+	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }

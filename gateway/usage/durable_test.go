@@ -1,83 +1,357 @@
-package usage
+package usage_test
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
-func TestRestartKeepsCounts(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		if cfg.DB == "" {
-			t.Skip("a restart loses what is in memory")
+// Whatever happens to the connection, every call is written once, and afterwards nothing
+// is missing.
+func TestEveryCallIsWrittenOnce(t *testing.T) {
+	for name, trouble := range map[string]struct {
+		begin, end func(*testing.T, *wire, *recorded.Rig)
+		heals      bool // by itself
+	}{
+		"the answer to a commit is lost": {
+			begin: func(_ *testing.T, w *wire, _ *recorded.Rig) { w.losing.Store(true) },
+			heals: true,
+		},
+		"the server is away": {
+			begin: func(_ *testing.T, w *wire, _ *recorded.Rig) { w.cut.Store(true) },
+			end:   func(_ *testing.T, w *wire, _ *recorded.Rig) { w.cut.Store(false) },
+		},
+		"the server hangs": {
+			begin: func(_ *testing.T, w *wire, _ *recorded.Rig) { w.ice.Lock() },
+			end:   func(_ *testing.T, w *wire, _ *recorded.Rig) { w.ice.Unlock() },
+		},
+		"sessions are read-only, as a failover leaves them": {begin: makeReadOnly, heals: true},
+		"the database is read-only": {
+			begin: func(t *testing.T, w *wire, r *recorded.Rig) {
+				w.alter(t, "set default_transaction_read_only = on")
+				makeReadOnly(t, w, r)
+			},
+			end: func(t *testing.T, w *wire, _ *recorded.Rig) { w.alter(t, "reset default_transaction_read_only") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire(t)
+			r := recorded.Begin(t, w.Config, recorded.At(noon), with(func(o *usage.Options) { o.WriteTimeout = time.Second }))
+			r.Age(t, 10)
+			r.Call(a, 1)
+			r.Flush(t)
+			trouble.begin(t, w, r)
+			r.Call(a, 10)
+			fails(t, r)
+			contains(t, "notes", strings.Join(r.Notes(), ";"),
+				"counts are not written since 2027-03-10T12:32:10Z, and wait in memory: ")
+			if !trouble.heals {
+				begun := time.Now()
+				r.Call(b, 1000)
+				if took := time.Since(begun); took > 500*time.Millisecond {
+					t.Errorf("1,000 calls took %s to count", took)
+				}
+				fails(t, r)
+				trouble.end(t, w, r)
+			}
+			r.Call(a, 100)
+			soon(t, r)
+			want := "a.example 111"
+			if !trouble.heals {
+				want += ", b.example 1000"
+			}
+			expect(t, "served", served(t, r), want)
+			expect(t, "missing", strings.Join(append(r.Notes(), r.Evidence(t, "v1", 7).Missing), ";"), "")
+			if r.Log.Count("takes no counts") != 1 || r.Log.Count("takes counts again") != 1 || r.Log.Count("set back") != 0 {
+				t.Errorf("got log %s, want one line when it began and one when it ended", r.Log)
+			}
+		})
+	}
+}
+
+// makeReadOnly makes every open session of the writer read-only.
+func makeReadOnly(t *testing.T, _ *wire, r *recorded.Rig) {
+	for range r.DB.DB.Stats().OpenConnections {
+		connection, err := r.DB.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		at := recorded.At(recorded.Noon)
-		first := begin(t, cfg, at)
-		name := first.Name(recorded.Agent("203.0.113.77"))
-		first.Call(name, 5)
-		first.Close()
-		at.Pass(time.Hour)
-		second := begin(t, cfg, at)
-		if got := second.Name(recorded.Agent("203.0.113.77")); got != name {
-			t.Errorf("got name %q, want %q as before", got, name)
+		defer connection.Close()
+		if _, err := connection.ExecContext(t.Context(), "set default_transaction_read_only = on"); err != nil {
+			t.Fatal(err)
 		}
-		if e := second.Evidence("v1", 1); e.Clients != 1 || e.Calls != 5 {
-			t.Errorf("got %d clients and %d calls, want 1 and 5", e.Clients, e.Calls)
+	}
+}
+
+// A server that does not answer at the start stops no service. What was called meanwhile
+// is written later, and the key of the database is taken over.
+func TestServerAtTheStart(t *testing.T) {
+	for name, late := range map[string]struct{ begin, end func(*wire) }{
+		"is away": {func(w *wire) { w.cut.Store(true) }, func(w *wire) { w.cut.Store(false) }},
+		"hangs":   {func(w *wire) { w.ice.Lock() }, func(w *wire) { w.ice.Unlock() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire(t)
+			agent := recorded.Agent("203.0.113.7")
+			first := recorded.Begin(t, store.Config{DB: w.direct}, recorded.At(noon))
+			late.begin(w)
+			begun := time.Now()
+			r := recorded.Begin(t, w.Config, recorded.At(noon), with(func(o *usage.Options) {
+				o.StartTimeout = 200 * time.Millisecond
+			}))
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("the start took %s", took)
+			}
+			if r.Name(agent) == first.Name(agent) || !r.Since().Equal(noon) || r.Unfit() != nil {
+				t.Errorf("got %s since %s, want nothing that only the database knows", r.Name(agent), r.Since())
+			}
+			if r.Log.Count("level=ERROR") != 1 {
+				t.Errorf("got log %s, want to be told", r.Log)
+			}
+			r.Call(a, 3)
+			late.end(w)
+			soon(t, r)
+			expect(t, "served", served(t, r), "a.example 3")
+			expect(t, "name", r.Name(agent), first.Name(agent))
+		})
+	}
+}
+
+// A restart goes on where the last run has stopped. One that was killed has lost what it
+// had not written, and has not stopped properly.
+func TestRestart(t *testing.T) {
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		clock := recorded.At(noon)
+		var name string
+		for run, end := range []func(*recorded.Rig){(*recorded.Rig).Close, (*recorded.Rig).Kill, (*recorded.Rig).Close} {
+			r := recorded.Begin(t, cfg, clock)
+			if id := recorded.Agent("203.0.113.7"); run == 0 {
+				name = r.Name(id)
+			} else {
+				expect(t, "name", r.Name(id), name)
+			}
+			clock.Pass(time.Minute)
+			r.Call(a, 1)
+			r.Flush(t)
+			r.Call(a, 10)
+			end(r)
+			clock.Pass(time.Minute)
 		}
-		second.Call(name, 1)
-		read := second.Report(t)
-		if got := read.Versions[1]; got.Day != (evidence.Count{Calls: 6, Clients: 1}) || read.Clients[0].Calls7 != 6 {
-			t.Errorf("got %+v, want 6 calls of one client", got)
-		}
-		if !read.Since.Equal(recorded.Noon) || len(read.Instances) != 1 || len(read.Notes) != 0 {
-			t.Errorf("got %+v, want whole counts of one instance since the first start", read)
-		}
+		r := recorded.Begin(t, cfg, clock)
+		expect(t, "served", served(t, r), "a.example 23")
+		runs := fmt.Sprintf("select started - %d, written - %[1]d, case when stopped = 0 then 0 else stopped - %[1]d end "+
+			"from quotegate_instances order by started", noon.Unix())
+		expect(t, "runs", ask(t, r, runs), "0 60 60, 120 180 0, 240 300 300, 360 360 0")
+		clock.Pass(time.Hour)
+		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "has not been heard of since 2027-03-10T12:35:10Z")
 	})
 }
 
-// No address is written, and no one but the owner reads the file.
-func TestNoAddressIsStored(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		if cfg.DB == "" {
-			t.Skip("nothing to read")
+// Close returns when its context ends, whatever holds a write up, and says what is lost.
+func TestCloseObeysItsContext(t *testing.T) {
+	var hangs atomic.Bool
+	release := make(chan struct{})
+	r := recorded.Begin(t, store.Config{}, recorded.At(noon), with(func(o *usage.Options) {
+		o.Now = func() time.Time {
+			if hangs.Load() {
+				<-release
+			}
+			return noon
 		}
-		r := begin(t, cfg, recorded.At(recorded.Noon))
-		for _, id := range []string{"203.0.113.77", "2001:db8:1:2::3"} {
-			r.Observe(&event.Event{Time: recorded.Noon, Version: "v1", Client: r.Name(recorded.Agent(id)), Pair: recorded.Pair})
+	}))
+	r.Call(a, 1)
+	hangs.Store(true)
+	defer close(release)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- r.Recorder.Close(ctx) }()
+	select {
+	case err := <-closed:
+		contains(t, "error", fmt.Sprint(err), "the last counts are not written, and are lost")
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the write")
+	}
+}
+
+// smallDisk is a file system of its own, with little room.
+func smallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes))
+	switch {
+	case err != nil && os.Getenv("CI") != "":
+		t.Fatalf("a small file system cannot be mounted: %v; run the tests as root", err)
+	case err != nil:
+		t.Skipf("SKIPPED, NOT TESTED: a small file system cannot be mounted: %v; run the tests as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill takes the room that is left on a disk.
+func fill(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+}
+
+// On a disk that other things have filled, no day is given up: counts wait until there is
+// room, also those of a service that ends.
+func TestDiskIsFull(t *testing.T) {
+	dir := smallDisk(t, 4<<20)
+	quick := with(func(o *usage.Options) { o.RetryPause = 10 * time.Millisecond })
+	cfg, clock := store.Config{DB: filepath.Join(dir, "usage.db")}, recorded.At(noon)
+	r := recorded.Begin(t, cfg, clock, quick)
+	for range 5 {
+		r.Call(a, 1)
+		r.Up(t, 24*time.Hour)
+	}
+	r.Exec(t, "pragma wal_checkpoint(truncate)") // SQLite's own files have no room left in them
+	fill(t, filepath.Join(dir, "other"))
+	const clients = 1000
+	for i := range clients {
+		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+	}
+	for range 3 {
+		if err := fails(t, r); !errors.Is(err, store.ErrDiskFull) {
+			t.Fatal(err)
+		}
+	}
+	contains(t, "notes", strings.Join(r.Notes(), ";"), "the disk that holds the database is full")
+	expect(t, "days", ask(t, r, "select count(*), (select count(*) from quotegate_gaps) from quotegate_days"), "5 0")
+	closed := make(chan error)
+	go func() { closed <- r.Recorder.Close(context.Background()) }()
+	select {
+	case err := <-closed:
+		t.Errorf("got %v, want it to wait for room", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := os.Remove(filepath.Join(dir, "other")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	r = recorded.Begin(t, cfg, clock)
+	expect(t, "days", ask(t, r, "select count(*) from quotegate_days"), fmt.Sprint(5+clients))
+	expect(t, "stopped", ask(t, r, "select count(*) from quotegate_instances where stopped > 0"), "1")
+}
+
+// Tables that this release does not know stop a start. If they come later, nothing is
+// written to them, the service says that it is unfit, and goes on once they are gone.
+func TestLaterRelease(t *testing.T) {
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r.Call(a, 1)
+		r.Flush(t)
+		r.Exec(t, "update quotegate_meta set value = '2' where name = 'schema'")
+		r.Call(a, 2)
+		fails(t, r)
+		fails(t, r)
+		for _, err := range []error{r.Unfit(), second(recorded.Start(t, cfg, recorded.At(noon)))} {
+			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+store.ErrUnknownSchema.Error())
+		}
+		expect(t, "served", served(t, r), "a.example 1")
+		if _, err := r.Recorder.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
+			t.Error("a gate has read tables that this release does not know")
+		}
+		r.Exec(t, "update quotegate_meta set value = '1' where name = 'schema'")
+		r.Flush(t)
+		expect(t, "served", served(t, r), "a.example 3")
+		if err := r.Unfit(); err != nil || r.Log.Count("level=ERROR") != 1 {
+			t.Errorf("got %v and log %s", err, r.Log)
+		}
+	})
+	w := newWire(t)
+	later := "update quotegate_meta set value = '2' where name = 'schema'"
+	recorded.Begin(t, store.Config{DB: w.direct}, recorded.At(noon)).Exec(t, later)
+	w.cut.Store(true)
+	r := recorded.Begin(t, w.Config, recorded.At(noon))
+	defer r.Kill()
+	w.cut.Store(false)
+	fails(t, r)
+	expect(t, "of a server that was away at the start", fmt.Sprint(r.Unfit()), "USAGE_DB: "+store.ErrUnknownSchema.Error())
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A file that is no database of ours stops a start, and stays as it is.
+func TestFileThatIsNoDatabase(t *testing.T) {
+	for name, content := range map[string]string{
+		"damaged":     "SQLite format 3\x00" + strings.Repeat("\xff", 5000),
+		"a few bytes": "x",
+	} {
+		file := filepath.Join(t.TempDir(), "usage")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := recorded.Start(t, store.Config{DB: file}, recorded.At(noon))
+		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if r != nil {
+			expect(t, name+", log", r.Log.String(), "")
+		}
+		got, _ := os.ReadFile(file)
+		expect(t, name, string(got), content)
+	}
+}
+
+// No address is written, and nobody but the owner reads the file.
+func TestNoAddressIsStored(t *testing.T) {
+	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+		r := recorded.Begin(t, cfg, recorded.At(noon))
+		for _, addr := range []string{"203.0.113.77", "2001:db8:1:2::3"} {
+			r.Call(r.Name(recorded.Agent(addr)), 1)
+			r.From(addr, "https://wallet.example")
 		}
 		r.Flush(t)
 		var stored []byte
 		if cfg.Postgres() {
-			stored = dump(t, postgres.Shared(t), cfg.DB)
-		} else {
-			files, err := filepath.Glob(filepath.Dir(cfg.DB) + "/*")
-			if err != nil || len(files) < 2 {
-				t.Fatalf("got files %q, %v, want the database and its log", files, err)
+			var err error
+			if stored, err = postgres.Shared(t).Command("pg_dump", "--dbname", cfg.DB).Output(); err != nil {
+				t.Fatal(err)
 			}
-			for _, file := range files {
-				data, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stored = append(stored, data...)
-				if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-					t.Errorf("%s: got mode %v, %v, want 0600", file, info.Mode(), err)
-				}
+		}
+		files, _ := filepath.Glob(filepath.Dir(cfg.DB) + "/usage*") // none of a server
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = append(stored, data...)
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: got mode %v, %v, want 0600", file, info.Mode(), err)
 			}
 		}
 		if !bytes.Contains(stored, []byte("agent curl #")) {
@@ -89,210 +363,4 @@ func TestNoAddressIsStored(t *testing.T) {
 			}
 		}
 	})
-}
-
-// countUntilKilled writes five calls, counts another five, says so, and waits.
-func countUntilKilled(file string) {
-	var r *Recorder
-	db, err := store.Open(store.Config{DB: file})
-	if err == nil {
-		r, err = New(context.Background(), db, Options{Options: evidence.Options{Versions: []string{"v1"}}})
-	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	for i := range 10 {
-		r.Observe(&event.Event{Time: time.Now(), Version: "v1", Client: "origin https://a.example", Pair: recorded.Pair})
-		if i == 4 {
-			if err := r.Flush(context.Background()); err != nil {
-				fmt.Println(err)
-				os.Exit(1)
-			}
-		}
-	}
-	fmt.Println("counted")
-	select {}
-}
-
-// A process that is killed loses what it has not written, and the next one says
-// so.
-func TestKilledProcess(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		if cfg.DB == "" {
-			t.Skip("a restart loses what is in memory")
-		}
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), "USAGE_TEST_CHILD="+cfg.DB)
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said := make([]byte, 100)
-		n, err := out.Read(said)
-		if err != nil || string(said[:n]) != "counted\n" {
-			t.Fatalf("got %q, %v", said[:n], err)
-		}
-		killedAt := time.Now()
-		_ = child.Process.Kill()
-		_ = child.Wait() // it was killed, which is an error
-		at := recorded.At(killedAt.Add(24 * writeInterval))
-		r := begin(t, cfg, at)
-		if calls := r.Evidence("v1", 1).Calls; calls != 5 && calls != 10 { // 10 where the child was so slow that it wrote once more
-			t.Errorf("got %d calls, want those that were written", calls)
-		}
-		if got := r.Since(); !got.Equal(at.Now().Truncate(time.Second)) {
-			t.Errorf("got whole counts since %s, want since the start", got)
-		}
-		if got := r.Notes(); len(got) != 1 || !strings.Contains(got[0], killed) {
-			t.Errorf("got notes %q, want one that calls are missing", got)
-		}
-		at.Pass(25 * time.Hour)
-		r.Flush(t)
-		if got := r.Notes(); len(got) != 0 {
-			t.Errorf("got notes %q a day later, want none", got)
-		}
-	})
-}
-
-// A file that is no database of ours stays as it is.
-func TestFileThatIsNoDatabase(t *testing.T) {
-	for name, content := range map[string]string{
-		"old counts":  "\x1f\x8b\x08 what an earlier release wrote",
-		"damaged":     "SQLite format 3\x00" + strings.Repeat("\xff", 5000),
-		"a few bytes": "x",
-	} {
-		file := filepath.Join(t.TempDir(), "usage")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var log journal.Journal
-		db, err := store.Open(store.Config{DB: file})
-		if err == nil {
-			_, err = New(t.Context(), db, Options{Options: evidence.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}})
-		}
-		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") || log.String() != "" {
-			t.Errorf("%s: got %v and log %s, want an error that names the variable, and nothing twice", name, err, log.String())
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != content {
-			t.Errorf("%s: the file was changed: %q, %v", name, got, err)
-		}
-	}
-	if _, err := store.Open(store.Config{DB: t.TempDir()}); err == nil {
-		t.Error("a directory was taken")
-	}
-	if _, err := store.Open(store.Config{DB: filepath.Join(t.TempDir(), "none", "usage")}); err == nil {
-		t.Error("a file in no directory was taken")
-	}
-}
-
-// A disk without room, or a file that cannot be written, stops no service.
-func TestDiskIsFull(t *testing.T) {
-	for name, block := range map[string]struct{ on, off string }{
-		"full":       {"pragma max_page_count = 1", "pragma max_page_count = 100000"},
-		"unwritable": {"pragma query_only = 1", "pragma query_only = 0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := begin(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(recorded.Noon))
-			r.DB.SetMaxOpenConns(1) // the one that the pragmas are for
-			r.Exec(t, block.on)
-			const clients = 300
-			for i := range clients {
-				r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
-			}
-			for range 2 {
-				if err := r.Recorder.Flush(t.Context()); err == nil {
-					t.Fatal("there was room")
-				}
-			}
-			if got := r.Notes(); len(got) != 1 || !strings.HasPrefix(got[0], "counts are not written since 2027-03-10T12:32:10Z, and wait in memory: ") {
-				t.Errorf("got notes %q, want since when nothing is written", got)
-			}
-			if got := r.Log.Count("takes no counts"); got != 1 {
-				t.Errorf("got %d lines about it, want 1:\n%s", got, r.Log)
-			}
-			r.Exec(t, block.off)
-			r.Call("origin https://wallet-0.example", 1)
-			if got := r.Report(t).Versions[1].Day; got != (evidence.Count{Calls: clients + 1, Clients: clients}) {
-				t.Errorf("got %+v, want every call", got)
-			}
-			if got := r.Notes(); len(got) != 0 {
-				t.Errorf("got notes %q, want none", got)
-			}
-		})
-	}
-}
-
-// A commit whose answer is lost is not repeated.
-func TestNoBatchIsWrittenTwice(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
-		r.Call("origin https://a.example", 3)
-		r.Flush(t)
-		between(r, func(r *Recorder) {
-			again := map[total]totalCalls{{recorded.Noon.Truncate(time.Hour).Unix(), 1, served}: {all: 3}}
-			r.waiting = []batch{{number: r.batches, totals: again}}
-		})
-		r.Call("origin https://a.example", 4)
-		if got := r.Report(t).Versions[1].Day.Calls; got != 7 {
-			t.Errorf("got %d calls, want 7", got)
-		}
-	})
-}
-
-// A cancelled report loses no counts.
-func TestReportBrokenOff(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := begin(t, cfg, recorded.At(recorded.Noon))
-		r.Call("origin https://a.example", 3)
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := r.Pages.Report(gone, report.Query{}); err == nil {
-			t.Error("a report was given to nobody")
-		}
-		if got := r.Notes(); len(got) != 0 {
-			t.Errorf("got notes %q, want none", got)
-		}
-		if got := r.Report(t).Versions[1].Day.Calls; got != 3 {
-			t.Errorf("got %d calls, want 3", got)
-		}
-	})
-}
-
-// What was counted is written in several batches. An instance that ends between two of
-// them has not written everything, although it has just written.
-func TestCompleteWithTheLastBatch(t *testing.T) {
-	cfg := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}
-	at := recorded.At(recorded.Noon)
-	r := begin(t, cfg, at)
-	r.Flush(t)
-	r.Exec(t, fmt.Sprintf("create trigger stop before update on usage_instances when new.batch > %d "+
-		"begin select raise(abort, 'stop'); end", own(r).batches+1)) // after the first of them
-	for i := range 2 * batchRows {
-		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
-	}
-	at.Pass(time.Minute)
-	if err := r.Recorder.Flush(t.Context()); err == nil || r.Rows(t, "usage_days") < batchRows {
-		t.Fatalf("got %v and %d rows, want some of them", err, r.Rows(t, "usage_days"))
-	}
-	times := func() (written, complete int64) {
-		t.Helper()
-		q := r.DB.Ask(t.Context())
-		q.Get("select written, complete from usage_instances", nil, &written, &complete)
-		if q.Err != nil {
-			t.Fatal(q.Err)
-		}
-		return written - recorded.Noon.Unix(), complete - recorded.Noon.Unix()
-	}
-	if written, complete := times(); written != 60 || complete != 0 {
-		t.Errorf("got %d and %d, want written now, and complete up to the time before", written, complete)
-	}
-	r.Exec(t, "drop trigger stop")
-	r.Flush(t)
-	if written, complete := times(); written != 60 || complete != 60 {
-		t.Errorf("got %d and %d, want both now", written, complete)
-	}
 }

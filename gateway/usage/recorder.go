@@ -1,35 +1,20 @@
-// Package usage records who calls an old version: the calls of every client by day
-// and outcome, and what the current version would answer to those that were served.
-// Of the current version it keeps totals, and the calls of clients that the operator
-// knows or that an old version has seen within 90 days, also under the name they have
-// without an integrator ID or an origin, so that it can tell who has moved. Package
-// store is where it writes them; evidence and report read them.
+// Package usage records who calls which version: the calls of every client by day and
+// outcome, and what the current version would answer. Of the current version it keeps
+// totals, and the calls of clients that the operator knows or that an old version has
+// seen. Package store is where it writes them, and evidence reads them.
 //
 // What it promises:
-//   - Counting a call takes less than a microsecond, waits for nothing, and
-//     allocates nothing for a client that has called since the last write. A
-//     stranger's call to the current version adds to one counter.
-//   - Memory is bounded, whatever clients send and however many there are: 32,768
-//     clients between two writes are counted apart, in less than 24 MiB, and those
-//     that the operator knows beside them. Calls of further clients count in the
-//     totals, as calls without a name.
-//   - Nobody can push real clients out: a client that the operator knows always has a
-//     place, half of the room is for clients seen on an earlier day, an eighth for
-//     clients that only get errors. A network adds at most 20 names a day and has at
-//     most 64 places.
-//   - No address is kept. A client without integrator ID and Origin is identified
-//     by its software and the hash of its address prefix, made with a secret key.
-//   - Counts are written every five seconds, or less often, so that writing takes at
-//     most 1.5 % of the time: at most two minutes apart, which is what a killed process
-//     loses. Each batch is written once, even if the answer to a commit is lost. While
-//     the database is unavailable counts wait. It never keeps the service from
-//     starting and never slows a request. Counts that are lost are recorded as a gap.
-//   - A database takes at most 1 GiB, in memory 96 MiB. Above that, clients that only
-//     got errors are given up first, then new ones if they are most, then old days. On a
-//     full disk nothing is given up: counts wait.
+//   - Counting a call takes less than a microsecond and waits for nothing. Memory and
+//     database are bounded, and strangers cannot fill them: see the constants.
+//   - No address is kept, but the keyed hash of its prefix.
+//   - Every batch is written once, even if the answer to it is lost. While the database is
+//     unavailable, or the disk full, counts wait. It never slows a request or a start.
+//   - A database that was set back or replaced is noticed with the next write: what is
+//     missing is recorded as a gap. So is a clock that jumps.
 package usage
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -50,10 +35,9 @@ import (
 )
 
 const (
-	writeInterval = 5 * time.Second  // between writes
-	writeShare    = 66               // a write that took a second is followed by a pause of so many
-	writeTimeout  = 30 * time.Second // for one write
-	startTimeout  = 12 * time.Second // for the database when the service starts
+	writeInterval = 5 * time.Second  // between two writes, unless they take long
+	maxInterval   = 20 * time.Second // between two writes that take long
+	pauseFactor   = 20               // a write that took a second is followed by a pause of so many
 )
 
 // Options of a Recorder.
@@ -62,6 +46,12 @@ type Options struct {
 
 	// After is how the recorder waits between two writes of its own. If nil, time.After.
 	After func(time.Duration) <-chan time.Time
+	// WriteTimeout is for one write; 30 seconds if zero.
+	WriteTimeout time.Duration
+	// StartTimeout is how long New waits for the database; 12 seconds if zero.
+	StartTimeout time.Duration
+	// RetryPause is between attempts to write the last counts; a second if zero.
+	RetryPause time.Duration
 }
 
 // The recorder is what the gates of a plan look at.
@@ -70,31 +60,27 @@ var _ lifecycle.Usage = (*Recorder)(nil)
 // Recorder counts calls. It is safe for concurrent use.
 type Recorder struct {
 	*evidence.Reader // for gates, which ask this instance
-	buffer           *buffer
-	old              atomic.Uint64 // a bit for each version that is not the current one, or is in the plan
-	hashKey          atomic.Pointer[hashKey]
-	stats            atomic.Pointer[evidence.Stats]
-	plan             atomic.Pointer[string] // the hash of the plan that this instance follows
-	offset           atomic.Int64           // what to add to our time for the database's, in seconds
-	every            atomic.Int64           // nanoseconds between writes, as announced
+	options          Options
 	host             string
-	timeout          atomic.Int64 // of one write, in nanoseconds
 
-	prepared atomic.Bool            // the database has the schema, and its key is known
-	written  atomic.Bool            // counts were written
-	writes   atomic.Int64           // how often
-	failing  atomic.Pointer[outage] // nil while the database answers
+	mu     sync.Mutex
+	counts *counts // since the last write
 
-	writing  chan struct{}      // full while writing; guards the fields below
-	waiting  []batch            // which the database has not confirmed, in their order
-	batches  int64              // the number of the last one
-	hours    map[int64]struct{} // in which this service was up, not yet written
-	ids      map[uint64]int64   // numbers of clients, by the hash of a name
-	deleted  string             // how often names were deleted when ids was begun
-	recalled time.Time          // when the clients of other instances were last read
-	changed  bool               // counts were written since stats were last read
-	measured time.Time          // when they were last read whole
-	rolled   int64              // the day to which counts are rolled on
+	old    atomic.Pointer[[]bool] // for each version: it is not the current one, or is in the plan
+	key    atomic.Pointer[store.Key]
+	plan   atomic.Pointer[string] // the hash of the plan that this instance follows
+	offset atomic.Int64           // what to add to our time for the database's, in seconds
+	stats  atomic.Pointer[evidence.Stats]
+	outage atomic.Pointer[outage] // nil while the database takes counts
+
+	writing  chan struct{} // full while writing; guards the fields below
+	prepared bool          // the database has the tables, and its key is known
+	pending  *batch        // what the database has not confirmed
+	batches  int64         // the number of the last batch
+	last     moment        // when the last batch was taken
+	cleaned  time.Time     // when old counts were last deleted
+	measured time.Time     // when stats were last read whole
+	relieved time.Time     // when counts were last given up
 
 	running context.Context // ends when Close begins
 	stop    context.CancelFunc
@@ -102,54 +88,45 @@ type Recorder struct {
 	once    sync.Once
 }
 
-// outage is a time in which the database accepts no counts.
+// outage is a time in which the database takes no counts.
 type outage struct {
 	since time.Time
 	err   error
 }
 
 // New starts to write to a database, which is the recorder's from then on. It fails if
-// the file is not a usable database, or the database has a schema that this release does
-// not know. If the database is unavailable, New logs that and connects later; what is
-// wrong with its schema then, Unfit says.
+// the file is not a usable database, or a later release has written to it. If the
+// database is unavailable, New logs that and connects later; what is wrong with it then,
+// Unfit says.
 func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
-	if len(o.Versions) > maxVersions {
-		_ = db.Close() // nothing is written
-		return nil, fmt.Errorf("usage: more than %d versions", maxVersions)
-	}
 	r := &Recorder{
-		buffer:  newBuffer(shardEntries),
+		options: o,
+		counts:  newCounts(0),
 		writing: make(chan struct{}, 1),
-		hours:   map[int64]struct{}{},
-		ids:     map[uint64]int64{},
 		done:    make(chan struct{}),
 	}
-	r.Reader = evidence.New(db, o.Options, evidence.Writer{
-		Instance: rand.Text(), Flush: r.flushSoon, Away: r.away, Writes: r.writes.Load,
-	})
-	r.Writer.Started = r.Now()
-	r.every.Store(int64(writeInterval))
-	r.timeout.Store(int64(writeTimeout))
-	r.Follow(store.NotYet, nil)
+	if r.options.After == nil {
+		r.options.After = time.After
+	}
+	r.options.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	r.options.StartTimeout = cmp.Or(o.StartTimeout, 12*time.Second)
+	r.options.RetryPause = cmp.Or(o.RetryPause, time.Second)
+	writer := evidence.Writer{Instance: rand.Text(), Flush: r.flushSoon, Notes: r.outageNotes}
+	r.Reader = evidence.New(db, o.Options, writer)
 	r.host, _ = os.Hostname() // without one, the instance has no name
-	k := keyFrom(rand.Text())
-	r.hashKey.Store(&k)
-	r.stats.Store(&evidence.Stats{Since: r.Writer.Started})
+	unknown := store.KeyFrom(rand.Text())
+	r.key.Store(&unknown)
+	r.stats.Store(&evidence.Stats{Since: r.Now()})
+	r.last = moment{own: r.Now(), database: r.Now()}
+	r.Follow(store.NotYet, nil)
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	first := make(chan error, 1)
-	after := o.After
-	if after == nil {
-		after = time.After
-	}
-	guard.Go(r.Log, "writing the counts", func() { r.run(r.running, after, first) })
+	guard.Go(r.Log, "writing the counts", func() { r.run(first) })
 	var err error
 	select {
 	case err = <-first:
-	case <-time.After(startTimeout):
-		if r.hashKey.Load() == &k { // else it is only far away: names are final, and counts will be written
-			r.failing.CompareAndSwap(nil, &outage{r.Writer.Started, errors.New("it has not answered yet")})
-			r.Log.Error("usage: the database does not answer; counts wait in memory")
-		}
+	case <-time.After(r.options.StartTimeout):
+		r.note(errors.New("it has not answered yet"))
 	}
 	if hopeless(err) {
 		r.stop()
@@ -162,23 +139,27 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 
 // hopeless reports whether err means that the database will never work with this
 // release.
-func hopeless(err error) bool { return store.Damaged(err) || store.HasUnknownSchema(err) }
+func hopeless(err error) bool { return store.Damaged(err) || errors.Is(err, store.ErrUnknownSchema) }
 
-// Unfit is an error if the database has a schema that this release does not know, so
-// that no count can be written until one of them is replaced.
-func (r *Recorder) Unfit() error {
-	if f := r.failing.Load(); f != nil && store.HasUnknownSchema(f.err) {
-		return fmt.Errorf("USAGE_DB: %w", f.err)
+// run writes until the recorder is closed.
+func (r *Recorder) run(first chan<- error) {
+	defer close(r.done)
+	for r.running.Err() == nil {
+		pause := writeInterval
+		guard.Do(r.Log, "writing the counts", func() {
+			began := time.Now()
+			err := r.Flush(r.running)
+			select {
+			case first <- err:
+			default: // only the first is waited for
+			}
+			pause = min(max(writeInterval, pauseFactor*time.Since(began)), maxInterval)
+		})
+		select {
+		case <-r.running.Done():
+		case <-r.options.After(pause):
+		}
 	}
-	return nil
-}
-
-// away is an error while the database accepts no counts.
-func (r *Recorder) away() error {
-	if f := r.failing.Load(); f != nil {
-		return fmt.Errorf("the database is away since %s: %w", words.Stamp(f.since), f.err)
-	}
-	return nil
 }
 
 // Observe counts an answered request, if the response was a quote or an error.
@@ -187,34 +168,34 @@ func (r *Recorder) Observe(e *event.Event) {
 	if version < 0 {
 		return
 	}
-	old := r.old.Load()&(1<<version) != 0
+	old := (*r.old.Load())[version]
 	what, counted := outcomeOf(e, old)
 	if !counted {
 		return
 	}
-	r.buffer.observe(uint8(version), old, max(e.Time.Unix()+r.offset.Load(), 1), what, e, r.hashKey.Load())
+	at := max(e.Time.Unix()+r.offset.Load(), 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.add(e, version, old, what, at, r.key.Load())
 }
 
 // Follow is told which plan is in force, and which versions have a line in it: from
 // then on they are old ones. It tells the other instances.
 func (r *Recorder) Follow(hash string, planned []string) {
-	old := uint64(0)
+	old := make([]bool, len(r.Versions))
 	for i, version := range r.Versions {
-		if version != r.Current || slices.Contains(planned, version) {
-			old |= 1 << i
-		}
+		old[i] = version != r.Current || slices.Contains(planned, version)
 	}
-	r.old.Store(old)
+	r.old.Store(&old)
 	r.plan.Store(&hash)
 }
 
 // Name is the name of a client in the report and the log. It holds no address,
 // only a hash.
-func (r *Recorder) Name(id caller.Identity) string { return r.hashKey.Load().name(id) }
+func (r *Recorder) Name(id caller.Identity) string { return nameOf(r.key.Load(), id) }
 
-// Since is the time since which the counts are complete: when counting began, or
-// the end of the last gap. Until the database has been read, it is the start of
-// the process.
+// Since is the time since which the counts are complete: when counting began, or the end
+// of the last gap. Until the database has been read, it is the start of the process.
 func (r *Recorder) Since() time.Time { return r.stats.Load().Since.UTC() }
 
 // Total is how often a version was called within a window.
@@ -229,20 +210,22 @@ func (r *Recorder) Totals() []Total {
 	var all []Total
 	for _, version := range r.Versions {
 		for i, count := range r.stats.Load().Counts[version] {
-			all = append(all, Total{version, evidence.Windows[i].Name, count})
+			all = append(all, Total{version, evidence.Windows[i], count})
 		}
 	}
 	return all
 }
 
 // Notes says what the numbers do not include. It is empty if nothing is missing.
-func (r *Recorder) Notes() []string {
+func (r *Recorder) Notes() []string { return append(r.outageNotes(), r.stats.Load().Notes...) }
+
+func (r *Recorder) outageNotes() []string {
 	notes := []string{}
-	if f := r.failing.Load(); f != nil {
+	if f := r.outage.Load(); f != nil {
 		notes = append(notes, fmt.Sprintf("counts are not written since %s, and wait in memory: %v",
 			words.Stamp(f.since), f.err))
 	}
-	return append(notes, r.stats.Load().Notes...)
+	return notes
 }
 
 // Plans is how many different plans the running instances that share the database
@@ -253,94 +236,92 @@ func (r *Recorder) Plans() int { return max(1, r.stats.Load().Plans) }
 // from which on counts are given up.
 func (r *Recorder) Size() (bytes, most int64) { return r.stats.Load().Bytes, r.DB.Most }
 
-// flushTimeout is how long a page waits for the counts since the last write.
-const flushTimeout = 2 * time.Second
-
-// readable is how long a database may take that can be read, though not written.
-const readable = 5 * time.Second
-
-// flushSoon writes the waiting counts, so that a page shows them. If that takes long,
-// the page shows what was written before. It is an error if nothing can be written.
-func (r *Recorder) flushSoon(ctx context.Context) error {
-	done := make(chan error, 1)
-	guard.Go(r.Log, "writing the counts for a page", func() { done <- r.writeInTime(r.running) })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(flushTimeout):
+// Unfit is an error if a later release has written to the database, so that no count can
+// be written until one of them is replaced.
+func (r *Recorder) Unfit() error {
+	if f := r.outage.Load(); f != nil && errors.Is(f.err, store.ErrUnknownSchema) {
+		return fmt.Errorf("USAGE_DB: %w", f.err)
 	}
-	if err := r.away(); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, readable)
-	defer cancel()
-	q := r.DB.AskPages(limited)
-	var n int
-	q.Get("select count(*) from usage_meta", nil, &n) // can it be read?
-	return q.Err
+	return nil
 }
 
-// run writes until the context ends. The pause grows with what a write costs, at
-// most to twice the one that was announced to other instances, and becomes shorter
-// as slowly.
-func (r *Recorder) run(ctx context.Context, after func(time.Duration) <-chan time.Time, first chan<- error) {
-	defer close(r.done)
-	for ctx.Err() == nil {
-		pause := writeInterval
-		guard.Do(r.Log, "writing the counts", func() {
-			began := time.Now()
-			unprepared := !r.prepared.Load()
-			err := r.writeInTime(ctx)
-			select {
-			case first <- err:
-			default: // only the first is waited for
-			}
-			if err == nil && !unprepared { // the first has more to do
-				last := time.Duration(r.every.Load())
-				pause = min(max(writeInterval, writeShare*time.Since(began), last/2), store.MaxInterval, 2*last)
-				r.every.Store(int64(pause))
-			}
-		})
-		select {
-		case <-ctx.Done():
-		case <-after(pause):
+// note remembers whether the database takes counts, and logs a change.
+func (r *Recorder) note(err error) {
+	was := r.outage.Load()
+	switch {
+	case err == nil && was != nil:
+		r.outage.Store(nil)
+		r.Log.Info("usage: the database takes counts again", "since", words.Stamp(was.since))
+	case err != nil && was == nil:
+		r.outage.Store(&outage{r.Now(), err})
+		r.Log.Error("usage: the database takes no counts; they wait in memory", "error", err)
+	case err != nil:
+		r.outage.Store(&outage{was.since, err})
+		if errors.Is(err, store.ErrUnknownSchema) && !errors.Is(was.err, store.ErrUnknownSchema) {
+			r.Log.Error("usage: the service is not ready", "error", err)
 		}
 	}
 }
 
-// Close writes the remaining counts. It returns when that is done or ctx ends,
-// whatever the database does meanwhile. Calls observed later are lost.
-func (r *Recorder) Close(ctx context.Context) {
+// flushTimeout is how long a page waits for the counts since the last write.
+const flushTimeout = 2 * time.Second
+
+// flushSoon writes the waiting counts, so that a page shows them. If that fails or takes
+// long, the page shows what was written before.
+func (r *Recorder) flushSoon(ctx context.Context) {
+	done := make(chan struct{})
+	guard.Go(r.Log, "writing the counts for a page", func() {
+		defer close(done)
+		_ = r.Flush(r.running) // it is noted
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-time.After(flushTimeout):
+	}
+}
+
+// Close writes the remaining counts, and tries again if that fails. It returns when that
+// is done or ctx ends, whatever the database does meanwhile. The error says that counts
+// are lost. Calls observed later are lost too.
+func (r *Recorder) Close(ctx context.Context) (err error) {
 	r.once.Do(func() {
 		r.stop() // ends the writes that are under way
 		done := make(chan error, 1)
 		guard.Go(r.Log, "writing the last counts", func() {
-			defer close(done)
 			<-r.done
 			done <- r.writeLast(ctx)
 		})
-		var err error
 		select {
 		case err = <-done:
 		case <-ctx.Done():
 			err = errors.New("the database has not answered in time")
 		}
 		if err != nil {
-			r.Log.Error("usage: the last counts are not written, and are lost", "error", err)
+			err = fmt.Errorf("the last counts are not written, and are lost: %w", err)
 		}
 	})
+	return err
 }
 
 // writeLast writes what is left, notes that this instance has stopped properly, and
 // closes the database.
 func (r *Recorder) writeLast(ctx context.Context) error {
-	err := r.Flush(ctx)
-	if err == nil {
-		const stopped = "update usage_instances set stopped = written where instance = $1"
-		_, err = r.DB.ExecContext(ctx, stopped, r.Writer.Instance)
+	defer r.DB.Close() // everything is written, or cannot be
+	for {
+		err := r.Flush(ctx)
+		if err == nil {
+			q := r.DB.Ask(ctx)
+			q.Exec("update quotegate_instances set stopped = written where instance = $1", r.Writer.Instance)
+			err = q.Err
+		}
+		if err == nil || hopeless(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(r.options.RetryPause):
+		}
 	}
-	_ = r.DB.Close() // everything is written, or cannot be
-	return err
 }

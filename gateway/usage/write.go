@@ -3,69 +3,39 @@ package usage
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-// Reasons of gaps, as reports show them.
+// Names that strangers may add in a day.
 const (
-	killed = "an instance ended without writing its last counts"
-	noRoom = "the database had reached its greatest size, and counts were given up"
+	newPerNetwork = 20
+	newPerDay     = 50_000
 )
 
-// batch is what one transaction writes: rows of one day. It is kept until the database
-// confirms it. Its number prevents that it is written twice.
+// batch is what one transaction writes. It is kept until the database confirms it. Its
+// number prevents that it is written twice, and shows whether the database still has the
+// batch before it.
 type batch struct {
+	*counts
 	number int64
-	rows   []*row
-	totals map[total]totalCalls
-	until  int64 // with this batch, every call before this time is written; 0 if more follow
+	began  time.Time // when the one before was taken, by the database's clock
+	until  time.Time // when it was taken
+	jumped time.Duration
 }
 
-// byDay splits what was taken into batches of one day each. Instances write the rows
-// of a client in the same order only within a day, so two days in one transaction
-// could wait for one another.
-func (b batch) byDay() []batch {
-	days := map[uint32][]*row{}
-	for _, e := range b.rows {
-		days[e.day] = append(days[e.day], e)
-	}
-	if len(days) == 0 {
-		return []batch{b}
-	}
-	var all []batch
-	for _, day := range slices.Sorted(maps.Keys(days)) {
-		all = append(all, batch{rows: days[day]})
-	}
-	all[0].totals = b.totals
-	all[len(all)-1].until = b.until
-	return all
-}
+// moment is one time, by our clock and by the database's.
+type moment struct{ own, database time.Time }
 
-// maxIDs bounds how many numbers are remembered.
-const maxIDs = 1 << 15
-
-// writeInTime is a write with a time limit, but for the first, which may have to
-// change the schema.
-func (r *Recorder) writeInTime(ctx context.Context) error {
-	if r.prepared.Load() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.timeout.Load()))
-		defer cancel()
-	}
-	return r.Flush(ctx)
-}
-
-// Flush writes what was counted, and brings the stats up to date. It logs the start and the
-// end of an outage.
+// Flush writes what was counted, and brings the stats up to date. It logs the start and
+// the end of an outage.
 func (r *Recorder) Flush(ctx context.Context) error {
 	select {
 	case r.writing <- struct{}{}:
@@ -73,471 +43,475 @@ func (r *Recorder) Flush(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-r.writing }()
-	if r.prepared.Load() { // so that the database's clock is known
-		r.markHour(r.Now().Add(time.Duration(r.offset.Load()) * time.Second))
-	}
-	err := r.writeAll(ctx)
+	limited, cancel := context.WithTimeout(ctx, r.options.WriteTimeout)
+	defer cancel()
+	r.DB.Refresh(r.outage.Load() != nil)
+	err := r.writeAll(limited)
 	if store.Full(err) {
-		err = r.relieve(ctx, err)
+		err = r.relieve(limited, err)
 	}
 	if errors.Is(ctx.Err(), context.Canceled) { // cancelled here, not an outage
 		return err
 	}
-	if err != nil {
-		r.DB.Reconnect()
+	if atStart := r.batches == 0 && r.outage.Load() == nil; hopeless(err) && atStart {
+		return err // New returns it
 	}
-	r.noteOutage(err)
+	r.note(err)
 	return err
 }
 
-// noteOutage remembers whether the database takes counts, and logs a change.
-func (r *Recorder) noteOutage(err error) {
-	was := r.failing.Load()
-	switch {
-	case hopeless(err) && r.batches == 0 && was == nil: // New returns the error
-		r.failing.Store(&outage{r.Now(), err})
-	case err != nil && was == nil:
-		r.failing.Store(&outage{r.Now(), err})
-		r.Log.Error("usage: the database takes no counts; they wait in memory", "error", err)
-	case err != nil:
-		r.failing.Store(&outage{was.since, err})
-		if store.HasUnknownSchema(err) && !store.HasUnknownSchema(was.err) {
-			r.Log.Error("usage: the database has come back with a schema that this release does not know; "+
-				"the service is not ready", "error", err)
+func (r *Recorder) writeAll(ctx context.Context) error {
+	if !r.prepared {
+		if err := r.prepare(ctx); err != nil {
+			return err
 		}
-	case was != nil:
-		r.failing.Store(nil)
-		r.Log.Info("usage: the database takes counts again", "since", words.Stamp(was.since))
+	}
+	changed := false
+	for fresh := false; !fresh; { // what waits, and then what is new
+		fresh = r.pending == nil
+		if fresh {
+			if err := r.take(ctx); err != nil {
+				return err
+			}
+		}
+		err := r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, r.pending) })
+		if store.MissingTable(err) { // the database is another one
+			r.prepared = false
+		}
+		if err != nil {
+			return err
+		}
+		if !r.pending.empty() {
+			changed = true
+			r.Changed()
+		}
+		r.pending = nil
+	}
+	if err := r.clean(ctx, r.last.database); err != nil {
+		return err
+	}
+	return r.measure(ctx, r.last.database, changed)
+}
+
+// prepare makes the tables if there are none, and reads the key that all instances share.
+func (r *Recorder) prepare(ctx context.Context) error {
+	facts, err := r.DB.Prepare(ctx, r.Now(), r.Log)
+	if err != nil {
+		return err
+	}
+	r.key.Store(&facts.Key)
+	r.prepared = true
+	if r.outage.Load() != nil {
+		r.Log.Warn("usage: calls before the database first answered have names of their own, " +
+			"where a name is made from an address")
+	}
+	return nil
+}
+
+// take makes a batch of what was counted. If our clock is far from the database's, calls
+// are counted by the database's from then on.
+func (r *Recorder) take(ctx context.Context) error {
+	q := r.DB.Ask(ctx)
+	now := moment{own: r.Now()}
+	now.database = q.Now(now.own)
+	if q.Err != nil {
+		return q.Err
+	}
+	offset := now.database.Sub(now.own)
+	if offset.Abs() <= store.MaxSkew {
+		offset = 0
+	}
+	r.offset.Store(int64(offset / time.Second))
+	elapsed := now.own.Sub(r.last.own) // which does not jump
+	if r.batches == 0 {
+		r.last.database = now.database.Add(-elapsed)
+	}
+	r.batches++
+	b := &batch{number: r.batches, began: r.last.database, until: now.database}
+	b.jumped = now.database.Round(0).Sub(r.last.database.Round(0)) - elapsed
+	r.last = now
+	r.mu.Lock()
+	b.counts = r.counts
+	r.counts = newCounts(len(b.clients) / 2)
+	r.mu.Unlock()
+	r.pending = b
+	return nil
+}
+
+// insert writes a batch. Rows are sorted, so that instances that write at once do not
+// deadlock.
+func (r *Recorder) insert(tx *store.Session, b *batch) {
+	tx.LockCounting()
+	facts := tx.Facts()
+	if tx.Err != nil || !r.announce(tx, b, facts.Since) {
+		return
+	}
+	r.key.Store(&facts.Key) // another one if the database was replaced
+	if b.jumped.Abs() > store.MaxSkew {
+		r.Log.Error("usage: the clock has jumped, so that some calls have a wrong time",
+			"by", words.Span(b.jumped.Abs()))
+		// If it was ahead, and is right again, what it has recorded as a gap ends now.
+		tx.Exec("update quotegate_gaps set ended = $1 where instance = $2 and began <= $1 and ended > $1",
+			b.until.Unix(), r.Writer.Instance)
+		r.gap(tx, min(b.began.Unix(), b.until.Unix()), b.until.Unix(), "the clock jumped")
+	}
+	rows, unnamed := admit(tx, b, facts.Key)
+	insertClients(tx, rows)
+	for some := range slices.Chunk(rows, rowsAtOnce) {
+		r.insertDays(tx, some)
+		r.insertFindings(tx, some)
+	}
+	r.insertTotals(tx, b.totals, unnamed)
+}
+
+// announce writes that this instance has come to a batch. It returns false if the batch
+// was written before, and the answer was lost. If the database does not have the batch
+// before this one, it was set back, and what it has lost is recorded as a gap.
+func (r *Recorder) announce(tx *store.Session, b *batch, since time.Time) bool {
+	const next = `update quotegate_instances set batch = $1, written = $2, plan = $3, stopped = 0,
+		started = least(started, $2) where instance = $4 and batch = $1 - 1`
+	if tx.Exec(next, b.number, b.until.Unix(), *r.plan.Load(), r.Writer.Instance) == 1 {
+		return true
+	}
+	var last, written, newest int64
+	tx.Each("select batch, written from quotegate_instances where instance = $1",
+		[]any{r.Writer.Instance}, []any{&last, &written}, func() {})
+	tx.Get("select coalesce(max(written), 0) from quotegate_instances", nil, &newest)
+	if tx.Err != nil || last == b.number {
+		return false
+	}
+	if b.number > 1 {
+		began := min(cmp.Or(written, newest, since.Unix()), b.until.Unix())
+		r.Log.Error("usage: the database was set back, or is another one: counts are missing, and gates hold",
+			"from", words.Stamp(time.Unix(began, 0)), "to", words.Stamp(b.until))
+		r.gap(tx, began, b.until.Unix(), "the database was set back to an earlier state")
+	}
+	tx.Exec(`insert into quotegate_instances (instance, host, plan, batch, started, written, stopped)
+		values ($1, $2, $3, $4, $5, $6, 0)
+		on conflict (instance) do update set plan = excluded.plan, batch = excluded.batch,
+		written = excluded.written, stopped = 0`,
+		r.Writer.Instance, r.host, *r.plan.Load(), b.number, b.began.Unix(), b.until.Unix())
+	return true
+}
+
+func (r *Recorder) gap(tx *store.Session, began, ended int64, reason string) {
+	tx.Exec("insert into quotegate_gaps (instance, began, ended, reason) values ($1, $2, $3, $4)",
+		r.Writer.Instance, began, ended, reason)
+}
+
+// row is the calls of a client on a day, as they are written.
+type row struct {
+	clientDay
+	*calls
+	id int64
+}
+
+// admit chooses the rows that are written under their names, in the order in which all
+// instances write them. The rest are calls without a name: those of strangers that have
+// no name in the database yet, if too many were added today. Of the current version,
+// strangers that no old version has seen are left out.
+func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []row) {
+	all := make([]row, 0, len(b.clients))
+	ids := make([]int64, 0, len(b.clients))
+	for k, c := range b.clients {
+		id := key.ID(k.name)
+		all = append(all, row{k, c, id})
+		ids = append(ids, id)
+	}
+	slices.SortFunc(all, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id), cmp.Compare(a.day, b.day),
+			strings.Compare(a.name, b.name))
+	})
+	named := map[int64]bool{}
+	var id int64
+	tx.EachAmong("select id from quotegate_clients where id in IDS", ids, nil, []any{&id}, func() { named[id] = true })
+	var room *room
+	for _, r := range all {
+		if named[r.id] || !r.known && !r.old {
+			continue
+		}
+		if !r.known && room == nil {
+			room = readRoom(tx, b.until.Unix()/day*day)
+		}
+		named[r.id] = r.known || room.take(r.network)
+	}
+	for i, r := range all {
+		twice := i > 0 && all[i-1].id == r.id && all[i-1].version == r.version && all[i-1].day == r.day
+		switch {
+		case named[r.id] && !twice: // twice: two names with one hash
+			rows = append(rows, r)
+		case r.old:
+			unnamed = append(unnamed, r)
+		}
+	}
+	return rows, unnamed
+}
+
+// room is how many names were added today.
+type room struct {
+	all      int
+	networks map[int64]int
+}
+
+func readRoom(tx *store.Session, today int64) *room {
+	r := &room{networks: map[int64]int{}}
+	var network int64
+	var added int
+	tx.Each(`select network, count(*) from quotegate_clients
+		where first_seen >= $1 and kind <> 'client' group by network`,
+		[]any{today}, []any{&network, &added}, func() {
+			r.networks[network] = added
+			r.all += added
+		})
+	return r
+}
+
+// take reports whether a stranger may add a name, and counts it. Clients without an
+// address are not of one network.
+func (r *room) take(network int64) bool {
+	if r.all >= newPerDay || network != 0 && r.networks[network] >= newPerNetwork {
+		return false
+	}
+	r.all++
+	r.networks[network]++
+	return true
+}
+
+// rowsAtOnce are prepared at a time, so that a large batch takes little memory.
+const rowsAtOnce = 1000
+
+// insertClients writes names, each once: of several days and versions, one with software.
+func insertClients(tx *store.Session, rows []row) {
+	clients := slices.Clone(rows)
+	slices.SortFunc(clients, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.id, b.id), strings.Compare(b.software, a.software), cmp.Compare(a.first, b.first))
+	})
+	clients = slices.CompactFunc(clients, func(a, b row) bool { return a.id == b.id })
+	for some := range slices.Chunk(clients, rowsAtOnce) {
+		values := make([][]any, len(some))
+		for i, r := range some {
+			kind, _, _ := strings.Cut(r.name, " ")
+			values[i] = []any{r.id, r.name, kind, r.software, r.network, r.first}
+		}
+		tx.Insert(`insert into quotegate_clients as c (id, name, kind, software, network, first_seen) ROWS
+			on conflict (id) do update set software = excluded.software
+			where excluded.software <> '' and excluded.software <> c.software`, values)
 	}
 }
+
+func (r *Recorder) insertDays(tx *store.Session, rows []row) {
+	values := make([][]any, len(rows))
+	for i, c := range rows {
+		exempt := int64(0)
+		if c.exempt {
+			exempt = 1
+		}
+		values[i] = []any{
+			r.Versions[c.version], c.id, c.day, c.by[served], c.by[brownout], c.by[retired], c.by[rehearsed],
+			c.by[failed], c.hours, c.last, c.last410, c.lastRehearse, c.proven, c.position, exempt,
+		}
+	}
+	tx.Insert(`insert into quotegate_days as d (version, client, day, served, brownout, retired, rehearsed, failed,
+		hours, last, last_410, last_rehearsal, proven, position, exempt) ROWS
+		on conflict (version, client, day) do update set
+		served = d.served + excluded.served, brownout = d.brownout + excluded.brownout,
+		retired = d.retired + excluded.retired, rehearsed = d.rehearsed + excluded.rehearsed,
+		failed = d.failed + excluded.failed, proven = d.proven + excluded.proven, hours = d.hours | excluded.hours,
+		last = greatest(d.last, excluded.last), last_410 = greatest(d.last_410, excluded.last_410),
+		last_rehearsal = greatest(d.last_rehearsal, excluded.last_rehearsal),
+		position = excluded.position, exempt = excluded.exempt`, values)
+}
+
+// insertFindings writes findings day by day: a statement may change a row only once.
+func (r *Recorder) insertFindings(tx *store.Session, rows []row) {
+	days := map[int64][][]any{}
+	for _, c := range rows {
+		slices.SortFunc(c.findings, compareFindings)
+		for _, f := range c.findings {
+			days[c.day] = append(days[c.day], []any{
+				r.Versions[c.version], c.id, c.day, string(f.Outcome), string(f.Code), f.Param, f.calls,
+			})
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(days)) {
+		tx.Insert(`insert into quotegate_findings as f (version, client, day, finding, code, param, calls) ROWS
+			on conflict (version, client, finding, code, param) do update set day = greatest(f.day, excluded.day),
+			calls = case when excluded.day > f.day then excluded.calls
+				when excluded.day = f.day then f.calls + excluded.calls else f.calls end`, days[day])
+	}
+}
+
+// compareFindings orders findings as all instances write them.
+func compareFindings(a, b finding) int {
+	return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), strings.Compare(a.Param, b.Param))
+}
+
+func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total, unnamed []row) {
+	all := maps.Clone(totals)
+	for _, c := range unnamed {
+		for o, n := range c.by {
+			in := versionHour{c.seen - c.seen%hour, c.version, outcome(o)}
+			if sum := all[in]; n > 0 {
+				sum.unnamed += n
+				all[in] = sum
+			}
+		}
+	}
+	var rows [][]any
+	for _, in := range slices.SortedFunc(maps.Keys(all), func(a, b versionHour) int {
+		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.version, b.version), cmp.Compare(a.outcome, b.outcome))
+	}) {
+		sum := all[in]
+		rows = append(rows, []any{in.hour, r.Versions[in.version], outcomeNames[in.outcome], sum.calls, sum.unnamed})
+	}
+	tx.Insert(`insert into quotegate_totals as t (hour, version, outcome, calls, unnamed) ROWS
+		on conflict (hour, version, outcome) do update set
+		calls = t.calls + excluded.calls, unnamed = t.unnamed + excluded.unnamed`, rows)
+}
+
+// measureEvery is how often stats are read whole while nobody calls.
+const measureEvery = time.Minute
+
+// measure reads the stats, and makes room in a database that is too large.
+func (r *Recorder) measure(ctx context.Context, at time.Time, changed bool) error {
+	last := r.stats.Load()
+	if changed || at.Sub(r.measured).Abs() >= measureEvery {
+		last = nil
+	}
+	q := r.DB.Ask(ctx)
+	s := r.ReadStats(q, at, last)
+	if q.Err != nil {
+		return q.Err
+	}
+	r.stats.Store(s)
+	if last == nil {
+		r.measured = at
+	}
+	if s.Bytes > r.DB.Most && at.Sub(r.relieved).Abs() > relievePause {
+		return r.giveUp(ctx, at)
+	}
+	return nil
+}
+
+// relievePause is how long PostgreSQL may take to know how many rows were deleted.
+const relievePause = time.Minute
 
 // relieve is called when SQLite found no room. It gives up counts, for the next
 // attempt, if the database is about as large as it may be. Otherwise the disk is full,
 // of other things: counts wait, and none are given up.
 func (r *Recorder) relieve(ctx context.Context, err error) error {
 	q := r.DB.Ask(ctx)
-	nearLimit := q.NearLimit()
-	if q.Err != nil || !nearLimit {
+	size := q.Size()
+	if q.Err != nil || size < r.DB.Most/10*9 {
 		return fmt.Errorf("%w: %w", store.ErrDiskFull, err)
 	}
-	return errors.Join(err, r.makeRoom(ctx, r.DB.Nearly()))
+	return errors.Join(err, r.giveUp(ctx, q.Now(r.Now())))
 }
 
-func (r *Recorder) writeAll(ctx context.Context) error {
-	if r.prepared.Load() {
-		same, err := r.DB.Unchanged(ctx)
-		if err != nil {
-			return err
-		}
-		r.prepared.Store(same)
-	}
-	if !r.prepared.Load() {
-		if err := r.prepare(ctx); err != nil {
-			return err
-		}
-		r.prepared.Store(true)
-	}
-	at, err := r.compareClocks(ctx)
-	if err != nil {
-		return err
-	}
-	r.markHour(at)
-	for _, step := range []func(context.Context, time.Time) error{
-		r.flushWaiting, r.flushNew, r.recordDeadInstances, r.roll, r.recall, r.measure,
-	} {
-		if err := step(ctx, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// markHour notes that the service is up. It counts once it is written.
-func (r *Recorder) markHour(at time.Time) { r.hours[at.Unix()/hour*hour] = struct{}{} }
-
-// compareClocks returns the database's time. If our clock is far from it, calls are
-// counted by the database's.
-func (r *Recorder) compareClocks(ctx context.Context) (time.Time, error) {
+// giveUp deletes the oldest day, and records that as a gap.
+func (r *Recorder) giveUp(ctx context.Context, at time.Time) error {
 	q := r.DB.Ask(ctx)
-	at := q.Now(r.Now())
-	offset := at.Sub(r.Now())
-	if offset.Abs() <= store.MaxSkew {
-		offset = 0
+	oldest := oldestDay(q)
+	if q.Err != nil || oldest < 0 {
+		return q.Err
 	}
-	if q.Err == nil {
-		r.offset.Store(int64(offset / time.Second))
+	r.relieved = at
+	r.Log.Error("usage: the database has reached its greatest size, and the counts of its oldest day are given up",
+		"bytes", r.DB.Most, "day", words.Date(time.Unix(oldest*day, 0)))
+	r.gap(q, oldest*day, min((oldest+1)*day, at.Unix()),
+		"the database had reached its greatest size, and counts were given up")
+	err := q.Err
+	for more := true; more && err == nil; {
+		more, err = r.deleteDays(ctx, oldest+1)
 	}
-	return at, q.Err
+	return err
 }
 
-// flushWaiting writes the batches that the database has not confirmed.
-func (r *Recorder) flushWaiting(ctx context.Context, at time.Time) error {
-	for len(r.waiting) > 0 {
-		b := r.waiting[0]
-		if err := r.DB.Transact(ctx, func(tx *store.Session) { r.insertBatch(tx, b, at) }); err != nil {
-			return err
-		}
-		r.confirm(b)
-		r.waiting = r.waiting[1:]
-	}
-	r.waiting = nil
-	return nil
-}
-
-// confirm is called when a batch was written.
-func (r *Recorder) confirm(b batch) {
-	if len(r.ids) > maxIDs {
-		clear(r.ids)
-	}
-	for _, e := range b.rows {
-		r.ids[e.hash] = e.id
-	}
-	if len(b.rows)+len(b.totals) > 0 {
-		r.changed = true
-		r.writes.Add(1)
-	}
-	clear(r.hours)
-	r.written.Store(true)
-}
-
-// flushNew writes what was counted since, in several batches if it is much.
-func (r *Recorder) flushNew(ctx context.Context, at time.Time) error {
-	for next := 0; next < shards; {
-		taken := batch{totals: map[total]totalCalls{}}
-		next = r.buffer.take(at.Unix(), next, &taken)
-		if next == shards {
-			taken.until = at.Unix()
-		}
-		for _, b := range taken.byDay() {
-			r.batches++
-			b.number = r.batches
-			r.waiting = append(r.waiting, b)
-		}
-		if err := r.flushWaiting(ctx, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// measure reads the stats. Those that take long are read only if something was
-// written, or after a while. It makes room in a database that is too large.
-func (r *Recorder) measure(ctx context.Context, at time.Time) error {
-	last := r.stats.Load()
-	if r.changed || at.Sub(r.measured).Abs() >= time.Minute {
-		last = nil
-		r.measured = at
-	}
-	s, err := r.ReadStats(r.DB.Ask(ctx), at, last)
-	if err != nil {
-		return err
-	}
-	r.stats.Store(s)
-	r.changed = false
-	if s.Bytes > r.DB.Most {
-		return r.makeRoom(ctx, r.DB.Most)
-	}
-	return nil
-}
-
-// prepare gets the database ready: the schema, the key that all instances share,
-// and the clients that were seen before.
-func (r *Recorder) prepare(ctx context.Context) error {
-	if err := r.DB.Migrate(ctx, r.Log); err != nil {
-		return err
-	}
-	clear(r.ids) // which may be those of another database
-	r.recalled = time.Time{}
-	at, err := r.compareClocks(ctx)
-	if err != nil {
-		return err
-	}
-	var secret string
-	err = r.DB.Transact(ctx, func(tx *store.Session) {
-		store.Facts.Write(tx, []store.FactRow{ // in one order: other instances may start at the same time
-			{Name: "since", Value: strconv.FormatInt(at.Unix(), 10)},
-			{Name: "rolled", Value: strconv.FormatInt(at.Unix()/day, 10)},
-			{Name: "deleted", Value: "0"},
-			{Name: "secret", Value: rand.Text()},
-		})
-		tx.Get("select value from usage_meta where name = 'secret'", nil, &secret)
+// versions are all of which there may be counts. Other releases may have other versions.
+func versions(q *store.Session) (all []string) {
+	var version string
+	q.Each("select distinct version from quotegate_totals", nil, []any{&version}, func() {
+		all = append(all, version)
 	})
-	if err != nil {
-		return err
-	}
-	k := keyFrom(secret)
-	was := r.hashKey.Swap(&k)
-	if *was != k && r.failing.Load() != nil {
-		r.Log.Warn("usage: calls before the database first answered have names of their own, " +
-			"where a name is made from an address")
-	}
-	return r.recall(ctx, at)
+	return all
 }
 
-// recall reads which clients were seen before, on any instance, and how many each
-// network has added today. Other instances may see more of them later.
-func (r *Recorder) recall(ctx context.Context, at time.Time) error {
-	if !r.recalled.IsZero() && (!r.DB.Shared || at.Sub(r.recalled).Abs() <= time.Minute) {
+// oldestDay is the oldest of which there are counts, or -1.
+func oldestDay(q *store.Session) (oldest int64) {
+	oldest = -1
+	for _, version := range versions(q) {
+		var first int64
+		q.Get("select coalesce(min(day), -1) from quotegate_days where version = $1", []any{version}, &first)
+		if first >= 0 && (oldest < 0 || first < oldest) {
+			oldest = first
+		}
+	}
+	return oldest
+}
+
+// cleanEvery is how often old counts are deleted.
+const cleanEvery = time.Hour
+
+// clean deletes what is too old to be looked at, some clients at a time. It deletes at
+// most one day an hour, so that a clock that is ahead for a while does little harm.
+func (r *Recorder) clean(ctx context.Context, at time.Time) error {
+	if at.Sub(r.cleaned).Abs() < cleanEvery {
 		return nil
 	}
-	now := at.Unix()
-	since := now - store.ReportDays*day
-	if !r.recalled.IsZero() {
-		since = r.recalled.Unix() - 2*int64(store.MaxInterval/time.Second)
-	}
-	var name, software string
-	var first, network int64
 	q := r.DB.Ask(ctx)
-	q.Each(`select name, software, network, first_seen from usage_names where id in
-		(select client from usage_clients where version <> $1 and last_seen >= $2) order by first_seen limit $3`,
-		[]any{r.Current, since, shards * seenPerShard},
-		[]any{&name, &software, &network, &first}, func() {
-			r.buffer.remember(name, first/day)
-			if network != 0 && !store.IsAgent(name) {
-				r.buffer.remember(agentName(software, network), first/day)
-			}
-		})
-	var added int
-	q.Each(`select network, count(*) from usage_names
-		where first_seen >= $1 and network <> 0 group by network having count(*) > 1`,
-		[]any{now - now%day}, []any{&network, &added}, func() { r.buffer.networks.set(network, now/day, added) })
+	oldest := oldestDay(q)
+	before := min(store.FirstDay(at, store.KeepDays), oldest+1)
+	if q.Err != nil || oldest < 0 {
+		return q.Err
+	}
+	more, err := r.deleteDays(ctx, before)
+	if more || err != nil {
+		return err
+	}
+	old := (before + store.KeepDays - store.KeepTotals) * day
+	q.Exec("delete from quotegate_totals where hour < $1", old)
+	q.Exec("delete from quotegate_gaps where ended < $1", old)
+	q.Exec("delete from quotegate_instances where written < $1", old)
 	if q.Err == nil {
-		r.recalled = at
+		r.cleaned = at
 	}
 	return q.Err
 }
 
-// insertBatch writes a batch. The rows are sorted, so that instances that write at
-// once do not deadlock.
-func (r *Recorder) insertBatch(tx *store.Session, b batch, at time.Time) {
-	if !r.announce(tx, b, at) {
-		return // the batch was committed before, but the answer was lost
-	}
-	deleteGaps(tx, r.Writer.Instance) // it has not ended
-	store.Hours.Write(tx, r.upIn())
-	rolled, deleted := rolledTo(tx)
-	if deleted != r.deleted {
-		clear(r.ids)
-		r.deleted = deleted
-	}
-	r.insertNames(tx, b.rows)
-	slices.SortFunc(b.rows, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
-	})
-	for rows := range slices.Chunk(b.rows, r.DB.Chunk) {
-		r.insertDay(tx, rows, rolled)
-	}
-	store.Totals.Write(tx, r.totalRows(b.totals))
-}
+// deleteAtOnce is of how many clients old days are deleted in one transaction.
+const deleteAtOnce = 2000
 
-// announce writes what this instance says of itself with a batch. It returns false if
-// the batch was written before.
-func (r *Recorder) announce(tx *store.Session, b batch, at time.Time) bool {
-	started := at.Add(r.Writer.Started.Sub(r.Now())) // by the database's clock
-	ahead := r.Now().Sub(at)
-	return tx.Exec(`insert into usage_instances
-		(instance, host, plan, written, stopped, batch, every, ahead, started, complete)
-		values ($1, $2, $3, $4, 0, $5, $6, $7, $8, $9)
-		on conflict (instance) do update set written = excluded.written, stopped = 0, batch = excluded.batch,
-		plan = excluded.plan, every = excluded.every, ahead = excluded.ahead,
-		complete = greatest(usage_instances.complete, excluded.complete)
-		where usage_instances.batch < excluded.batch`,
-		r.Writer.Instance, r.host, *r.plan.Load(), at.Unix(), b.number, r.every.Load()/int64(time.Second),
-		int64(ahead/time.Second), started.Unix(), b.until) > 0
-}
-
-// upIn are the hours in which this service was up, in their order.
-func (r *Recorder) upIn() (rows []store.HourRow) {
-	for _, began := range slices.Sorted(maps.Keys(r.hours)) {
-		rows = append(rows, store.HourRow{Began: began})
-	}
-	return rows
-}
-
-func (r *Recorder) totalRows(totals map[total]totalCalls) (rows []store.TotalRow) {
-	for _, k := range slices.SortedFunc(maps.Keys(totals), func(a, b total) int {
-		return cmp.Or(
-			cmp.Compare(a.began, b.began), cmp.Compare(a.version, b.version), cmp.Compare(a.outcome, b.outcome))
-	}) {
-		calls := totals[k]
-		rows = append(rows, store.TotalRow{
-			Began: k.began, Version: r.Versions[k.version], Outcome: outcomeNames[k.outcome],
-			Calls: calls.all, Unnamed: calls.unnamed,
-		})
-	}
-	return rows
-}
-
-// rolledTo is the day up to which counts of several days are rolled on, which stays until
-// the transaction ends, and how often names were deleted.
-func rolledTo(tx *store.Session) (rolled int64, deleted string) {
-	lock := ""
-	if tx.Shared() {
-		lock = " for share"
-	}
-	tx.Get("select value from usage_meta where name = 'deleted'", nil, &deleted)
-	tx.Get("select cast(value as bigint) from usage_meta where name = 'rolled'"+lock, nil, &rolled)
-	return rolled, deleted
-}
-
-// insertNames gives every row its client's number. Names that are in the database
-// are not written again, unless their software has changed.
-func (r *Recorder) insertNames(tx *store.Session, rows []*row) {
-	var fresh []*row
-	for _, e := range rows {
-		e.id = r.ids[e.hash]
-		if e.id == 0 || e.newSoftware {
-			fresh = append(fresh, e)
-		}
-	}
-	slices.SortFunc(fresh, func(a, b *row) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.last, b.last))
-	})
-	for some := range slices.Chunk(fresh, r.DB.Chunk) {
-		var names []string
-		var written []store.NameRow
-		for i, e := range some {
-			if i+1 < len(some) && some[i+1].name == e.name { // of several days or versions, the last
-				continue
-			}
-			names = append(names, e.name)
-			written = append(written, store.NameRow{
-				Name: e.name, Software: e.software, Network: e.network, FirstSeen: int64(e.first),
-				Trace: r.hashKey.Load().trace(e.network, e.software),
-			})
-		}
-		store.Names.Write(tx, written)
-		numbers := tx.Numbers(names)
-		for _, e := range some {
-			e.id = numbers[e.name]
-		}
-	}
-}
-
-// insertDay writes rows of one day.
-func (r *Recorder) insertDay(tx *store.Session, rows []*row, rolled int64) {
-	today := int64(rows[0].day)
-	days := make([]store.DayRow, len(rows))
-	clients := make([]store.ClientRow, len(rows))
-	var findings []store.FindingRow
-	for i, e := range rows {
-		version := r.Versions[e.version]
-		days[i] = e.ofDay(version)
-		clients[i] = e.ofClient(version, rolled)
-		findings = append(findings, e.ofFindings(version)...)
-	}
-	store.Days.Write(tx, days)
-	store.Clients.Write(tx, clients)
-	store.Findings.Write(tx, findings)
-	if today < rolled {
-		countClients(tx, today, today)
-	}
-}
-
-func (e *row) ofDay(version string) store.DayRow {
-	return store.DayRow{
-		Day: int64(e.day), Version: version, Client: e.id, Hours: int64(e.hours),
-		Served:    int64(e.calls[served]),
-		Brownout:  int64(e.calls[brownout]),
-		Retired:   int64(e.calls[retired]),
-		Rehearsed: int64(e.calls[rehearsed]),
-		Failed:    int64(e.calls[failed]),
-	}
-}
-
-// ofClient is what a row adds to what is known of its client, where counts of several
-// days are rolled on to a day.
-func (e *row) ofClient(version string, rolled int64) store.ClientRow {
-	today := int64(e.day)
-	all := int64(0)
-	for _, calls := range e.calls {
-		all += int64(calls)
-	}
-	answered := int64(e.calls[served] + e.calls[brownout] + e.calls[retired])
-	within := func(days int64) int64 { return answered * oneIf(today > rolled-days) }
-	client := store.ClientRow{
-		Version:       version,
-		Client:        e.id,
-		FirstSeen:     int64(e.first),
-		LastSeen:      int64(e.last),
-		LastCall:      int64(max(e.lastOf[served], e.lastOf[brownout])),
-		LastServed:    int64(e.lastOf[served]),
-		Last410:       int64(max(e.lastOf[brownout], e.lastOf[retired])),
-		LastRehearsal: int64(e.lastOf[rehearsed]),
-		LastFailed:    int64(e.lastOf[failed]),
-		Position:      e.position,
-		Exempt:        oneIf(e.exempt),
-		Proven:        int64(e.proven),
-		Claimed:       all - int64(e.proven),
-		Kind:          store.KindOf(e.name),
-		Found:         today * oneIf(len(e.found) > 0),
-		Calls7:        within(7),
-		Calls30:       within(30),
-		Calls90:       within(store.ReportDays),
-	}
-	for _, f := range e.found {
-		client.Worst = max(client.Worst, int64(store.Gravity(f.Outcome)))
-	}
-	return client
-}
-
-func (e *row) ofFindings(version string) (rows []store.FindingRow) {
-	for _, f := range e.found {
-		rows = append(rows, store.FindingRow{
-			Version: version, Client: e.id, Finding: string(f.Outcome), Code: string(f.Code), Param: f.Param,
-			Day: int64(e.day), Calls: int64(f.calls),
-		})
-	}
-	return rows
-}
-
-func oneIf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// countClients counts the clients of days that are over.
-func countClients(tx *store.Session, from, to int64) {
-	tx.Exec(`insert into usage_version_days (day, version, clients)
-		select day, version, count(*) from usage_days
-		where day >= $1 and day <= $2 and served + brownout + retired > 0 group by day, version
-		on conflict (day, version) do update set clients = excluded.clients`, from, to)
-}
-
-// deleteGaps deletes those of an instance that was taken for dead.
-func deleteGaps(tx *store.Session, instance string) {
-	tx.Exec("delete from usage_gaps where instance = $1 and reason = $2", instance, killed)
-}
-
-func gap(tx *store.Session, instance string, began, ended int64, reason string) {
-	tx.Exec("insert into usage_gaps (instance, began, ended, reason) values ($1, $2, $3, $4)",
-		instance, began, ended, reason)
-}
-
-// recordDeadInstances records a gap for every instance that has missed a dozen
-// writes and has not stopped properly. The first instance to notice records it.
-func (r *Recorder) recordDeadInstances(ctx context.Context, at time.Time) error {
-	type silence struct{ written, complete int64 }
-	var instance string
-	var last silence
-	dead := map[string]silence{}
+// deleteDays deletes the days before one, of some clients of each version, and the names
+// that have no day left. It reports whether there may be more.
+func (r *Recorder) deleteDays(ctx context.Context, before int64) (more bool, err error) {
 	q := r.DB.Ask(ctx)
-	q.Each(`select instance, written, case when complete > 0 then complete else written end from usage_instances
-		where stopped = 0 and instance <> $1 and written < $2 - 12 * every`,
-		[]any{r.Writer.Instance, at.Unix()}, []any{&instance, &last.written, &last.complete},
-		func() { dead[instance] = last })
-	if q.Err != nil || len(dead) == 0 {
-		return q.Err
+	all := versions(q)
+	if q.Err != nil {
+		return false, q.Err
 	}
-	return r.DB.Transact(ctx, func(tx *store.Session) {
-		for _, instance := range slices.Sorted(maps.Keys(dead)) { // in order, so that instances cannot deadlock
-			changed := tx.Exec(`update usage_instances set stopped = $1
-				where instance = $2 and stopped = 0 and written = $3`, at.Unix(), instance, dead[instance].written)
-			if changed == 1 {
-				gap(tx, instance, dead[instance].complete, at.Unix(), killed)
+	for _, version := range all {
+		err := r.DB.Transact(ctx, func(tx *store.Session) {
+			tx.LockDeleting()
+			var ids []int64
+			var id int64
+			tx.Each(`select distinct client from quotegate_days where version = $1 and day < $2 limit $3`,
+				[]any{version, before, deleteAtOnce}, []any{&id}, func() { ids = append(ids, id) })
+			more = more || len(ids) == deleteAtOnce
+			tx.ExecAmong("delete from quotegate_days where version = $1 and day < $2 and client in IDS",
+				ids, version, before)
+			tx.ExecAmong("delete from quotegate_findings where version = $1 and day < $2 and client in IDS",
+				ids, version, before)
+			left := map[int64]bool{}
+			for _, version := range all {
+				tx.EachAmong("select distinct client from quotegate_days where version = $1 and client in IDS",
+					ids, []any{version}, []any{&id}, func() { left[id] = true })
 			}
+			ids = slices.DeleteFunc(ids, func(id int64) bool { return left[id] })
+			tx.ExecAmong("delete from quotegate_clients where id in IDS", ids)
+		})
+		if err != nil {
+			return false, err
 		}
-	})
+	}
+	return more, nil
 }

@@ -100,6 +100,7 @@ func TestOutages(t *testing.T) {
 				s.become(charge("8"))
 				untilLive(t, f, linea)
 				wantRate(t, f, linea, "8")
+				synctest.Wait() // the log comes after the rate
 				if got := log.levels(linea); got != "WARN INFO WARN INFO" {
 					t.Errorf("got %q in the log, want each outage to begin and end once:\n%s", got, log)
 				}

@@ -223,12 +223,15 @@ func (c *Client) bound(
 	leave, f := n.turns[lane].enter(ctx)
 	if f == nil {
 		defer leave()
+		if c.ctx.Err() != nil { // while it waited; its own context may not know yet
+			return errClosed
+		}
 		f = question(ctx, n.endpoints)
 	}
 	switch {
 	case f == nil:
 		return nil
-	case context.Cause(ctx) == errClosed:
+	case c.ctx.Err() != nil:
 		return errClosed
 	}
 	return &Failure{f.Reason, f.Text, max(shortRetry, f.RetryAfter)}

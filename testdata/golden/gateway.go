@@ -236,13 +236,14 @@ func someClients(t testing.TB) *caller.Clients {
 // unused counts no calls.
 type unused struct{}
 
-func (unused) Name(who caller.Identity) string                        { return who.String() }
-func (unused) Evidence(string, lifecycle.Gate) (e lifecycle.Evidence) { return e }
-func (unused) Released(string, time.Time) (t time.Time, _ error)      { return t, nil }
-func (unused) Own(context.Context, string) ([]lifecycle.Own, error)   { return nil, nil }
-func (unused) Release(string, time.Time) error                        { return nil }
-func (unused) Follow(string, []string)                                {}
-func (unused) Unheard(int, int, time.Time) (string, error)            { return "", nil }
+func (unused) Name(who caller.Identity) string { return who.String() }
+func (unused) Evidence(string, lifecycle.Gate, time.Time) (e lifecycle.Evidence, _ error) {
+	return e, nil
+}
+func (unused) Released(string, time.Time, string) (t time.Time, _ error) { return t, nil }
+func (unused) Own(context.Context, string) ([]lifecycle.Own, error)      { return nil, nil }
+func (unused) Release(string, time.Time, string) error                   { return nil }
+func (unused) Follow(string, []string)                                   {}
 
 // sentence is an error for the client to read, as those of accounts are.
 type sentence string

@@ -7,17 +7,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/report"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/testdata/journal"
@@ -50,85 +53,81 @@ func (c *Clock) Pass(d time.Duration) {
 	c.t = c.t.Add(d)
 }
 
-// Recorder is a *usage.Recorder. The tests of package usage use this one, which can
-// therefore not import it.
-type Recorder interface {
-	event.Observer
-	Name(caller.Identity) string
-	Follow(hash string, planned []string)
-	Flush(context.Context) error
-	Notes() []string
-	Plans() int
-	Since() time.Time
-	Close(context.Context)
-}
-
-// Never has a recorder wait for ever after its first write: from then on only the test
-// writes, whatever the machine does meanwhile.
-func Never(time.Duration) <-chan time.Time { return nil }
-
-// New starts a recorder: it calls usage.New.
-type New func(context.Context, *store.Store, evidence.Options) (Recorder, *evidence.Reader, error)
-
 // Rig is a recorder under test, of the versions v3 and v1, of which v3 is the current one.
 type Rig struct {
-	Recorder
-	*evidence.Reader // which gates ask
-	Pages            *report.Reader
-	Clock            *Clock
-	Log              *journal.Journal
+	*usage.Recorder
+	Clock *Clock
+	Log   *journal.Journal
 }
 
 // Option changes what a recorder is begun with.
-type Option func(*Clock, *store.Store, *evidence.Options)
+type Option func(*Clock, *store.Store, *usage.Options)
 
 // Ahead has the recorder's own clock be ahead of the database's.
 func Ahead(d time.Duration) Option {
-	return func(c *Clock, _ *store.Store, o *evidence.Options) {
+	return func(c *Clock, _ *store.Store, o *usage.Options) {
 		o.Now = func() time.Time { return c.Now().Add(d) }
 	}
 }
 
 // Within has the database give counts up above a size.
 func Within(bytes int64) Option {
-	return func(_ *Clock, db *store.Store, _ *evidence.Options) { db.Most = bytes }
+	return func(_ *Clock, db *store.Store, _ *usage.Options) { db.Most = bytes }
 }
 
-// Begin starts a recorder. It is closed at the end of the test.
-func (begin New) Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
+// Knowing has the operator know some clients.
+func Knowing(find func(recorded string) (caller.Client, bool)) Option {
+	return func(_ *Clock, _ *store.Store, o *usage.Options) { o.Known = find }
+}
+
+// Begin starts a recorder, which writes when the test says so. It is closed at the end of
+// the test.
+func Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
+	t.Helper()
+	r, err := Start(t, cfg, at, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// Start is Begin that may fail.
+func Start(t testing.TB, cfg store.Config, at *Clock, options ...Option) (*Rig, error) {
 	t.Helper()
 	r := &Rig{Clock: at, Log: &journal.Journal{}}
 	db, err := store.Open(cfg)
 	if err != nil {
-		t.Error(err)
-		t.FailNow()
+		return nil, err
 	}
 	db.Clock = at.Now
-	o := evidence.Options{
+	never := func(time.Duration) <-chan time.Time { return nil } // after the first write only the test writes
+	o := usage.Options{After: never, Options: evidence.Options{
 		Versions: []string{"v3", "v1"}, Current: "v3", Now: at.Now, Log: slog.New(slog.NewTextHandler(r.Log, nil)),
-	}
+	}}
 	for _, option := range options {
 		option(at, db, &o)
 	}
-	r.Recorder, r.Reader, err = begin(t.Context(), db, o)
-	if err != nil {
-		t.Error(err)
-		t.FailNow()
+	r.Recorder, err = usage.New(t.Context(), db, o)
+	if err == nil {
+		r.Slow = time.Hour // no test gets what was read before
 	}
-	r.Pages = report.New(r.Reader)
-	t.Cleanup(r.Close)
-	return r
+	return r, err
 }
 
 // Kill ends it as kill -9 would: what is not written yet never is, and it writes no more.
 func (r *Rig) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r.Recorder.Close(ctx)
+	_ = r.Recorder.Close(ctx)
 }
 
-// Close stops the recorder.
-func (r *Rig) Close() { r.Recorder.Close(context.Background()) }
+// Close stops the recorder. What its database does not take within seconds is lost.
+func (r *Rig) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = r.Recorder.Close(ctx)
+}
 
 // Rows is how many rows a table has.
 func (r *Rig) Rows(t testing.TB, table string) (n int) {
@@ -139,9 +138,20 @@ func (r *Rig) Rows(t testing.TB, table string) (n int) {
 	return n
 }
 
-// Evidence is that of a gate that counts every name.
-func (r *Rig) Evidence(version string, days int) lifecycle.Evidence {
-	return r.Reader.Evidence(version, lifecycle.Gate{Days: days})
+// Evidence is that of a gate that counts every name, before any sunset.
+func (r *Rig) Evidence(t testing.TB, version string, days int) lifecycle.Evidence {
+	t.Helper()
+	return r.Gate(t, version, lifecycle.Gate{Days: days})
+}
+
+// Gate is the evidence of a gate, before any sunset.
+func (r *Rig) Gate(t testing.TB, version string, gate lifecycle.Gate) lifecycle.Evidence {
+	t.Helper()
+	e, err := r.Recorder.Evidence(version, gate, r.Clock.Now().Add(time.Hour))
+	if err != nil {
+		t.Error(err)
+	}
+	return e
 }
 
 // Flush writes what was counted.
@@ -155,37 +165,17 @@ func (r *Rig) Flush(t testing.TB) {
 // Up lets time pass while the service is up, and writes.
 func (r *Rig) Up(t testing.TB, d time.Duration) {
 	t.Helper()
-	var hours []store.HourRow
-	for ; d > time.Hour; d -= time.Hour {
-		r.Clock.Pass(time.Hour)
-		hours = append(hours, hourOf(r.Clock.Now()))
-	}
-	r.WasUp(t, hours...)
 	r.Clock.Pass(d)
 	r.Flush(t)
-}
-
-func hourOf(at time.Time) store.HourRow { return store.HourRow{Began: at.Truncate(time.Hour).Unix()} }
-
-// WasUp makes the database look as if the service had been up in some hours.
-func (r *Rig) WasUp(t testing.TB, hours ...store.HourRow) {
-	t.Helper()
-	if err := r.DB.Transact(t.Context(), func(tx *store.Session) { store.Hours.Write(tx, hours) }); err != nil {
-		t.Error(err)
-	}
 }
 
 // Age makes the database look as if the service had been up for days.
 func (r *Rig) Age(t testing.TB, days int) {
 	t.Helper()
-	var hours []store.HourRow
-	for h := range days*24 + 1 {
-		hours = append(hours, hourOf(r.Clock.Now().Add(-time.Duration(h)*time.Hour)))
-	}
-	r.WasUp(t, hours...)
 	r.Flush(t)
 	since := r.Clock.Now().Unix() - int64(days)*store.Day
-	r.Exec(t, fmt.Sprintf("update usage_meta set value = '%d' where name = 'since'", since))
+	r.Exec(t, fmt.Sprintf("update quotegate_meta set value = '%d' where name = 'since'", since))
+	r.Exec(t, fmt.Sprintf("update quotegate_instances set started = %d", since))
 }
 
 // Exec runs a statement on the database.
@@ -197,9 +187,9 @@ func (r *Rig) Exec(t testing.TB, statement string) {
 }
 
 // Report is that of all clients.
-func (r *Rig) Report(t testing.TB) report.Report {
+func (r *Rig) Report(t testing.TB) evidence.Report {
 	t.Helper()
-	read, err := r.Pages.Report(context.Background(), report.Query{Per: 1000})
+	read, err := r.Recorder.Report(context.Background(), evidence.Query{Per: 1000})
 	if err != nil {
 		t.Error(err)
 		t.FailNow()
@@ -281,4 +271,12 @@ func OnDisk(t *testing.T, test func(*testing.T, store.Config)) {
 		test(t, store.Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")})
 	})
 	t.Run("postgres", func(t *testing.T) { test(t, store.Config{DB: postgres.Shared(t).Fresh(t)}) })
+}
+
+// Main runs the tests of a package. Nothing of theirs may run on.
+func Main(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		postgres.StopShared()
+		os.Exit(code)
+	}))
 }

@@ -1,4 +1,4 @@
-package report_test
+package evidence_test
 
 import (
 	"encoding/json"
@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -71,9 +70,9 @@ func TestSummary(t *testing.T) {
 				"origin https://late3.example, origin https://late4.example, and 2 more; " +
 				"2 clients get a different amount: origin https://late1.example, origin https://late2.example"},
 		} {
-			r := counted.Begin(t, cfg, recorded.At(recorded.Noon))
+			r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 			for _, table := range []string{"days", "clients", "findings"} {
-				r.Exec(t, "delete from usage_"+table)
+				r.Exec(t, "delete from quotegate_"+table)
 			}
 			test.calls(r)
 			got := r.Report(t).Versions
@@ -90,7 +89,7 @@ func TestSummary(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := counted.Begin(t, cfg, recorded.At(recorded.Noon.Add(-49*time.Hour)))
+		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon.Add(-49*time.Hour)))
 		r.Found("origin https://mended.example", 3, omits)
 		r.Flush(t)
 		r.Clock.Pass(49 * time.Hour)
@@ -104,9 +103,9 @@ func TestFindings(t *testing.T) {
 		read := r.Report(t)
 		v1, clients := read.Versions[1], read.Clients
 		got, err := json.MarshalIndent(struct {
-			*report.Findings
-			Clients [][]report.FindingCount `json:"clients"`
-		}{v1.Findings, [][]report.FindingCount{clients[0].Findings, clients[1].Findings, clients[2].Findings}}, "", " ")
+			*evidence.Findings
+			Clients [][]evidence.FindingCount `json:"clients"`
+		}{v1.Findings, [][]evidence.FindingCount{clients[0].Findings, clients[1].Findings, clients[2].Findings}}, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}

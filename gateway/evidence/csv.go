@@ -1,55 +1,62 @@
-package report
+package evidence
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
+// csvChunk is of how many clients the days are read at a time.
+const csvChunk = 10_000
+
 // WriteCSV writes the clients that match a query, one a line, with a column for each
-// day. They come in the order in which they were first seen, version by version, and
-// few at a time are in memory. An error before the first line leaves out untouched.
+// day, version by version. An error before the first line leaves out untouched.
 func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
-	at, err := r.UpToDate(ctx)
+	var found []*usage
+	var at time.Time
+	err := r.inTurn(ctx, func(db *store.Session, now time.Time) error {
+		read, err := r.read(db, now)
+		if err != nil {
+			return err
+		}
+		at = now
+		found = slices.Collect(read.matching(&q, r))
+		return nil
+	})
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(found, func(a, b *usage) int {
+		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id))
+	})
 	today := Day(at.Unix() / day * day)
 	w := csv.NewWriter(out)
 	if err := w.Write(csvHeader(today)); err != nil {
 		return err
 	}
 	db := r.DB.AskPages(ctx)
-	r.prepare(db, &q)
 	written := 0
-	for _, version := range r.Versions {
-		after := int64(0)
-		for {
-			keys, last, more := r.nextKeys(db, q, version, after)
-			clients := r.load(db, keys, at)
-			if db.Err != nil {
-				return fmt.Errorf("after %s: %w", words.Count(written, "client", "clients"), db.Err)
-			}
-			written += len(clients)
-			for i := range clients {
-				if err := w.Write(clients[i].fields(today)); err != nil {
-					return err
-				}
-			}
-			if !more {
-				break
-			}
-			after = last
+	for some := range slices.Chunk(found, csvChunk) {
+		clients := r.load(db, some, at)
+		if db.Err != nil {
+			return fmt.Errorf("after %s: %w", words.Count(written, "client", "clients"), db.Err)
 		}
+		for i := range clients {
+			if err := w.Write(clients[i].fields(today)); err != nil {
+				return err
+			}
+		}
+		written += len(clients)
 	}
 	w.Flush()
 	return w.Error()
@@ -59,43 +66,12 @@ func csvHeader(today Day) []string {
 	header := []string{
 		"version", "client", "known", "contact", "notes", "software", "firstSeen", "lastSeen",
 		"calls7", "calls30", "calls90", "proven", "claimed", "position", "exempt", "last410", "lastRehearsal",
-		"moved", "movedAs", "markedMoved", "notified", "finding", "reasons", "found",
+		"moved", "markedMoved", "notified", "finding", "reasons", "found",
 	}
-	for d := range Day(store.ReportDays) {
-		header = append(header, (today - (store.ReportDays-1-d)*day).String())
+	for d := range Day(store.ReportDays + 1) {
+		header = append(header, (today - (store.ReportDays-d)*day).String())
 	}
 	return header
-}
-
-// csvChunk is how many clients are looked at at a time.
-const csvChunk = 1000
-
-// nextKeys looks at some clients of a version after another one, in the order of their
-// numbers. It returns those that match a query, the last one that was looked at, and
-// whether there may be more.
-func (r *Reader) nextKeys(
-	db *store.Session, q Query, version string, after int64,
-) (keys []clientKey, last int64, more bool) {
-	from, where, args := q.sql(r.Current)
-	column := "''"
-	if q.hits != nil {
-		column = "n.name"
-	}
-	statement := fmt.Sprintf("select c.client, %s, c.position, c.exempt = 1 from %s where %s "+
-		"and c.version = $%d and c.client > $%d order by c.client limit %d",
-		column, from, where, len(args)+1, len(args)+2, csvChunk)
-	last = after
-	var name string
-	var position float64
-	var exempt bool
-	read := 0
-	db.Each(statement, append(args, version, after), []any{&last, &name, &position, &exempt}, func() {
-		read++
-		if q.hits == nil || q.hits(lifecycle.Recorded(name, position, exempt)) {
-			keys = append(keys, clientKey{version, last})
-		}
-	})
-	return keys, last, read == csvChunk
 }
 
 func (c *Client) fields(today Day) []string {
@@ -117,14 +93,12 @@ func (c *Client) fields(today Day) []string {
 		plain(c.Software), when(c.FirstSeen), when(c.LastSeen),
 		number(c.Calls7), number(c.Calls30), number(c.Calls90), number(c.Proven), number(c.Claimed),
 		strconv.FormatFloat(c.Position, 'f', 6, 64), strconv.FormatBool(c.Exempt), when(c.Last410), when(c.Rehearsed),
-		when(c.Moved), plain(c.MovedAs), plain(c.Marked.Sentence()), in(time.DateOnly, c.Notified),
+		when(c.Moved), plain(c.Marked.Sentence()), in(time.DateOnly, c.Notified),
 		string(c.Finding()), plain(strings.Join(reasons, "; ")), in(time.DateOnly, c.Found),
 	}
-	days := make([]string, store.ReportDays)
+	days := make([]string, store.ReportDays+1)
 	for _, d := range c.Days {
-		if i := int64(store.ReportDays-1) - int64(today-d.Day)/day; i >= 0 && i < store.ReportDays {
-			days[i] = number(d.Calls)
-		}
+		days[store.ReportDays-int64(today-d.Day)/day] = number(d.Calls)
 	}
 	return append(fields, days...)
 }

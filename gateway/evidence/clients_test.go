@@ -1,9 +1,10 @@
-package report_test
+package evidence_test
 
 import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"net/netip"
 	"net/url"
 	"reflect"
@@ -14,10 +15,9 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/report"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/counted"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
@@ -25,7 +25,7 @@ import (
 func TestClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := recorded.At(recorded.Noon.Add(-60 * 24 * time.Hour))
-		r := counted.Begin(t, cfg, at)
+		r := recorded.Begin(t, cfg, at)
 		r.Known = func(recorded string) (caller.Client, bool) {
 			name, known := strings.CutPrefix(recorded, "client ")
 			return caller.Client{Contact: name + "@example.org"}, known
@@ -63,20 +63,20 @@ func TestClients(t *testing.T) {
 			t.Errorf("got %+v, want the same client on v3", v3)
 		}
 		got := read.Clients[2]
-		want := report.Client{
+		want := evidence.Client{
 			Version: "v1", Client: shop, Software: "okhttp",
 			FirstSeen: recorded.Noon.Add(-60 * 24 * time.Hour), LastSeen: refused, Last410: refused,
-			Sum: report.Sum{Calls30: 6, Calls90: 7}, Claimed: 7, Found: dayOf(refused).Time(),
-			Days: []report.DayCount{
+			Sum: evidence.Sum{Calls30: 6, Calls90: 7}, Claimed: 7, Found: dayOf(refused).Time(),
+			Days: []evidence.DayCount{
 				{Day: dayOf(recorded.Noon.AddDate(0, 0, -60)), Calls: 1}, {Day: dayOf(refused), Calls: 6},
 			},
-			Findings: []report.FindingCount{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
+			Findings: []evidence.FindingCount{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 		v1 := read.Versions[1].Days
-		if got := v1[store.ReportDays-1-20]; got.Served != 3 || got.Refused != 3 || got.Clients != 1 {
+		if got := v1[store.ReportDays-20]; got.Served != 3 || got.Refused != 3 || got.Clients != 1 {
 			t.Errorf("got %+v 20 days ago, want 3 served and 3 refused of one client", got)
 		}
 	})
@@ -84,13 +84,13 @@ func TestClients(t *testing.T) {
 
 // Positions are those by which a brownout refuses.
 func TestPositions(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 20 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 	}
 	for _, c := range r.Report(t).Clients {
 		origin := strings.TrimPrefix(c.Client, "origin ")
-		if want := (caller.Identity{Kind: caller.Origin, Text: origin}).Position("v1"); c.Position != want {
+		if want := (caller.Identity{Kind: caller.Origin, Text: origin}).Position("v1"); c.Position != math.Floor(want*1000)/1000 {
 			t.Errorf("%s: got position %v, want %v", c.Client, c.Position, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestPositions(t *testing.T) {
 // A client's software is that of its last call with a User-Agent, also if it had another
 // one in between.
 func TestSoftwareOfTheLastCall(t *testing.T) {
-	r, want := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon)), ""
+	r, want := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon)), ""
 	for _, agent := range []string{"okhttp", "curl", "okhttp", ""} {
 		want = cmp.Or(agent, want)
 		r.Observe(&event.Event{
@@ -113,7 +113,7 @@ func TestSoftwareOfTheLastCall(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	for i := range 5 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), i)
@@ -144,15 +144,15 @@ func TestQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := report.ParseQuery(values, r.Versions)
+		q, err := evidence.ParseQuery(values, r.Versions)
 		if err != nil {
 			t.Errorf("%s: %v", test.query, err)
 			continue
 		}
-		if again, err := report.ParseQuery(q.Values(), r.Versions); err != nil || !reflect.DeepEqual(again, q) {
+		if again, err := evidence.ParseQuery(q.Values(), r.Versions); err != nil || !reflect.DeepEqual(again, q) {
 			t.Errorf("%s: got %+v, %v from its own values, want %+v", test.query, again, err, q)
 		}
-		read, err := r.Pages.Report(t.Context(), q)
+		read, err := r.Recorder.Report(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestQuery(t *testing.T) {
 		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
 	} {
 		values, _ := url.ParseQuery(query)
-		if _, err := report.ParseQuery(values, r.Versions); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := evidence.ParseQuery(values, r.Versions); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", query, err, want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestQuery(t *testing.T) {
 // A table for spreadsheets has a column for each day, and no text that a
 // spreadsheet would run.
 func TestCSV(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon.Add(-24*time.Hour)))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Add(-24*time.Hour)))
 	r.Call("origin https://a.example", 3)
 	r.Clock.Pass(24 * time.Hour)
 	r.Found("origin https://a.example", 4, omits)
@@ -190,7 +190,7 @@ func TestCSV(t *testing.T) {
 	r.Call(`a "quoted", name`, 1)
 	r.Call("x;=cmd|0", 1)
 	var out strings.Builder
-	if err := r.Pages.WriteCSV(t.Context(), report.Query{}, &out); err != nil {
+	if err := r.WriteCSV(t.Context(), evidence.Query{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -216,13 +216,13 @@ func TestCSV(t *testing.T) {
 
 // The table looks at some clients at a time, and leaves out none of them.
 func TestCSVOfManyClients(t *testing.T) {
-	r := counted.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
 	const clients = 2003
 	for i := range clients {
 		r.Call(fmt.Sprintf("origin https://%d.example", i), 1)
 	}
 	var out strings.Builder
-	if err := r.Pages.WriteCSV(t.Context(), report.Query{}, &out); err != nil {
+	if err := r.WriteCSV(t.Context(), evidence.Query{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -238,4 +238,4 @@ func TestCSVOfManyClients(t *testing.T) {
 	}
 }
 
-func dayOf(at time.Time) report.Day { return report.Day(at.Unix() / store.Day * store.Day) }
+func dayOf(at time.Time) evidence.Day { return evidence.Day(at.Unix() / store.Day * store.Day) }

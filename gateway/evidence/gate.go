@@ -1,0 +1,294 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/shared/words"
+)
+
+// A reader is what the gates of a plan look at.
+var _ lifecycle.Counts = (*Reader)(nil)
+
+const (
+	askTimeout = 15 * time.Second // for a question of a gate
+	maxWaiting = 10               // clients that are named as waiting
+	waitingFor = 5 * time.Minute  // how long those are remembered
+)
+
+// Evidence is the use of a version within the days of a gate, by what the gate counts:
+// calls that were served or that a brownout refused. The instances are read before the
+// counts, so that the counts have what the instances say they have written.
+func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (lifecycle.Evidence, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	q := r.DB.Ask(ctx)
+	at := q.Now(r.Now())
+	first := store.FirstDay(at, gate.Days)
+	runs := readRuns(q, first*day)
+	reasons := missing(q, runs, at, first*day, gate.Instances, sunset)
+	if _, differ := plans(runs, at); differ != "" {
+		reasons = append(reasons, differ)
+	}
+	if at.Before(sunset) && !r.Now().Before(sunset) {
+		reasons = append(reasons, "by the database's clock the sunset has not come")
+	}
+	if gate.CountsStrangers() { // else these are calls of strangers
+		reasons = append(reasons, unnamed(q, version, first, "")...)
+	}
+	e := r.count(q, version, gate, at)
+	e.Waiting, e.WaitingCount = r.waiting(q, version, at, first)
+	e.Missing = strings.Join(reasons, "; ")
+	return e, q.Err
+}
+
+// user is a client that used a version within the days of a gate.
+type user struct {
+	id      int64
+	lastDay int64
+	counts  bool  // as a client of the gate
+	ignored int64 // calls up to this day count for nothing; 0: none
+}
+
+// count is the part of the evidence that says whom a gate counts, and their calls.
+func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at time.Time) (e lifecycle.Evidence) {
+	first, today := store.FirstDay(at, gate.Days), at.Unix()/day
+	users := r.readUsers(q, version, gate, first, &e)
+	days := int(today-first) + 1
+	all := readCalls(q, version, first, days)
+	theirs := make([]int64, days)
+	var special []int64 // clients whose own calls have to be known
+	byID := map[int64]user{}
+	for _, u := range users {
+		if u.ignored > 0 || u.counts && !gate.CountsStrangers() {
+			special = append(special, u.id)
+			byID[u.id] = u
+		}
+	}
+	var id, on, calls, proven int64
+	q.EachAmong(`select client, day, served + brownout, proven from quotegate_days
+		where version = $1 and day >= $2 and served + brownout > 0 and client in IDS`,
+		special, []any{version, first}, []any{&id, &on, &calls, &proven}, func() {
+			u, i := byID[id], on-first
+			switch {
+			case i >= int64(days): // a clock was ahead
+			case on <= u.ignored:
+				all[i] = max(0, all[i]-calls)
+			case !u.counts: // a stranger's
+			case gate.Count == lifecycle.CountProven:
+				theirs[i] += min(calls, proven)
+			default:
+				theirs[i] += calls
+			}
+		})
+	others := make([]int64, days)
+	for i := range all {
+		if gate.CountsStrangers() {
+			theirs[i] = all[i]
+		} else {
+			others[i] = max(0, all[i]-theirs[i])
+		}
+	}
+	e.Calls = int(slices.Max(theirs))
+	e.StrangerCalls = int(slices.Max(others))
+	if sum := callsToAll(q, first); sum > 0 {
+		e.StrangerShare = min(1, float64(sumOf(others))/float64(sum))
+	}
+	if gate.Exceeds(e) {
+		e.Earliest = earliest(&gate, users, first, theirs, others)
+	}
+	return e
+}
+
+// readUsers reads the clients that used a version since a day, and whether they count:
+//   - one that only got errors, and then a brownout's, does not;
+//   - one that the operator has marked as moved does not, nor do its calls up to the day
+//     of the mark, unless it has called since with its key. A call since without one
+//     counts as a stranger's;
+//   - a stranger does if the gate counts everybody.
+func (r *Reader) readUsers(
+	q *store.Session, version string, gate lifecycle.Gate, first int64, e *lifecycle.Evidence,
+) (users []user) {
+	var u user
+	var name, kind string
+	var served, failed, proven, lastProven int64
+	registry := r.registry.begin(r.Registered, !gate.CountsStrangers() && gate.Count == "")
+	defer registry.end()
+	q.Each(`select u.client, c.name, c.kind, u.last_day, u.served, u.failed, u.proven, u.last_proven
+		from (select client, max(case when served + brownout > 0 then day else 0 end) as last_day,
+			cast(sum(served) as bigint) as served, cast(sum(failed) as bigint) as failed,
+			cast(sum(proven) as bigint) as proven, max(case when proven > 0 then day else 0 end) as last_proven
+			from quotegate_days where version = $1 and day >= $2 group by client) as u
+		join quotegate_clients as c on c.id = u.client where u.last_day > 0`, []any{version, first},
+		[]any{&u.id, &name, &kind, &u.lastDay, &served, &failed, &proven, &lastProven}, func() {
+			one := u
+			e.Names++
+			if proven > 0 {
+				e.Proven++
+			}
+			written, known := r.writtenDown(name)
+			known = known || kind == string(caller.Known)
+			vouched := known
+			if known {
+				e.Known++
+			} else if id, is := strings.CutPrefix(name, string(caller.Integrator)+" "); is {
+				vouched = registry.vouches(id, r.Now(), e)
+			}
+			if written.Moved != nil && lastProven <= int64(written.Moved.On) {
+				e.Marked++
+				one.ignored = int64(written.Moved.On)
+				vouched = false
+			}
+			if gate.Count == lifecycle.CountProven {
+				vouched = proven > 0 && one.ignored == 0
+			}
+			one.counts = (vouched || gate.CountsStrangers()) && one.lastDay > one.ignored
+			if served == 0 && failed > 0 {
+				e.Errors++
+				one.counts = false
+				one.ignored = one.lastDay
+			}
+			if one.counts {
+				e.Clients++
+			}
+			users = append(users, one)
+		})
+	e.StrangerNames = e.Names - e.Known - e.Registered
+	if gate.Count == lifecycle.CountProven {
+		e.StrangerNames = e.Names - e.Proven
+	}
+	return users
+}
+
+// readCalls reads all calls of a version that are evidence, day by day.
+func readCalls(q *store.Session, version string, first int64, days int) []int64 {
+	all := make([]int64, days)
+	var on, calls int64
+	q.Each(`select hour / 86400 as day, cast(sum(calls) as bigint) from quotegate_totals
+		where version = $1 and outcome in ('served', 'brownout') and hour >= $2 group by day`,
+		[]any{version, first * day}, []any{&on, &calls}, func() {
+			if i := on - first; i < int64(days) {
+				all[i] = calls
+			}
+		})
+	return all
+}
+
+// callsToAll are the calls to all versions since a day that are evidence.
+func callsToAll(q *store.Session, first int64) (calls int64) {
+	q.Get(`select cast(coalesce(sum(calls), 0) as bigint) from quotegate_totals
+		where outcome in ('served', 'brownout') and hour >= $1`, []any{first * day}, &calls)
+	return calls
+}
+
+func sumOf(numbers []int64) (sum int64) {
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum
+}
+
+// earliest is when a gate does not hold any more because of these clients and calls, if
+// nobody calls from now on. The share of strangers is left out: it changes with the calls
+// to other versions.
+func earliest(gate *lifecycle.Gate, users []user, first int64, theirs, others []int64) time.Time {
+	days := len(theirs)
+	for later := range days + 1 {
+		clients := 0
+		for _, u := range users {
+			if u.counts && u.lastDay >= first+int64(later) {
+				clients++
+			}
+		}
+		e := lifecycle.Evidence{Clients: clients}
+		if later < days {
+			e.Calls = int(slices.Max(theirs[later:]))
+			e.StrangerCalls = int(slices.Max(others[later:]))
+		}
+		if !gate.Exceeds(e) && later == 0 {
+			return time.Time{} // only the share is too great
+		}
+		if !gate.Exceeds(e) {
+			return unix((first + int64(days-1+later)) * day)
+		}
+	}
+	return time.Time{}
+}
+
+// waiting are the clients of the last 90 days that have not moved and did not call since
+// a day. It takes long with many clients, so the answer is remembered.
+type waiting struct {
+	at    time.Time
+	names []string
+	count int
+}
+
+func (r *Reader) waiting(q *store.Session, version string, at time.Time, first int64) ([]string, int) {
+	key := fmt.Sprint(version, " ", first)
+	r.mu.Lock()
+	kept, ok := r.waits[key]
+	r.mu.Unlock()
+	if ok && at.Sub(kept.at).Abs() < waitingFor {
+		return kept.names, kept.count
+	}
+	kept = waiting{at: at}
+	var name string
+	q.Each(`select c.name, count(*) over () from (select client, max(last) as last,
+			cast(sum(served + brownout) as bigint) as calls from quotegate_days
+			where version = $1 and day >= $2 and served + brownout > 0 group by client) as u
+		join quotegate_clients as c on c.id = u.client
+		where u.last < $3 and not exists (select 1 from quotegate_days as m
+			where m.version = $4 and m.version <> $1 and m.client = u.client and m.served > 0 and m.last > u.last)
+		order by c.kind <> 'client', u.calls desc, c.name limit $5`,
+		[]any{version, store.FirstDay(at, store.ReportDays), first * day, r.Current, maxWaiting},
+		[]any{&name, &kept.count}, func() { kept.names = append(kept.names, name) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.Err == nil {
+		clear(r.waits) // of other days
+		r.waits[key] = kept
+	}
+	return kept.names, kept.count
+}
+
+// Released returns when the gate of a version let a sunset pass.
+func (r *Reader) Released(version string, sunset time.Time, entry string) (released time.Time, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	q := r.DB.Ask(ctx)
+	var at int64
+	q.Each("select released from quotegate_releases where version = $1 and sunset = $2 and entry in ($3, '')",
+		[]any{version, sunset.Unix(), entry}, []any{&at}, func() { released = unix(at) })
+	return released, q.Err
+}
+
+// Release records that the gate of a version lets a sunset pass. It refuses if our clock
+// is not the database's, or the instances do not agree about the plan.
+func (r *Reader) Release(version string, sunset time.Time, entry string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	q := r.DB.Ask(ctx)
+	at := q.Now(r.Now())
+	_, differ := plans(readRuns(q, at.Unix()-day), at)
+	ahead := r.Now().Sub(at)
+	switch {
+	case q.Err != nil:
+		return q.Err
+	case ahead.Abs() > store.MaxSkew:
+		return fmt.Errorf("this machine's clock is %s the database's", store.AheadOrBehind(ahead))
+	case at.Before(sunset):
+		return fmt.Errorf("by the database's clock the sunset comes in %s", words.Span(sunset.Sub(at)))
+	case differ != "":
+		return errors.New(differ)
+	}
+	q.Exec(`insert into quotegate_releases (version, sunset, entry, released) values ($1, $2, $3, $4)
+		on conflict do nothing`, version, sunset.Unix(), entry, at.Unix())
+	return q.Err
+}

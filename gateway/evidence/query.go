@@ -1,0 +1,251 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/store"
+)
+
+// Query chooses the clients of a report. Its zero value is the first page of all.
+type Query struct {
+	Version  string
+	Old      string        // yes: any version but the current one; all: any
+	Finding  event.Outcome // the worst one; none: nothing was compared
+	Moved    string        // yes, no
+	Told     string        // yes, no: the operator has told the client to move
+	Software string
+	Client   string // the exact name
+	Search   string // a part of the name, in any case
+	Kind     string // client, integrator, origin, agent
+	Known    string // yes, no
+	Window   string // the begin of a window of the plan, for clients that it refuses; see Choose
+	Sort     string // a key of orders; known clients first if empty
+	Page     int    // from 1
+	Per      int    // clients a page
+
+	hits func(lifecycle.Subject) bool
+}
+
+const (
+	defaultPer = 100
+	maxPer     = 1000
+	maxPage    = 1_000_000
+	maxSearch  = 100
+
+	allVersions = "all"
+	noFinding   = "none"
+)
+
+var kinds = []string{"client", "integrator", "origin", "agent"}
+
+// orders are the ways to sort clients.
+var orders = map[string]func(a, b *usage) int{
+	"": func(a, b *usage) int {
+		if a.known() == b.known() {
+			return byCalls(a, b)
+		}
+		if a.known() {
+			return -1
+		}
+		return 1
+	},
+	"calls":    byCalls,
+	"calls30":  func(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls30, a.sum.Calls30), byName(a, b)) },
+	"calls7":   func(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls7, a.sum.Calls7), byName(a, b)) },
+	"first":    func(a, b *usage) int { return cmp.Or(cmp.Compare(a.first, b.first), byName(a, b)) },
+	"last":     func(a, b *usage) int { return cmp.Or(cmp.Compare(b.last, a.last), byName(a, b)) },
+	"name":     byName,
+	"position": func(a, b *usage) int { return cmp.Or(cmp.Compare(a.position, b.position), byName(a, b)) },
+}
+
+func byCalls(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls90, a.sum.Calls90), byName(a, b)) }
+
+func byName(a, b *usage) int {
+	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+}
+
+// texts are the parameters of a URL that are text, and what each may be; any text if
+// nothing is listed.
+func (q *Query) texts(versions []string) []parameter {
+	findings := []string{string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding}
+	return []parameter{
+		{"version", &q.Version, versions},
+		{"old", &q.Old, []string{"yes", allVersions}},
+		{"finding", (*string)(&q.Finding), findings},
+		{"moved", &q.Moved, []string{"yes", "no"}},
+		{"told", &q.Told, []string{"yes", "no"}},
+		{"software", &q.Software, nil},
+		{"client", &q.Client, nil},
+		{"search", &q.Search, nil},
+		{"kind", &q.Kind, kinds},
+		{"known", &q.Known, []string{"yes", "no"}},
+		{"window", &q.Window, nil},
+		{"sort", &q.Sort, slices.Sorted(maps.Keys(orders))[1:]},
+	}
+}
+
+type parameter struct {
+	name  string
+	value *string
+	of    []string
+}
+
+// ParseQuery reads a query from the parameters of a URL. The error says what is
+// wrong and what would be right.
+func ParseQuery(values url.Values, versions []string) (q Query, err error) {
+	texts := q.texts(versions)
+	var known []string
+	for _, p := range texts {
+		known = append(known, p.name)
+	}
+	known = append(known, "page", "per")
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			return q, fmt.Errorf("%.40q is not a parameter; there are %s", name, strings.Join(known, ", "))
+		}
+		if len(given) > 1 {
+			return q, fmt.Errorf("%s is given %d times; give it once", name, len(given))
+		}
+	}
+	for _, p := range texts {
+		*p.value = values.Get(p.name)
+		if err == nil && *p.value != "" && p.of != nil && !slices.Contains(p.of, *p.value) {
+			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
+		}
+	}
+	if err == nil && !store.Storable(q.Search, maxSearch) {
+		err = fmt.Errorf("search %.40q is not at most %d bytes of printable text", q.Search, maxSearch)
+	}
+	q.Software = strings.ToLower(q.Software)
+	number := func(name string, most int) (n int) {
+		if text := values.Get(name); text != "" && err == nil {
+			if n, err = strconv.Atoi(text); err != nil || n < 1 || n > most {
+				err = fmt.Errorf("%s %.40q is not a number from 1 to %d", name, text, most)
+			}
+		}
+		return n
+	}
+	q.Page, q.Per = number("page", maxPage), number("per", maxPer)
+	return q, err
+}
+
+// Values are the parameters that ParseQuery reads back.
+func (q Query) Values() url.Values {
+	values := url.Values{}
+	for _, p := range q.texts(nil) {
+		if *p.value != "" {
+			values.Set(p.name, *p.value)
+		}
+	}
+	if q.Page > 1 {
+		values.Set("page", strconv.Itoa(q.Page))
+	}
+	if q.Per > 0 {
+		values.Set("per", strconv.Itoa(q.Per))
+	}
+	return values
+}
+
+// Choose has a query with a window find the clients that the window refuses. It must
+// be called before such a query is used.
+func (q *Query) Choose(plan *lifecycle.Plan) error {
+	if q.Window == "" {
+		return nil
+	}
+	if plan != nil && plan.Versions[q.Version] != nil {
+		schedule := plan.Versions[q.Version]
+		for _, b := range schedule.Brownouts {
+			if b.From.Format(time.RFC3339) == q.Window {
+				q.hits = func(who lifecycle.Subject) bool { return schedule.Hits(b, who) }
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("window %.40q is not the begin of a window of the version; "+
+		"give the version, and a time as the plan has it", q.Window)
+}
+
+// matching are the clients that a query chooses.
+func (c *reading) matching(q *Query, r *Reader) iter.Seq[*usage] {
+	return func(yield func(*usage) bool) {
+		for _, u := range c.all {
+			if q.matches(u, r) && !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+func (q *Query) matches(u *usage, r *Reader) bool {
+	version := r.Versions[u.version]
+	finding := cmp.Or(string(u.worst()), noFinding)
+	told := u.written != nil && u.written.Notified != 0
+	switch {
+	case u.sum.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
+	case q.Version != "" && q.Version != version:
+	case q.Old == "yes" && version == r.Current:
+	case q.Finding != "" && string(q.Finding) != finding:
+	case q.Moved != "" && q.Moved != yesOrNo(u.hasMoved() && version != r.Current):
+	case q.Told != "" && q.Told != yesOrNo(told):
+	case q.Software != "" && q.Software != u.software:
+	case q.Client != "" && q.Client != u.name:
+	case q.Search != "" && !strings.Contains(strings.ToLower(u.name), strings.ToLower(q.Search)):
+	case q.Kind != "" && q.Kind != u.kind:
+	case q.Known != "" && q.Known != yesOrNo(u.known()):
+	case q.hits != nil && (u.errs() || !q.hits(u.subject())): // who only gets errors loses nothing in a window
+	default:
+		return true
+	}
+	return false
+}
+
+func yesOrNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// page chooses the clients of one page, and adds up all that match.
+func (c *reading) page(q *Query, r *Reader, report *Report) []*usage {
+	var found []*usage
+	distinct := map[int64]struct{}{}
+	for u := range c.matching(q, r) {
+		found = append(found, u)
+		distinct[u.id] = struct{}{}
+		report.Sum.add(u.sum)
+	}
+	if q.Sort != "" {
+		slices.SortFunc(found, orders[q.Sort])
+	}
+	per := cmp.Or(q.Per, defaultPer)
+	report.Matching = len(found)
+	report.Distinct = len(distinct)
+	report.Pages = max(1, (len(found)+per-1)/per)
+	report.Page = min(max(1, q.Page), report.Pages)
+	from := (report.Page - 1) * per
+	return found[from:min(len(found), from+per)]
+}
+
+// ranked are groups, those with the most calls first.
+func ranked(groups map[string]*Traffic) []Traffic {
+	all := []Traffic{}
+	for _, t := range groups {
+		all = append(all, *t)
+	}
+	slices.SortFunc(all, func(a, b Traffic) int {
+		return cmp.Or(
+			cmp.Compare(b.Calls30, a.Calls30), cmp.Compare(b.Clients, a.Clients), strings.Compare(a.Name, b.Name))
+	})
+	return all[:min(maxTraffic, len(all))]
+}

@@ -1,0 +1,9 @@
+package usage
+
+// What tests outside of the package see of it.
+const (
+	MaxStrangers  = maxStrangers
+	MaxName       = maxName
+	NewPerNetwork = newPerNetwork
+	NewPerDay     = newPerDay
+)

@@ -1,0 +1,289 @@
+package usage_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/testdata/postgres"
+	"github.com/quotegate/quotegate/testdata/recorded"
+)
+
+// setBack is a way in which a database comes to an earlier state. keep is called where
+// that state is, and back later.
+type setBack struct {
+	name string
+	keep func(t *testing.T, r *recorded.Rig)
+	back func(t *testing.T, r *recorded.Rig)
+	have string // what it has of before; empty: nothing
+}
+
+var tables = []string{"meta", "clients", "days", "findings", "totals", "instances", "gaps", "releases"}
+
+// each runs a statement for every table, where it says T.
+func each(t *testing.T, r *recorded.Rig, statement string) {
+	t.Helper()
+	for _, table := range tables {
+		r.Exec(t, strings.ReplaceAll(statement, "T", "quotegate_"+table))
+	}
+}
+
+// onAnyDatabase are ways that work on both.
+var onAnyDatabase = []setBack{
+	{"an older state of all tables",
+		func(t *testing.T, r *recorded.Rig) { each(t, r, "create table kept_T as select * from T") },
+		func(t *testing.T, r *recorded.Rig) {
+			each(t, r, "delete from T")
+			each(t, r, "insert into T select * from kept_T")
+		}, "a.example 3"},
+	{"a state before this instance",
+		func(t *testing.T, r *recorded.Rig) { each(t, r, "create table kept_T as select * from T") },
+		func(t *testing.T, r *recorded.Rig) {
+			each(t, r, "delete from T")
+			each(t, r, "insert into T select * from kept_T")
+			r.Exec(t, "update quotegate_instances set instance = 'ANOTHER', stopped = written")
+		}, "a.example 3"},
+	{"an empty database", nil, func(t *testing.T, r *recorded.Rig) { each(t, r, "drop table T") }, ""},
+}
+
+// onFiles are ways of a file, which is replaced while the service has it open.
+var onFiles = []setBack{
+	{"an older copy", backup, replaceWith("copy"), "a.example 3"},
+	{"an empty file", func(t *testing.T, r *recorded.Rig) {
+		if err := os.WriteFile(beside(t, r, "empty"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}, replaceWith("empty"), ""},
+	{"no file", nil, func(t *testing.T, r *recorded.Rig) {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Remove(beside(t, r, "usage.db"+suffix)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, ""},
+	{"the file of another service", func(t *testing.T, r *recorded.Rig) {
+		other := recorded.Begin(t, store.Config{DB: beside(t, r, "other")}, recorded.At(r.Clock.Now()))
+		other.Age(t, 10)
+		other.Call(a, 3)
+		other.Flush(t)
+		other.Close()
+	}, replaceWith("other"), "a.example 3"},
+}
+
+func backup(t *testing.T, r *recorded.Rig) {
+	if err := store.Backup(t.Context(), store.Config{DB: beside(t, r, "usage.db")}, beside(t, r, "copy")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// beside is a file in the folder of the database.
+func beside(t *testing.T, r *recorded.Rig, name string) string {
+	t.Helper()
+	return filepath.Join(filepath.Dir(ask(t, r, "select file from pragma_database_list")), name)
+}
+
+func replaceWith(name string) func(*testing.T, *recorded.Rig) {
+	return func(t *testing.T, r *recorded.Rig) {
+		file := beside(t, r, "usage.db")
+		for _, suffix := range []string{"-wal", "-shm"} {
+			if err := os.Remove(file + suffix); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(beside(t, r, name), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A database that is set back under a running service has a gap from the last write that
+// it still has, gates hold, the operator is told once, and counting goes on.
+func TestDatabaseIsSetBack(t *testing.T) {
+	for _, way := range slices.Concat(onAnyDatabase, onFiles) {
+		t.Run("file/"+way.name, func(t *testing.T) {
+			t.Parallel()
+			testSetBack(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, way)
+		})
+	}
+	for _, way := range onAnyDatabase {
+		t.Run("postgres/"+way.name, func(t *testing.T) {
+			t.Parallel()
+			testSetBack(t, store.Config{DB: postgres.Shared(t).Fresh(t)}, way)
+		})
+	}
+}
+
+func testSetBack(t *testing.T, cfg store.Config, way setBack) {
+	clock := recorded.At(noon)
+	r := recorded.Begin(t, cfg, clock)
+	r.Age(t, 10)
+	r.Call(a, 3)
+	r.Flush(t)
+	kept := clock.Now()
+	if way.keep != nil {
+		way.keep(t, r)
+	}
+	r.Up(t, 10*time.Minute)
+	r.Call(b, 2)
+	r.Up(t, 10*time.Minute)
+	r.Names(t)   // so that a page has the database open
+	r.Call(c, 1) // waits while the database is set back
+	way.back(t, r)
+	clock.Pass(5 * time.Minute)
+	noticed := clock.Now()
+	if way.have == "" {
+		kept = noticed // nothing of before is there
+		fails(t, r)    // it gets its tables with the next attempt
+		clock.Pass(5 * time.Second)
+	}
+	r.Flush(t)
+	checkSetBack(t, r, kept, noticed, strings.TrimPrefix(way.have+", c.example 1", ", "))
+	expect(t, "agents", r.Name(recorded.Agent("203.0.113.7")),
+		recorded.Begin(t, cfg, clock).Name(recorded.Agent("203.0.113.7")))
+}
+
+// checkSetBack looks at what a recorder makes of a database that was set back.
+func checkSetBack(t *testing.T, r *recorded.Rig, kept, noticed time.Time, have string) {
+	t.Helper()
+	expect(t, "gaps", ask(t, r, "select began, ended from quotegate_gaps"), fmt.Sprint(kept.Unix(), noticed.Unix()))
+	missing := fmt.Sprintf("calls between %s and %s are missing: the database was set back",
+		kept.Format(time.RFC3339), noticed.Format(time.RFC3339))
+	contains(t, "gate", r.Evidence(t, "v1", 7).Missing, missing)
+	expect(t, "served", served(t, r), have)
+	r.Call(a, 1)
+	r.Call(b, 1)
+	r.Up(t, time.Minute)
+	if strings.Contains(have, "a.example 3") {
+		have = strings.Replace(have, "a.example 3", "a.example 4, b.example 1", 1)
+	} else {
+		have = "a.example 1, b.example 1, " + have
+	}
+	expect(t, "served since", served(t, r), have)
+	expect(t, "gaps since", ask(t, r, "select count(*) from quotegate_gaps"), "1")
+	if r.Log.Count("level=ERROR msg=\"usage: the database was set back") != 1 || r.Log.Count("second time") != 0 {
+		t.Errorf("got log %s, want to be told once", r.Log)
+	}
+	contains(t, "gate later", r.Evidence(t, "v1", 7).Missing, missing)
+	if names := r.Names(t); len(names) != strings.Count(have, ",")+1 {
+		t.Errorf("got %q on a page, want %s", names, have)
+	}
+}
+
+// Instances that share a database each record what it has lost of theirs.
+func TestInstancesAreSetBack(t *testing.T) {
+	t.Parallel()
+	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
+	clock := recorded.At(noon)
+	first, second := recorded.Begin(t, cfg, clock), recorded.Begin(t, cfg, clock)
+	way := onAnyDatabase[0]
+	way.keep(t, first)
+	clock.Pass(time.Hour)
+	late := recorded.Begin(t, cfg, clock) // of which the older state knows nothing
+	first.Call(a, 1)
+	first.Flush(t)
+	second.Flush(t)
+	way.back(t, first)
+	clock.Pass(time.Minute)
+	var all sync.WaitGroup
+	for _, r := range []*recorded.Rig{first, second, late} {
+		r.Call(a, 1)
+		all.Go(func() { r.Flush(t) })
+	}
+	all.Wait()
+	expect(t, "served", served(t, first), "a.example 3")
+	ended := noon.Add(time.Hour + time.Minute).Unix()
+	gaps := ask(t, first, "select count(*), min(began), min(ended) from quotegate_gaps")
+	expect(t, "gaps", gaps, fmt.Sprint(3, noon.Unix(), ended))
+}
+
+// standby is a second server, which follows a first one.
+func standby(t *testing.T, of *postgres.Server) *postgres.Server {
+	t.Helper()
+	s, err := postgres.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	err = s.Run("pg_basebackup", "--dbname", of.URL("postgres"), "-D", s.Data(), "-R", "-c", "fast", "--no-sync")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, s)
+	return s
+}
+
+// The primary fails, and its standby is promoted. The address names both. Counts wait
+// while there is nobody to write to, and none is lost where the standby had them all. One
+// that lags is a database that was set back.
+func TestStandbyIsPromoted(t *testing.T) {
+	for _, lags := range []bool{false, true} {
+		t.Run(fmt.Sprint("lags ", lags), func(t *testing.T) {
+			t.Parallel()
+			primary := postgres.ForTest(t)
+			name := database(primary.Fresh(t))
+			second := standby(t, primary)
+			r := recorded.Begin(t, store.Config{
+				DB: "postgres://postgres@/" + name + "?host=" + primary.Dir + "," + second.Dir + "&port=5432,5432",
+			}, recorded.At(noon))
+			r.Age(t, 10)
+			r.Call(a, 3)
+			r.Flush(t)
+			awaitCalls(t, second.URL(name), 3)
+			kept := r.Clock.Now()
+			if lags {
+				second.Crash()
+				r.Call(b, 2)
+				r.Up(t, 10*time.Minute)
+			}
+			primary.Crash()
+			if lags {
+				start(t, second)
+			}
+			r.Clock.Pass(time.Minute)
+			r.Call(c, 1)
+			fails(t, r)
+			contains(t, "notes", strings.Join(r.Notes(), ";"), "counts are not written since")
+			if err := second.Run("pg_ctl", "promote", "-w", "-D", second.Data()); err != nil {
+				t.Fatal(err)
+			}
+			soon(t, r)
+			if lags {
+				checkSetBack(t, r, kept, r.Clock.Now(), "a.example 3, c.example 1")
+				return
+			}
+			expect(t, "served", served(t, r), "a.example 3, c.example 1")
+			expect(t, "gate", r.Evidence(t, "v1", 7).Missing, "")
+		})
+	}
+}
+
+func start(t *testing.T, s *postgres.Server) {
+	t.Helper()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitCalls waits until a standby has what was written.
+func awaitCalls(t *testing.T, address string, calls int) {
+	t.Helper()
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	got := 0
+	for end := time.Now().Add(time.Minute); got != calls; time.Sleep(20 * time.Millisecond) {
+		err := db.QueryRow("select cast(coalesce(sum(calls), 0) as integer) from quotegate_totals").Scan(&got)
+		if time.Now().After(end) {
+			t.Fatalf("the standby has %d calls of %d, %v", got, calls, err)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type Client struct {
 }
 
 // Mark says that a client has moved, though its calls do not show it. It holds for as
-// long as the client does not call after that day.
+// long as the client does not call with its key after that day.
 type Mark struct {
 	On  Date   `json:"on"`
 	Why string `json:"why"`
@@ -82,10 +82,10 @@ func (m *Mark) Sentence() string {
 	return m.On.String() + ": " + m.Why
 }
 
-// Holds reports whether the client has not called since the day of the mark was over.
-// No mark does not hold.
-func (m *Mark) Holds(lastCall time.Time) bool {
-	return m != nil && lastCall.Before((m.On + 1).Time())
+// Holds reports whether the client has not called with its key since the day of the mark
+// was over. No mark does not hold.
+func (m *Mark) Holds(lastProven time.Time) bool {
+	return m != nil && lastProven.Before((m.On + 1).Time())
 }
 
 const (

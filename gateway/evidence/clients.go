@@ -104,7 +104,7 @@ func (u *usage) errs() bool { return u.served == 0 && u.failed }
 // marked reports whether the operator has marked it as moved, and no call with its key
 // since that day says otherwise.
 func (u *usage) marked() bool {
-	return u.written != nil && u.written.Moved != nil && u.lastProven <= int64(u.written.Moved.On)
+	return u.written != nil && u.written.Moved.Holds(unix(u.lastProven*day))
 }
 
 func (u *usage) hasMoved() bool { return u.moved != 0 || u.marked() }

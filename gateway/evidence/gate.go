@@ -141,7 +141,7 @@ func (r *Reader) readUsers(
 			} else if id, is := strings.CutPrefix(name, string(caller.Integrator)+" "); is {
 				vouched = registry.vouches(id, r.Now(), e)
 			}
-			if written.Moved != nil && lastProven <= int64(written.Moved.On) {
+			if written.Moved.Holds(unix(lastProven * day)) {
 				e.Marked++
 				one.ignored = int64(written.Moved.On)
 				vouched = false

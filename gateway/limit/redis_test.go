@@ -170,6 +170,17 @@ func TestDecisionsOfTheScript(t *testing.T) {
 	}
 }
 
+// On a busy machine the millisecond of a probe may be over before the script is.
+func TestTheWindowIsOverWhileTheScriptRuns(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	l := startShared(t, s.url(), quiet, calm)
+	d, err := l.redis.run(t.Context(), "a key", -time.Second, 30)
+	if err != nil || !d.allowed {
+		t.Errorf("got %+v and %v, want it allowed", d, err)
+	}
+}
+
 // With a lower limit than before, the wait is for enough requests to leave.
 func TestTheLimitWasLowered(t *testing.T) {
 	t.Parallel()

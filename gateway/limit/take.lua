@@ -25,7 +25,8 @@ end
 -- There are more than the limit after the limit was lowered.
 if used >= limit then return {0, used, entry(used - limit) + window - clock} end
 redis.call('RPUSH', log, string.format('%.0f', now))
+local oldest = entry(0) -- before PEXPIREAT, which deletes the log at once if the window is over already
 -- At a time of day, and not after a duration: some versions of Redis count that from
 -- the start of the script, which may be earlier than the time that was read above.
 redis.call('PEXPIREAT', log, string.format('%.0f', math.ceil((now + window) / 1000)))
-return {1, used, entry(0) + window - clock}
+return {1, used, oldest + window - clock}

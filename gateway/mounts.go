@@ -37,8 +37,7 @@ type Former struct {
 	Successor string // the path to call instead
 }
 
-// Modules are the versions, over one service. The current one also has the public page,
-// at the root.
+// Modules are the versions, over one service. The current one also has the public pages.
 func Modules(service answer.Service) []web.Module {
 	service.Engine = recordingQuoter{service.Engine}
 	modules := make([]web.Module, len(versions))
@@ -46,8 +45,10 @@ func Modules(service answer.Service) []web.Module {
 		modules[i] = module(service)
 	}
 	current := find(modules, Current)
-	page := site.Page(service.Deployment, Names(modules), Current)
-	current.Routes = append(current.Routes, web.Route{Path: "/", Free: true, Handle: page})
+	names := Names(modules)
+	current.Routes = append(current.Routes,
+		web.Route{Path: "/", Free: true, Handle: site.Page(service.Deployment, names, Current)},
+		web.Route{Path: "/developers", Free: true, Handle: site.Developers(service.Deployment, names)})
 	return modules
 }
 

@@ -52,9 +52,9 @@ func (w *world) page(t *testing.T) {
 			if strings.HasPrefix(swap.from, "ETH") {
 				amount = "0.1"
 			}
-			until := "tx=0x"
+			until := "#swap=0x"
 			if swap.followed {
-				until = "Settled, and final."
+				until = "Complete"
 			}
 			hash := clickThrough(t, tab, proxy.address, swap.from, swap.to, amount, recipient, until)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -81,9 +81,8 @@ func (w *world) page(t *testing.T) {
 	}
 }
 
-// printed is a snippet, once a visitor has come to it.
+// printed is a snippet of the page for developers.
 const printed = `(async () => {
-	document.getElementById('code').scrollIntoView();
 	while (!document.getElementById('snippet-%[1]s')) await new Promise((done) => setTimeout(done, 20));
 	return document.getElementById('snippet-%[1]s').textContent;
 })()`
@@ -96,7 +95,7 @@ func (w *world) pageSnippets(t *testing.T) {
 		"?from=USDC@1&to=USDC@369&amount=100&recipient=" + w.newRecipient().Hex(),
 		"?from=ETH@4663&to=WETH@369&amount=0.5&recipient=" + w.newRecipient().Hex(),
 	} {
-		tab := browser.Open(t, proxy.address+"/"+query)
+		tab := browser.Open(t, proxy.address+"/developers"+query)
 		for _, name := range []string{"client", "viem"} {
 			source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf(printed, name), chromedp.EvalAwaitPromise))
 			if err != nil {
@@ -145,14 +144,14 @@ func clickThrough(t *testing.T, tab *browser.Page, address, from, to, amount, re
 		for (;;) {
 			const [alert, card] = [document.querySelector('[role=alert]').innerText, document.getElementById('card').innerText];
 			if (alert) return 'ALERT ' + alert;
-			if ((card + location.search).includes(%q)) return location.search;
+			if ((card + location.hash).includes(%q)) return location.hash;
 			await new Promise((done) => setTimeout(done, 50));
 		}
 	})()`, until), chromedp.EvalAwaitPromise))
 	if err != nil || strings.HasPrefix(said, "ALERT") {
 		t.Fatalf("%v, and the page says: %s", err, said)
 	}
-	_, hash, _ := strings.Cut(said, "tx=")
+	hash, _, _ := strings.Cut(strings.TrimPrefix(said, "#swap="), "&")
 	return common.HexToHash(hash)
 }
 

@@ -257,7 +257,7 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
 	}
-	facts.CountNext(func(q evidence.Query) (evidence.Report, error) { return reader.Report(ctx, q) })
+	facts.Look(func(q evidence.Query) (evidence.Report, error) { return reader.Report(ctx, q) })
 	body, err := admin.File(facts)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 		row(ready != "ready", "State", ready),
 		row(false, "Version", build.Read().Version),
 		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
-		row(false, "Running", time.Since(started).Round(time.Second).String()+", since "+words.Stamp(started)),
+		row(false, "Running since", words.Moment(started)+" ("+words.Ago(started, time.Now())+")"),
 		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),
 		row(dropped > 0, "Log lines dropped", dropped),
 		row(panics > 0, "Panics caught", panics),
@@ -64,12 +64,12 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 func registryTable(from metrics.Sources) admin.Table {
 	t := admin.Table{
 		Title: "Integrator registries",
-		About: "By chain. A chain without an endpoint quotes, but not for integrators.",
+		About: "Without an endpoint, a chain has no quotes for integrators.",
 		Head:  []string{"Chain", "State", "Endpoints", "Resting"},
 	}
 	for _, h := range from.Registries() {
 		wrong := h.State == rpc.Failing || h.State == rpc.OverQuota || h.Resting > 0
-		r := row(wrong, h.Network, h.State, h.Endpoints, h.Resting)
+		r := row(wrong, h.Network.Name(), h.State, h.Endpoints, h.Resting)
 		r.Unset = h.State == rpc.NoEndpoint
 		t.Rows = append(t.Rows, r)
 	}
@@ -78,21 +78,21 @@ func registryTable(from metrics.Sources) admin.Table {
 
 func feeTable(cfg *config, from metrics.Sources) admin.Table {
 	t := admin.Table{
-		Title: "Issuer's fees",
+		Title: "Issuer fees",
 		About: "By source chain, in basis points.",
-		Head:  []string{"Chain", "Fee", "Origin", "Age", "Last look-up"},
+		Head:  []string{"Chain", "Fee", "Origin", "Age", "Last lookup"},
 	}
 	for _, f := range from.IssuerFees() {
-		age := f.Age.Round(time.Second).String()
-		last := "in order"
+		age := words.Span(f.Age)
+		last := "OK"
 		if f.Origin == cctp.BuiltIn {
-			age = ""
+			age = "not known"
 			last = "never"
 		}
 		if f.Err != nil {
 			last = f.Err.Error()
 		}
-		r := row(f.Err != nil || f.Origin == cctp.LastGood, f.Source, f.Rate, f.Origin, age, last)
+		r := row(f.Err != nil || f.Origin == cctp.LastGood, f.Source.Name(), f.Rate, f.Origin, age, last)
 		r.Unset = cfg.IssuerFees.FeeURL == ""
 		t.Rows = append(t.Rows, r)
 	}
@@ -102,12 +102,12 @@ func feeTable(cfg *config, from metrics.Sources) admin.Table {
 func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
 	backend := string(l.Backend)
 	if l.Backend == limit.Fallback {
-		backend = "memory, because Redis does not answer"
+		backend = "memory: Redis does not answer"
 	}
 	crowded := l.Ceiling > 0 && l.Sources*10 >= l.Ceiling*9
 	return admin.Table{Title: "Rate limit", Head: []string{"What", "Now"}, Rows: []admin.Row{
 		row(l.Backend == limit.Fallback, "Counted in", backend),
-		row(false, "Quotes a minute", cfg.PerMinute),
+		row(false, "Quotes per minute", cfg.PerMinute),
 		row(false, "Allowed", l.Allowed),
 		row(false, "Refused", l.Refused),
 		row(l.Uncounted > 0, "Passed uncounted", l.Uncounted),
@@ -117,16 +117,16 @@ func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
 }
 
 func databaseTable(cfg *config, from metrics.Sources) admin.Table {
-	kind := "SQLite in a file"
+	kind := "SQLite file"
 	switch {
 	case cfg.Usage.DB == "":
-		kind = "in memory: the counts end with the process"
+		kind = "memory: lost on restart"
 	case strings.HasPrefix(cfg.Usage.DB, "postgres"):
-		kind = "PostgreSQL, shared by all instances"
+		kind = "PostgreSQL, shared"
 	}
 	kept := row(false, "Kept", kind)
 	kept.Unset = cfg.Usage.DB == ""
-	t := admin.Table{Title: "Database of the counts", Head: []string{"What", "Now"}, Rows: []admin.Row{kept}}
+	t := admin.Table{Title: "Usage database", Head: []string{"What", "Now"}, Rows: []admin.Row{kept}}
 	for _, note := range from.UsageNotes() {
 		t.Rows = append(t.Rows, row(true, "Note", note))
 	}
@@ -139,12 +139,13 @@ func checkTable(from metrics.Sources) admin.Table {
 	sum, _ := tally(results)
 	t := admin.Table{
 		Title: "Self-checks",
-		About: "Of endpoints and contracts, in the last round: " + sum + ". The failed ones are:",
-		Head:  []string{"Test", "Found"},
+		About: "Endpoints and contracts, last round: " + sum + ". Failed:",
+		Head:  []string{"Chain", "Test", "Found"},
 	}
 	for _, r := range results {
 		if r.Outcome == selfcheck.Failed {
-			t.Rows = append(t.Rows, row(true, r.Name, r.Detail))
+			test := strings.TrimPrefix(r.Name, fmt.Sprintf("chain %s, ", r.Chain))
+			t.Rows = append(t.Rows, row(true, r.Chain.Name(), test, r.Detail))
 		}
 	}
 	return t
@@ -160,6 +161,6 @@ func settingTable(cfg *config) admin.Table {
 		}
 		t.Rows = append(t.Rows, row(false, s.name, s.shown(), s.from))
 	}
-	t.About += " Not set, and without a default: " + strings.Join(unset, ", ") + "."
+	t.About += " Not set, no default: " + strings.Join(unset, ", ") + "."
 	return t
 }

@@ -73,7 +73,7 @@ func TestPlanCheckWarns(t *testing.T) {
 		"a gate that looks at brownouts": {strings.Replace(whole, `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`, 1), "2026-10-01T00:00:00Z",
 			[]string{"brownouts take up 5 days of the 7 days that the gate looks at"}},
 		"nobody says how many": {strings.Replace(whole, `, "instances": 2`, "", 1), "2026-10-01T00:00:00Z",
-			[]string{"the gate does not say how many instances there are: one that cannot write its counts is not missed"}},
+			[]string{"the gate does not say how many instances there are, so one that cannot write its counts is not missed"}},
 		"no gate": {strings.NewReplacer(`{"maxClients": 5, "maxCallsPerDay": 100, "instances": 2}`, "null", `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`).Replace(whole), "2027-03-02T00:00:00Z",
 			[]string{"the sunset has passed: a gateway that starts with this plan retires the version at once"}},
 	} {
@@ -312,7 +312,7 @@ func TestPlanCheckComparesGatesWithTheCounts(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := check(); !strings.Contains(got, "warning: the gate holds now: 1 client called within 7 days, with 1 call on the busiest day") {
+	if got := check(); !strings.Contains(got, "warning: the gate holds now: 1 client in 7 days (limit 0), 1 call on the busiest day (limit 0)") {
 		t.Errorf("with a call: got\n%s", got)
 	}
 }

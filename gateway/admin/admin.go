@@ -97,13 +97,13 @@ func Handler(o Options) http.Handler {
 	h.get("/", "this list; for browsers, a page", h.root)
 	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
 	h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
-	h.get("/what-if", "page: whom one more window would hit", h.whatIf)
-	h.get("/health", "page: the state of the parts of this process", h.health)
+	h.get("/what-if", "page: another sunset, another gate or one more window", h.whatIf)
+	h.get("/health", "page: this process and the instances", h.health)
 	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	h.get(readyz, "whether it should get requests", h.ready)
 	h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
 	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, told, "+
-		"software, client, search, kind, known, window, sort, page, per", h.queried(h.usageJSON))
+		"software, client, search, kind, known, window, gate, sort, page, per", h.queried(h.usageJSON))
 	h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
 	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return o.Plan() }))
 	h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
@@ -136,7 +136,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
-		const nothing = "There is nothing at this path; / lists what there is"
+		const nothing = "Not found. / lists all paths."
 		if web.PrefersHTML(r.Header) {
 			h.problem(w, http.StatusNotFound, "Not found", nothing)
 		} else {
@@ -182,7 +182,7 @@ func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
 		panic(p)
 	} else if p != nil {
 		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", guard.Caught(p))
-		fail(w, http.StatusInternalServerError, "Something went wrong; the log says what")
+		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 	}
 }
 
@@ -199,10 +199,10 @@ func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
 	switch {
 	case foreign(r):
 		return http.StatusForbidden, "a request from a page of another site",
-			"This listener does not answer to web pages of other sites; open / and follow the links, or use curl"
+			"Requests from web pages of other sites are refused. Open / or use curl."
 	case h.Token == "" && !loopback(strings.Trim(host, "[]")):
 		return http.StatusForbidden, "a request whose Host is not this machine",
-			"Without a token, this listener answers to localhost, 127.0.0.1 and [::1] only"
+			"Without a token, only localhost, 127.0.0.1 and [::1] are allowed as Host."
 	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
 		return http.StatusUnauthorized, "a request without the token",
 			"Send the configured ADMIN_TOKEN as Authorization: Bearer …, " +
@@ -257,7 +257,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		status = http.StatusInternalServerError
-		body = []byte(`{"error": "What should be here cannot be written as JSON"}`)
+		body = []byte(`{"error": "Internal error. This cannot be encoded as JSON."}`)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
@@ -287,7 +287,7 @@ func serveJSONErrors(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	}
 	text := strings.TrimSpace(t.text.String())
 	if t.status == http.StatusMethodNotAllowed {
-		text = "This path knows " + strings.ReplaceAll(w.Header().Get("Allow"), ", ", " and ")
+		text = "Method not allowed. Use " + strings.ReplaceAll(w.Header().Get("Allow"), ", ", " or ") + "."
 	}
 	w.Header().Del("Content-Length")
 	w.Header().Del("Content-Encoding")

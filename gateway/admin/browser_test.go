@@ -49,10 +49,12 @@ type look struct {
 }
 
 var (
-	light = look{"light", "", "light", 1280, 900}
-	dark  = look{"dark", "", "dark", 1280, 900}
-	phone = look{"phone", "", "light", 320, 640}
-	paper = look{"paper", "print", "light", 760, 1000}
+	light  = look{"light", "", "light", 1280, 720}
+	dark   = look{"dark", "", "dark", 1280, 720}
+	tablet = look{"tablet", "", "light", 820, 1180}
+	phone  = look{"phone", "", "light", 390, 844}
+	tiny   = look{"tiny", "", "light", 320, 640}
+	paper  = look{"paper", "print", "light", 760, 1000}
 )
 
 func (w *window) as(t *testing.T, l look) {
@@ -134,7 +136,7 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 	}
 }
 
-const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50"
+const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50&sunset=2027-04-01T00:00&days=35"
 
 // long skips what make test leaves out.
 func long(t *testing.T) {
@@ -164,13 +166,13 @@ func TestPagesInBrowser(t *testing.T) {
 		clients    []client
 		want       []string // on the overview
 	}{
-		{"no data", "", today, nil, []string{"No client has called an old version within 90 days", "none: every version is active"}},
-		{"before it is deprecated", halfYear, at("2026-08-01T12:00:00Z"), one, []string{"The version is deprecated from 1 Sep 2026, 00:00 UTC on.", "1 client called an old version"}},
-		{"deprecated", halfYear, today, one, []string{"The headers of each answer announce the end", "in 6 days, 16 Feb 2027, 14:00 UTC: brownout begins", "v1: safe to retire.1 client of at most 5 called within 7 days27 calls of at most 100"}},
-		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "in 3 hours, 16 Feb 2027, 18:00 UTC: brownout ends."}},
-		{"held", gateless, at("2027-03-03T12:00:00Z"), one, []string{"still served, because the gate holds", "v1: not safe to retire.1 client of at most 0 called within 7 days too many"}},
-		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "The gate let the sunset pass on 3 Mar 2027, 12:00 UTC. That is final."}},
-		{"a town", halfYear, today, town(), []string{"31 clients called an old version", "v1: not safe to retire.12 clients of at most 5 called within 7 days too many"}},
+		{"no data", "", today, nil, []string{"No client of an old version in 90 days", "No plan: every version is active"}},
+		{"before it is deprecated", halfYear, at("2026-08-01T12:00:00Z"), one, []string{"Deprecated from 1 Sep 2026, 00:00 UTC.", "1 client of old versions"}},
+		{"deprecated", halfYear, today, one, []string{"Headers announce the end", "16 Feb 2027, 14:00 UTC (in 6 days), brownout begins", "v1 can be retired on 1 Mar 2027: 1 client in 7 days (limit 5), 27 calls on the busiest day (limit 100)"}},
+		{"brownout", halfYear, at("2027-02-16T15:00:00Z"), one, []string{"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "16 Feb 2027, 18:00 UTC (in 3 hours), brownout ends."}},
+		{"held", gateless, at("2027-03-03T12:00:00Z"), one, []string{"still served, because the gate holds", "v1 cannot be retired yet: 1 client in 7 days (limit 0)", "Earliest 11 Mar 2027, after the sunset on 1 Mar 2027"}},
+		{"retired", halfYear, at("2027-03-03T12:00:00Z"), nil, []string{"Every call gets 410", "v1 is retired", "Gate passed3 Mar 2027 final"}},
+		{"a town", halfYear, today, town(), []string{"31 clients of old versions", "v1 cannot be retired yet: 12 clients in 7 days (limit 5)", "Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027."}},
 	} {
 		if testing.Short() && test.name != "a town" {
 			continue
@@ -184,7 +186,7 @@ func TestPagesInBrowser(t *testing.T) {
 			w = openWindow(t, l.Config.Handler)
 		}
 		w.serve(l.Config.Handler)
-		w.inspect(t, test.name, "/", light, phone)
+		w.inspect(t, test.name, "/", light, tablet, phone)
 		text := strings.Join(strings.Fields(evaluate[string](t, w, "document.querySelector('main').textContent")), " ")
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
@@ -193,7 +195,7 @@ func TestPagesInBrowser(t *testing.T) {
 		}
 	}
 	for _, path := range everyPage {
-		w.inspect(t, "a town", path, light, dark, phone, paper)
+		w.inspect(t, "a town", path, light, dark, tablet, phone, tiny, paper)
 	}
 }
 
@@ -292,14 +294,14 @@ func TestWalkInBrowser(t *testing.T) {
 		t.Errorf("got the letter %q", letter)
 	}
 	follow("What if", "/what-if")
-	evaluate[bool](t, w, "document.querySelector('button').focus(), true")
+	evaluate[bool](t, w, "document.querySelector('[name=clients]').value = 1, document.querySelector('button').focus(), true")
 	if _, err := chromedp.RunResponse(w.Context(), chromedp.KeyEvent("\r")); err != nil {
 		t.Fatal(err)
 	}
-	if got := where(); !strings.HasPrefix(got, "/what-if?version=v1&from=2027-02-11T10%3A00&minutes=60&percent=25") {
+	if got := where(); got != "/what-if?version=v1&sunset=2027-03-01T00%3A00&clients=1&calls=100&days=7&from=&minutes=&percent=" {
 		t.Errorf("the form leads to %s", got)
 	}
-	if text := evaluate[string](t, w, "document.body.innerText"); !strings.Contains(text, "A window on v1 from 11 Feb 2027, 10:00 UTC, 1h long, for 25 % of clients") {
+	if text := evaluate[string](t, w, "document.body.innerText"); !strings.Contains(text, "v1 cannot be retired yet: 3 clients in 7 days (limit 1)") {
 		t.Errorf("got no prediction:\n%s", text)
 	}
 	follow("Overview", "/")

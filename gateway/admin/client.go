@@ -20,8 +20,8 @@ import (
 func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("client")
 	if name == "" {
-		h.problem(w, http.StatusBadRequest, "Which client?",
-			"The address of this page ends in ?client= and the client's name.")
+		h.problem(w, http.StatusBadRequest, "No client given",
+			"Add ?client= and the name of a client.")
 		return
 	}
 	facts := h.facts(r, evidence.Query{Client: name})
@@ -29,7 +29,7 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 	case facts.Missing != "":
 		h.unavailable(w, facts.Missing)
 	case len(facts.Report.Clients) == 0:
-		h.problem(w, http.StatusNotFound, "Not seen", "No client of this name has called within 90 days.")
+		h.problem(w, http.StatusNotFound, "Not seen", "No client of this name in 90 days.")
 	default:
 		h.send(w, http.StatusOK, "client.html", newClientPage(facts))
 	}

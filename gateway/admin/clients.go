@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,7 +18,7 @@ import (
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 	query, err := h.query(r)
 	if err != nil {
-		h.problem(w, http.StatusBadRequest, "This cannot be shown", err.Error())
+		h.problem(w, http.StatusBadRequest, "Invalid filter", err.Error())
 		return
 	}
 	if query.Version == "" && query.Old == "" {
@@ -38,7 +39,7 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 // query reads which clients a request asks for. A window is one of the plan in force.
 func (h *handler) query(r *http.Request) (evidence.Query, error) {
 	query, err := evidence.ParseQuery(r.URL.Query(), h.Versions)
-	if err == nil && query.Window != "" {
+	if err == nil && query.Window+query.Gate != "" {
 		err = query.Choose(h.Plan().Plan)
 	}
 	return query, err
@@ -109,36 +110,98 @@ func (f *Facts) InNext(c *evidence.Client) string {
 	return "no"
 }
 
-// column is the head of a column. Path sorts by it; empty if it cannot.
+// column is a column of the table of clients, of which the first is the name. Path sorts by it; empty
+// if it cannot.
 type column struct {
 	Text, sort, About, Path string
 	Number, Sorted          bool
+
+	cell func(*evidence.Client) cell
 }
 
-// columns are the heads of the table of clients. Without a query they do not sort.
-func (f *Facts) columns(q *evidence.Query) []column {
+// cell is a value of a column.
+type cell struct {
+	Text, About, Path string
+	Wrong             bool
+}
+
+// Cell is the value of a client.
+func (c column) Cell(client *evidence.Client) cell { return c.cell(client) }
+
+func dateCell(t time.Time) cell { return cell{Text: words.DayMonth(t), About: words.Moment(t)} }
+
+func callsCell(n uint64) cell { return cell{Text: words.Number(n)} }
+
+// columns are those of the table of clients in which at least one of them has a value.
+// Without a query they do not sort.
+func (f *Facts) columns(q *evidence.Query, clients []evidence.Client) []column {
 	all := []column{
-		{Text: "Client", sort: "name"},
-		{Text: "On " + f.Current, About: "What the current version would answer to this client's calls"},
-		{Text: "Next window?", sort: "position", About: "Whether the open or next window refuses it"},
-		{Text: "Last seen", sort: "last"},
-		{Text: "7 days", sort: "calls7", About: "Calls of the last 7 days", Number: true},
-		{Text: "30 days", sort: "calls30", About: "Calls of the last 30 days", Number: true},
-		{Text: "90 days", sort: "calls", About: "Calls of the last 90 days", Number: true},
-		{Text: "Moved", About: "When the current version last served it, if after its last call here; " +
-			"or that you say so"},
-		{Text: "Told", About: "When it was told to move, by CLIENTS_FILE"},
-		{Text: "Version"}, {Text: "Software"},
-		{Text: "Last 410", About: "When it was last refused"},
-		{Text: "Rehearsed", About: "When it last rehearsed a later stage"},
+		{Text: "Client", sort: "name", cell: func(c *evidence.Client) cell { return cell{Text: c.Client} }},
+		{Text: "Version", cell: func(c *evidence.Client) cell { return cell{Text: c.Version} }},
+		{Text: "On " + f.Current, About: "What " + f.Current + " would answer", cell: findingCell},
+		{Text: "Next window", sort: "position", About: "Whether it is refused", cell: f.nextCell},
+		{Text: "Last seen", sort: "last", cell: func(c *evidence.Client) cell { return dateCell(c.LastSeen) }},
+		{Text: "7 days", sort: "calls7", About: "Calls in 7 days", Number: true,
+			cell: func(c *evidence.Client) cell { return callsCell(c.Calls7) }},
+		{Text: "30 days", sort: "calls30", About: "Calls in 30 days", Number: true,
+			cell: func(c *evidence.Client) cell { return callsCell(c.Calls30) }},
+		{Text: "90 days", sort: "calls", About: "Calls in 90 days", Number: true,
+			cell: func(c *evidence.Client) cell { return callsCell(c.Calls90) }},
+		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", cell: movedCell},
+		{Text: "Told", About: "By CLIENTS_FILE", cell: func(c *evidence.Client) cell { return dateCell(c.Notified) }},
+		{Text: "Software", cell: func(c *evidence.Client) cell {
+			return cell{Text: short(c.Software), About: clean(c.Software), Path: softwarePath(c.Software)}
+		}},
+		{Text: "Last 410", cell: func(c *evidence.Client) cell { return dateCell(c.Last410) }},
+		{Text: "Rehearsed", cell: func(c *evidence.Client) cell { return dateCell(c.Rehearsed) }},
 	}
-	for i := range all {
-		if c := &all[i]; c.sort != "" && q != nil {
-			c.Path = clientsPath(*q, "sort", c.sort)
-			c.Sorted = q.Sort == c.sort
+	if q != nil {
+		for i := range all {
+			if c := &all[i]; c.sort != "" {
+				c.Path = clientsPath(*q, "sort", c.sort)
+				c.Sorted = q.Sort == c.sort
+			}
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c column) bool {
+		if c.Text == "Version" && q != nil && q.Version != "" {
+			return true
+		}
+		return !slices.ContainsFunc(clients, func(client evidence.Client) bool { return c.cell(&client).Text != "" })
+	})
+}
+
+func findingCell(c *evidence.Client) cell {
+	if len(c.Findings) == 0 {
+		return cell{}
+	}
+	text := clean(c.Findings[0].Short())
+	if more := len(c.Findings) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return cell{Text: text, Wrong: c.Finding() == event.Refused && !c.HasMoved()}
+}
+
+func (f *Facts) nextCell(c *evidence.Client) cell {
+	if _, coming := f.Schedule(c.Version).NextBrownout(f.Now); !coming {
+		return cell{}
+	}
+	return cell{Text: f.InNext(c), About: place(c)}
+}
+
+// place is where a client stands in the order of which a window takes its share.
+func place(c *evidence.Client) string {
+	if c.Position < 0 {
+		return "position " + notKnown
+	}
+	return fmt.Sprintf("position %.3f", c.Position)
+}
+
+func movedCell(c *evidence.Client) cell {
+	if c.Moved.IsZero() && c.Marked != nil {
+		return cell{Text: "marked", About: words.Date(c.Marked.On.Time()) + ": " + clean(c.Marked.Why)}
+	}
+	return dateCell(c.Moved)
 }
 
 // clientsPath is the address of the clients of a query with another value of one of
@@ -177,7 +240,7 @@ func (f *Facts) filters(q evidence.Query) []filter {
 			{string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
 			{string(event.SameMoney), "same amounts"}, {"none", "not compared"},
 		}},
-		{"Moved", "moved", []option{{"no", "not yet"}, {"yes", "yes"}}},
+		{"Moved", "moved", []option{{"no", "no"}, {"yes", "yes"}}},
 		{"Told", "told", []option{{"yes", "yes"}, {"no", "no"}}},
 		{"Known", "known", []option{{"yes", "yes"}, {"no", "no"}}},
 	} {
@@ -202,7 +265,7 @@ func (f *Facts) versionFilter(q evidence.Query) filter {
 		other.Window = "" // which is one of a version
 		row.Choices = append(row.Choices, choice{text, clientsPath(other, "page", ""), chosen})
 	}
-	add("old ones", "", "yes")
+	add("old", "", "yes")
 	for _, v := range f.Plan.Versions {
 		add(v.Version, v.Version, "")
 	}
@@ -224,12 +287,21 @@ type clientsPage struct {
 func (p clientsPage) Whom() string {
 	clients := words.Count(p.Report.Distinct, "client", "clients")
 	switch {
+	case p.Report.Distinct == 0:
+		return "No client matches"
+	case p.Query.Gate != "":
+		return clients + " of " + p.Query.Version + " counted by the gate"
 	case p.Query.Version != "":
-		return clients + " of " + p.Query.Version
+		return clients + " of " + p.Query.Version + " in 90 days"
 	case p.Query.Old == "yes":
-		return clients + " of old versions"
+		return clients + " of old versions in 90 days"
 	}
-	return clients
+	return clients + " in 90 days"
+}
+
+// Unnamed reports whether the clients may be known by their software alone.
+func (p clientsPage) Unnamed() bool {
+	return p.Query.Software != "" || p.Query.Kind == string(caller.Agent)
 }
 
 // parameter is one of a query.
@@ -279,17 +351,21 @@ func newClientsPage(f *Facts, q evidence.Query, traffic []traffic) clientsPage {
 	values.Del("per")
 	p := clientsPage{
 		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q,
-		Filters: f.filters(q), Columns: f.columns(&q), Heat: clients, Clients: clients,
+		Filters: f.filters(q), Columns: f.columns(&q, clients), Heat: clients, Clients: clients,
 		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
 	}
 	for _, by := range []struct{ parameter, name, without string }{
 		{"software", "Software", "any software"},
 		{"kind", "Kind", "any kind"},
-		{"window", "Refused by the window of", "any client"},
-		{"sort", "Order by", "known clients first"},
+		{"window", "Next window", "any client"},
+		{"gate", "Gate", "any client"},
+		{"sort", "Order", "known first"},
 	} {
 		if value := values.Get(by.parameter); value != "" {
 			without := choice{Text: by.without, Path: clientsPath(q, by.parameter, "")}
+			if begin, err := time.Parse(time.RFC3339, value); err == nil {
+				value = words.Moment(begin)
+			}
 			p.Filters = append(p.Filters, filter{by.name, value, []choice{without}})
 		}
 	}

@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/shared/words"
 )
 
-func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
-	tables := h.Health()
-	facts := &Facts{Now: time.Now(), Health: conditionOf(tables)}
+func (h *handler) health(w http.ResponseWriter, r *http.Request) {
+	facts := h.facts(r, evidence.Query{Per: 1})
 	h.send(w, http.StatusOK, "health.html", healthPage{
-		frame{Title: "Health", Here: "/health", Facts: facts}, tables,
+		frame{Title: "Health", Here: "/health", Facts: facts}, h.Health(),
 	})
 }
 
@@ -42,7 +41,7 @@ type Row struct {
 func (r Row) Mark() string {
 	switch {
 	case r.Wrong:
-		return "look"
+		return "check"
 	case r.Unset:
 		return "not set up"
 	}
@@ -92,24 +91,25 @@ func (c *condition) Bad() bool { return c.wrong > 0 }
 func (c *condition) Short() string {
 	switch {
 	case c.wrong > 0:
-		return words.Number(c.wrong) + " to look at"
+		return words.Count(c.wrong, "issue", "issues")
 	case c.unset > 0:
 		return words.Number(c.unset) + " not set up"
 	}
-	return "in order"
+	return "OK"
 }
 
-// Sentence says what to look at, and what is not set up.
+// Sentence says where the issues are.
 func (c *condition) Sentence() string {
-	unset := "Not set up: " + strings.Join(c.unsetIn, ", ") + "."
-	wrong := words.Count(c.wrong, "row needs", "rows need") + " a look, in " + strings.Join(c.wrongIn, ", ") + "."
-	switch {
-	case c.wrong > 0 && c.unset > 0:
-		return wrong + " " + unset
-	case c.wrong > 0:
-		return wrong
-	case c.unset > 0:
-		return "Nothing is wrong. " + unset
+	if c.wrong == 0 {
+		return "No issues."
 	}
-	return "Nothing needs a look."
+	return c.Short() + " under " + strings.Join(c.wrongIn, ", ") + "."
+}
+
+// Unset says what is not set up, if anything.
+func (c *condition) Unset() string {
+	if c.unset == 0 {
+		return ""
+	}
+	return "Not set up: " + strings.Join(c.unsetIn, ", ") + "."
 }

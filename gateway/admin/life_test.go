@@ -111,6 +111,19 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 func (l *life) time() time.Time     { return time.Unix(l.unix.Load(), 0).UTC() }
 func (l *life) setTime(t time.Time) { l.unix.Store(t.Unix()) }
 
+// dead adds an instance that was killed five minutes ago.
+func (l *life) dead(t testing.TB) {
+	t.Helper()
+	err := l.recorder.DB.Transact(t.Context(), func(s *store.Session) {
+		s.Exec(`insert into quotegate_instances (instance, host, plan, batch, started, written, stopped)
+			values ('dead', 'gateway-2', $1, 1, $2, $3, 0)`,
+			l.plan().Hash, l.unix.Load()-3600, l.unix.Load()-300)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // plan is the plan in force, with a file name that is the same on every machine.
 func (l *life) plan() lifecycle.Snapshot {
 	s := l.keeper.Snapshot()

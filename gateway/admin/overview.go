@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,39 +23,55 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	facts := h.facts(r, evidence.Query{Old: "yes", Per: overviewHeat})
-	facts.CountNext(func(q evidence.Query) (evidence.Report, error) { return h.Usage.Report(r.Context(), q) })
+	facts.Look(func(q evidence.Query) (evidence.Report, error) { return h.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
 	}
-	h.send(w, status, "overview.html", newOverview(facts, overviewHeat, overviewClients))
+	h.send(w, status, "overview.html", newOverview(facts, overviewHeat))
 }
 
 const (
-	overviewHeat    = 30 // rows of the heat map on the overview
-	overviewClients = 20
-	fileHeat        = 200
+	overviewHeat = 30 // rows of the heat map on the overview
+	fileHeat     = 200
+	maxStaying   = 5 // clients that a card names
 
 	// FileClients is how many clients a report for File needs.
 	FileClients = 1000
 )
 
-// CountNext counts the clients that have not moved and that the next window of their
-// version refuses.
-func (f *Facts) CountNext(read func(evidence.Query) (evidence.Report, error)) {
-	f.next = map[string]tallied{}
+// staying is who has not moved from a version, and how many of them its next window
+// refuses.
+type staying struct {
+	Clients []evidence.Client // the first of them
+	refused int
+	path    string // where those that the window refuses are listed
+}
+
+// Look reads who has not moved from each old version. What cannot be read is not known.
+func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
+	f.staying = map[string]staying{}
 	for _, v := range f.Plan.Versions {
-		b, coming := f.Schedule(v.Version).NextBrownout(f.Now)
-		q := evidence.Query{Version: v.Version, Moved: "no", Window: words.Stamp(b.From), Per: 1}
-		if !coming {
+		if !f.Old(v.Version) {
 			continue
 		}
-		if err := q.Choose(f.Plan.Plan); err != nil {
+		q := evidence.Query{Version: v.Version, Moved: "no", Per: maxStaying}
+		found, err := read(q)
+		if err != nil {
 			continue
 		}
-		if found, err := read(q); err == nil {
-			what := "of them are in the next window, " + words.Moment(b.From)
-			f.next[v.Version] = tallied{found.Matching, what, clientsPath(q, "per", "")}
+		s := staying{Clients: found.Clients}
+		if b, coming := f.Schedule(v.Version).NextBrownout(f.Now); coming {
+			q.Window = words.Stamp(b.From)
+			err = q.Choose(f.Plan.Plan)
+			if err == nil {
+				found, err = read(q)
+			}
+			s.refused = found.Matching
+			s.path = clientsPath(q, "per", "")
+		}
+		if err == nil {
+			f.staying[v.Version] = s
 		}
 	}
 }
@@ -64,44 +79,30 @@ func (f *Facts) CountNext(read func(evidence.Query) (evidence.Report, error)) {
 // overview is the first page, and the file.
 type overview struct {
 	frame
+	Cards   []card
 	Heat    []evidence.Client // the first of all
-	Clients []evidence.Client // the first of them
+	Clients []evidence.Client // all, in the file
 	Columns []column
 }
 
 // newOverview shows the versions, and the clients that have to move. The report must
 // have the first clients of old versions.
-func newOverview(f *Facts, heat, clients int) overview {
+func newOverview(f *Facts, heat int) overview {
 	all := f.Report.Clients
-	return overview{
-		frame: frame{Title: "Versions", Here: "/", Facts: f}, Columns: f.columns(nil),
-		Heat: all[:min(len(all), heat)], Clients: all[:min(len(all), clients)],
+	o := overview{frame: frame{Title: "Versions", Here: "/", Facts: f}, Heat: all[:min(len(all), heat)]}
+	for _, v := range slices.SortedStableFunc(slices.Values(f.Plan.Versions), f.sooner) {
+		o.Cards = append(o.Cards, f.card(v))
 	}
+	return o
 }
 
-// Differ reports whether an instance follows another plan.
-func (o overview) Differ() bool {
-	return slices.ContainsFunc(o.Report.Instances, func(i evidence.Instance) bool { return i.Plan != o.Plan.Hash })
-}
-
-// File is the overview as a file of its own, with more clients.
+// File is the overview as a file of its own, with a table of clients.
 func File(f Facts) ([]byte, error) {
-	o := newOverview(&f, fileHeat, FileClients)
+	o := newOverview(&f, fileHeat)
 	o.File = true
+	o.Clients = f.Report.Clients
+	o.Columns = f.columns(nil, o.Clients)
 	return render("overview.html", o)
-}
-
-// bar is a number beside its limit. Both are percentages of its width.
-type bar struct {
-	Text         string
-	Value, Limit percent
-	Over         bool
-}
-
-// tallied is how many clients are in a group, and where they are listed.
-type tallied struct {
-	N          int
-	What, Path string
 }
 
 // Old reports whether the clients of a version have to move.
@@ -122,26 +123,17 @@ func (f *Facts) dates(version string) *lifecycle.Schedule {
 	return cmp.Or(f.Schedule(version), &lifecycle.Schedule{})
 }
 
-// UsageOf is empty for a version that is not in the report.
-func (f *Facts) UsageOf(version string) (v evidence.Version) {
-	if i := slices.IndexFunc(f.Report.Versions, func(v evidence.Version) bool { return v.Version == version }); i >= 0 {
-		return f.Report.Versions[i]
+// usageOf is nil for a version that is not in the report.
+func (f *Facts) usageOf(version string) *evidence.Version {
+	for i, v := range f.Report.Versions {
+		if v.Version == version {
+			return &f.Report.Versions[i]
+		}
 	}
-	return v
+	return nil
 }
 
-// Window is the open or next one of a version.
-func (f *Facts) Window(version string) lifecycle.Brownout {
-	b, _ := f.Schedule(version).NextBrownout(f.Now)
-	return b
-}
-
-// Versions are those that end first: they are what the page is about.
-func (f *Facts) Versions() []lifecycle.Status {
-	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), f.sooner)
-}
-
-// sooner orders versions by their end.
+// sooner orders versions by their end: those that end first are what the page is about.
 func (f *Facts) sooner(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }
 
 // end is when a version goes. One without a sunset goes later than all others, then
@@ -160,198 +152,205 @@ func (f *Facts) end(version string) time.Time {
 	}
 }
 
-// Figures are the two that matter most about an old version: how many of its clients have
-// not moved, and how many of these its next window refuses. The gate asks something else:
-// how many called lately, also if they have moved since.
-func (f *Facts) Figures(version string) []tallied {
-	g := f.UsageOf(version).Groups
-	if !f.Old(version) || g.Clients == 0 {
-		return nil
-	}
-	path := "/clients?version=" + version + "&moved=no"
-	still := tallied{g.Still(), "clients of 90 days have not moved from " + version, path}
-	if still.N == 1 {
-		still.What = "client of 90 days has not moved from " + version
-	}
-	figures := []tallied{still}
-	if next, coming := f.next[version]; coming {
-		figures = append(figures, next)
-	}
-	return figures
+// card is what the overview says about a version: the verdict, the dates, who has not
+// moved, and what may go wrong.
+type card struct {
+	lifecycle.Status
+	Serves  string // who is served
+	Week    string // calls and clients of 7 days
+	Figures []figure
+	Staying []evidence.Client // the first that have not moved
+	Counted string            // whom the gate counts; empty if nobody called
+	Groups  []figure
+	Risks   []risk
+	Found   string // what the current version would answer; empty if nothing was compared
+	Steps   []lifecycle.Change
 }
 
-// Tally groups the clients of an old version. Moved, refused, different, the same,
-// not compared and unknown add up to all of them.
-func (f *Facts) Tally(version string) []tallied {
-	g := f.UsageOf(version).Groups
+// figure is a number or a date that stands out.
+type figure struct {
+	Label, Value, Note string
+	Link, Path         string // where it can be seen in full; empty: nowhere else
+	Wrong              bool
+}
+
+// risk is what may go wrong, and where to look.
+type risk struct {
+	Text       string
+	Link, Path string // the name of the place; empty: nowhere else
+	Wrong      bool   // somebody should act
+}
+
+func (f *Facts) card(v lifecycle.Status) card {
+	c := card{
+		Status: v, Serves: f.serves(v), Week: "not known", Figures: f.figures(v), Risks: f.risks(v),
+		Staying: f.staying[v.Version].Clients, Steps: f.Schedule(v.Version).Changes(v.Version),
+	}
+	if counts(v) && v.Gate.Names > 0 {
+		c.Counted = whoCounts(v.Gate)
+	}
+	usage := f.usageOf(v.Version)
+	if usage == nil {
+		return c
+	}
+	c.Week = words.Count(usage.Week.Calls, "call", "calls") + ", " +
+		words.Count(usage.Week.Clients, "client", "clients")
+	c.Groups = f.groups(v.Version, usage.Groups)
+	if usage.Findings != nil {
+		c.Found = usage.Findings.Summary
+	}
+	return c
+}
+
+// serves says who is served now.
+func (f *Facts) serves(v lifecycle.Status) string {
+	s := f.Schedule(v.Version)
+	window, _ := s.NextBrownout(f.Now)
+	switch {
+	case v.Stage == lifecycle.BrowningOut:
+		return fmt.Sprintf("%s of clients get 410 until %s.", words.Percent(window.Share), words.Moment(window.To))
+	case v.Stage == lifecycle.Retired:
+		return "Every call gets 410."
+	case v.Stage == lifecycle.Held:
+		return "Past its sunset and still served, because the gate holds."
+	case v.Stage == lifecycle.Deprecated:
+		return "Every client is served. Headers announce the end."
+	case s != nil:
+		return "Every client is served. Deprecated from " + words.Moment(s.Deprecated) + "."
+	}
+	return "Every client is served. Not in the plan."
+}
+
+const notKnown = "not known"
+
+// figures are the dates of a retirement and how many clients it concerns.
+func (f *Facts) figures(v lifecycle.Status) (all []figure) {
+	s := f.Schedule(v.Version)
+	if v.Stage == lifecycle.Retired && v.Gate != nil {
+		all = append(all, figure{Label: "Gate passed", Value: words.Date(v.Gate.Released), Note: "final"})
+	}
+	if verdict := v.Verdict; verdict != nil && !s.Sunset.IsZero() && v.Stage != lifecycle.Retired {
+		earliest := figure{Label: "Earliest date", Value: notKnown, Wrong: verdict.Late}
+		if at := verdict.Earliest; !at.IsZero() {
+			earliest.Value = words.Date(at)
+			earliest.Note = words.Ago(at, f.Now)
+		}
+		all = append(all, earliest)
+		if quiet := verdict.QuietFrom; quiet.After(f.Now) {
+			all = append(all, figure{Label: "Quiet from", Value: words.Date(quiet), Note: words.Ago(quiet, f.Now)})
+		} else if !quiet.IsZero() {
+			all = append(all, figure{Label: "Quiet from", Value: "today", Note: "no calls from now on"})
+		}
+	}
+	if !f.Old(v.Version) {
+		return all
+	}
+	still := figure{Label: "Not moved", Value: notKnown}
+	if usage := f.usageOf(v.Version); usage != nil {
+		still.Value = words.Number(usage.Groups.Still())
+		still.Note = "of " + words.Count(usage.Groups.Clients, "client", "clients") + " in 90 days"
+		still.Link = "Clients not moved"
+		still.Path = "/clients?version=" + v.Version + "&moved=no"
+	}
+	all = append(all, still)
+	if b, coming := s.NextBrownout(f.Now); coming {
+		next := figure{Label: "Next window", Value: words.Date(b.From), Note: "clients " + notKnown}
+		if staying, read := f.staying[v.Version]; read {
+			next.Note = "refuses " + words.Count(staying.refused, "client", "clients")
+			next.Link = "Clients refused"
+			next.Path = staying.path
+		}
+		all = append(all, next)
+	}
+	return all
+}
+
+// groups are the clients of an old version by what is left to do. Moved, refused,
+// different, the same, not compared and unknown add up to all of them.
+func (f *Facts) groups(version string, g evidence.Groups) (all []figure) {
 	if !f.Old(version) || g.Clients == 0 {
 		return nil
 	}
 	path := "/clients?version=" + version
 	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
-	current := f.Current
-	groups := []tallied{
-		{g.Clients, "called within 90 days", path},
-		{g.Moved, "of them moved to " + current, path + "&moved=yes"},
-		{g.Refused, "would be refused by " + current, finding(event.Refused)},
-		{g.Different, "would get a different amount from " + current, finding(event.DifferentMoney)},
-		{g.Same, "would get the same amounts, in a new format", finding(event.SameMoney)},
-		{g.Uncompared, "not compared yet", finding("none")},
-	}
-	for _, more := range []tallied{
-		{g.Unknown, "with a finding that only another release knows", path + "&moved=no"},
-		{g.Marked, "moved because you say so", path + "&moved=yes"},
-		{g.Addresses, "are names of software at a network: one that moves has several", path + "&kind=agent"},
+	for _, group := range []struct {
+		n           int
+		label, path string
+		always      bool
+	}{
+		{g.Moved, "moved to " + f.Current, path + "&moved=yes", true},
+		{g.Refused, "refused by " + f.Current, finding(event.Refused), true},
+		{g.Different, "different amount", finding(event.DifferentMoney), true},
+		{g.Same, "same amounts", finding(event.SameMoney), true},
+		{g.Uncompared, "not compared", finding("none"), true},
+		{g.Unknown, "unknown finding", path + "&moved=no", false},
+		{g.Marked, "marked as moved", path + "&moved=yes", false},
+		{g.Addresses, "named by network", path + "&kind=agent", false},
 	} {
-		if more.N > 0 {
-			groups = append(groups, more)
+		if group.n > 0 || group.always {
+			all = append(all, figure{Label: group.label, Value: words.Number(group.n), Path: group.path})
 		}
-	}
-	return groups
-}
-
-// answer is what the counts say to a question about a retirement.
-type answer struct {
-	Question, Text string
-	Path           string // where it can be seen in full; empty: nowhere else
-	Wrong          bool
-}
-
-// Answers say whether a version may be retired, in every stage of its retirement.
-func (f *Facts) Answers(v lifecycle.Status) (all []answer) {
-	if f.Schedule(v.Version) == nil || v.Stage == lifecycle.Retired {
-		return nil
-	}
-	g := f.UsageOf(v.Version).Groups
-	path := "/clients?version=" + v.Version
-	if v.Gate != nil && v.Gate.Released.IsZero() && v.Gate.Evidence != nil {
-		all = append(all, f.earliest(v), whoCounts(v.Gate, path), f.instances(v.Gate))
-	}
-	if calls := g.Proven + g.Claimed; calls > 0 {
-		text := words.Proportion(g.Proven, calls) + " of the answers to these clients went to calls with a key. " +
-			"All others are from whom they claim to be from."
-		all = append(all, answer{"How much is proven?", text, path + "&known=yes", false})
-	}
-	if g.Told+g.Untold > 0 {
-		text := whoWasTold(g.Told, g.Untold) + ", by CLIENTS_FILE."
-		all = append(all, answer{"Who has been told?", text, path + "&moved=no&told=no&known=yes", g.Untold > 0})
 	}
 	return all
 }
 
-// whoWasTold says how many of the known clients that have not moved were told to. There
-// is at least one such client.
-func whoWasTold(told, untold int) string {
-	known := told + untold
-	switch {
-	case known == 1 && told == 1:
-		return "The one known client that has not moved was told"
-	case known == 1:
-		return "The one known client that has not moved was not told"
-	case told == 0:
-		return fmt.Sprintf("None of the %d known clients that have not moved was told", known)
+// risks are what may go wrong with a retirement, what needs action first.
+func (f *Facts) risks(v lifecycle.Status) (all []risk) {
+	s := f.Schedule(v.Version)
+	if s == nil {
+		return nil
 	}
-	return fmt.Sprintf("%d of %d known clients that have not moved %s told", told, known, agree(told, "was", "were"))
-}
-
-// agree is the word that goes with a number.
-func agree(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// earliest says when the gate could let the sunset pass.
-func (f *Facts) earliest(v lifecycle.Status) answer {
-	g := v.Gate
-	sunset := f.dates(v.Version).Sunset
-	at := answer{Question: "When at the earliest?", Path: "/clients?version=" + v.Version + "&sort=last"}
-	switch {
-	case g.Exceeds(*g.Evidence) && g.Earliest.IsZero():
-		at.Text = "Not known: strangers make too large a share of all calls."
-		at.Wrong = true
-	case g.Earliest.After(sunset):
-		at.Text = "On " + f.moment(g.Earliest) + ", if nobody else calls. That is after the sunset."
-		at.Wrong = true
-	case sunset.After(f.Now):
-		at.Text = "On its sunset, " + f.moment(sunset) + ", if nobody else calls."
-	default:
-		at.Text = "Now, as far as clients and calls go."
-	}
-	if g.Missing != "" {
-		at.Text += " What is missing from the counts may delay it: " + g.Missing + "."
-		at.Wrong = true
-	}
-	return at
-}
-
-// moment is a time and how far it is away.
-func (f *Facts) moment(t time.Time) string { return words.Moment(t) + " (" + words.Ago(t, f.Now) + ")" }
-
-// whoCounts tells proven clients and claimed ones apart.
-func whoCounts(g *lifecycle.GateReading, path string) answer {
-	registered := words.Count(g.Registered, "integrator", "integrators")
-	if g.Unasked < g.Registered {
-		registered = words.Count(g.Registered, "registered integrator", "registered integrators")
-	}
-	text := fmt.Sprintf("Within %s: %s, %s and %s. "+
-		"Strangers made %s on their busiest day, %s of the calls to all versions.",
-		words.Count(g.Days, "day", "days"), words.Count(g.Known, "known client", "known clients"), registered,
-		words.Count(g.StrangerNames, "stranger", "strangers"),
-		words.Count(g.StrangerCalls, "call", "calls"), words.Percent(math.Round(g.StrangerShare*1000)/1000))
-	if g.Marked > 0 {
-		text += fmt.Sprintf(" %s not count, because you marked %s as moved.",
-			words.Count(g.Marked, "name does", "names do"), agree(g.Marked, "it", "them"))
-	}
-	if g.Errors > 0 {
-		text += fmt.Sprintf(" %s not count, because of errors only.", words.Count(g.Errors, "name does", "names do"))
-	}
-	switch {
-	case g.Count == lifecycle.CountProven:
-		text += fmt.Sprintf(" The gate counts those that called with their key, %s.", words.Number(g.Proven))
-	case g.CountsStrangers():
-		text += " The gate counts all of them, also those that have moved since."
-	default:
-		text += " The gate counts those that are known or registered, also if they have moved since, " +
-			"and bounds the strangers."
-	}
-	return answer{"Whom does the gate count?", text, path, false}
-}
-
-// instances says which instances write, and how many should.
-func (f *Facts) instances(g *lifecycle.GateReading) answer {
-	writing := 0
-	var silent []string
-	for _, i := range f.Report.Instances {
-		if i.Silent {
-			silent = append(silent, i.Name)
-		} else {
-			writing++
+	ends := !s.Sunset.IsZero()
+	path := "/clients?version=" + v.Version
+	if counts(v) && v.Gate.Missing != "" {
+		for reason := range strings.SplitSeq(v.Gate.Missing, "; ") {
+			all = append(all, risk{"Incomplete counts: " + reason + ".", "Instances", "#instances", true})
 		}
 	}
-	a := answer{Question: "Does every instance count?", Path: "/health"}
-	a.Wrong = writing < g.Instances || len(silent) > 0
-	a.Text = words.Count(writing, "instance writes its counts", "instances write their counts")
-	if g.Instances > 0 {
-		a.Text += ", and " + words.Number(g.Instances) + " should"
-	} else {
-		a.Text += "; the gate does not say how many should"
+	if v.Warning != "" {
+		all = append(all, risk{sentence(v.Warning), "", "", true})
 	}
-	if len(silent) > 0 {
-		a.Text += "; silent: " + strings.Join(silent, ", ")
+	usage := f.usageOf(v.Version)
+	if usage == nil || v.Stage == lifecycle.Retired {
+		return all
 	}
-	a.Text += "."
-	return a
+	g := usage.Groups
+	if g.Untold > 0 {
+		told := words.Count(g.Untold, "known client", "known clients") + " not told to move."
+		all = append(all, risk{told, "Clients not told", path + "&moved=no&told=no&known=yes", ends})
+	}
+	if v.Risk != "" {
+		all = append(all, risk{Text: sentence(v.Risk)})
+	}
+	if calls := g.Proven + g.Claimed; calls > 0 && g.Claimed > 0 {
+		text := words.Proportion(g.Proven, calls) + " of calls carry a key. Other names can be claimed by anyone."
+		all = append(all, risk{Text: text, Link: "Known clients", Path: path + "&known=yes"})
+	}
+	return all
 }
 
-// Steps lists what happens to a version, in order.
-func (f *Facts) Steps(version string) []lifecycle.Change {
-	return f.Schedule(version).Changes(version)
+// counts reports whether a version has a gate that still counts.
+func counts(v lifecycle.Status) bool {
+	return v.Gate != nil && v.Gate.Evidence != nil && v.Stage != lifecycle.Retired
 }
 
-// newBar draws a number and its limit, the larger of them at four fifths.
-func newBar(value, limit int, text string) bar {
-	whole := percent(max(value, limit, 1)) / 80
-	return bar{text, percent(value) / whole, percent(limit) / whole, value > limit}
+// sentence makes one of a text that has no capital and no full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// whoCounts says whom a gate counts, and whom it does not.
+func whoCounts(g *lifecycle.GateReading) string {
+	integrators := words.Count(g.Registered, "registered integrator", "registered integrators")
+	if g.Unasked > 0 {
+		integrators = words.Count(g.Registered, "integrator", "integrators")
+	}
+	text := fmt.Sprintf("The gate counts %s of %s in %s: %s known, %s, %s.",
+		words.Number(g.Clients), words.Count(g.Names, "client", "clients"), words.Count(g.Days, "day", "days"),
+		words.Number(g.Known), integrators, words.Count(g.StrangerNames, "stranger", "strangers"))
+	if g.Marked > 0 {
+		text += " Not counted: " + words.Number(g.Marked) + " marked as moved."
+	}
+	if g.Errors > 0 {
+		text += " Not counted: " + words.Number(g.Errors) + " with errors only."
+	}
+	return text
 }

@@ -29,7 +29,7 @@ type Facts struct {
 	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 
-	next map[string]tallied // by version: who is in the share of its next window
+	staying map[string]staying // by version; what is absent is not known
 }
 
 var (
@@ -43,11 +43,11 @@ var (
 		"plural": words.Count[int], "calls": words.Count[uint64],
 		"share": words.Percent, "length": words.Length, "ago": words.Ago,
 		"date": words.Date, "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
-		"short": short, "clean": clean, "lines": lines,
-		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath, "mailTo": mailTo,
+		"short": short, "clean": clean,
+		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath,
+		"mailTo": mailTo, "place": place,
 		"callsBackward": slices.Backward[[]evidence.DayCount], "daysBackward": slices.Backward[[]evidence.VersionDay],
-		"versionsBackward": slices.Backward[[]lifecycle.Status], "formOf": formOf,
-		"bar": newBar, "shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
+		"shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 	}).ParseFS(files, "*.html"))
 )
@@ -115,7 +115,7 @@ func (h *handler) send(w http.ResponseWriter, status int, name string, data any)
 	body, err := render(name, data)
 	if err != nil {
 		h.Log.Error("admin: a page cannot be rendered", "error", err)
-		fail(w, http.StatusInternalServerError, "The page cannot be shown; the log says why")
+		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 		return
 	}
 	w.Header().Set("Content-Type", htmlType)

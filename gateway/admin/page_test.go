@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -63,14 +64,14 @@ func TestStepsOfAConfirmedGate(t *testing.T) {
 		}
 		f := facts(t)
 		f.Plan.Plan = parsed
-		steps := f.Steps("v1")
+		steps := f.Schedule("v1").Changes("v1")
 		if got := steps[len(steps)-1].What; got != want {
 			t.Errorf("%q: got %q, want %q", confirmed, got, want)
 		}
 		if told := parsed.Outlook(now)[1].Changes; !slices.Equal(told, steps) {
 			t.Errorf("%q: the page has %v, and the plan %v", confirmed, steps, told)
 		}
-		page := string(must(render("overview.html", newOverview(f, 1, 1))))
+		page := string(must(render("overview.html", newOverview(f, 2))))
 		if !strings.Contains(page, want+" <span") {
 			t.Errorf("%q: the overview lacks %q", confirmed, want)
 		}
@@ -127,7 +128,7 @@ func TestPictures(t *testing.T) {
 	if len(windows) != 2 || line.Tall(windows[1]) <= line.Tall(windows[0]) || line.Anchor(line.Sunset) != "end" || line.Anchor(line.Deprecated) != "start" {
 		t.Errorf("got %+v", line)
 	}
-	page := string(must(render("overview.html", newOverview(f, 1, 1))))
+	page := string(must(render("overview.html", newOverview(f, 2))))
 	if past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`); past < 0 || coming < past {
 		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
@@ -145,8 +146,8 @@ func TestLetter(t *testing.T) {
 	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
 	letter := must(f.Letter(c))
 	for _, want := range []string{
-		"Subject: Please move from version v1 to v3 by 1 Mar 2027\n", "1,234 calls within the last 90 days, 70 of them within the last 7, the last one on 10 Feb 2027",
-		"We know it as: Harbour\ufffd Wallet, software mozilla.", "retired on 1 Mar 2027, 00:00 UTC", "last on 10 Feb 2027, 09:20 UTC",
+		"Subject: Please move to v3 by 1 Mar 2027\n", "1,234 calls in the last 90 days, 70 in the last 7. The last one was on 10 Feb 2027, from mozilla.",
+		"Your client Harbour\ufffd Wallet will be refused from 1 Mar 2027, 00:00 UTC.", "last refused on 10 Feb 2027, 09:20 UTC",
 		"  - 16 Feb 2027, 14:00 UTC, for 4h\n", "1. Call /v3/swap/quote instead of /v1/quote", "4. Always send recipient: v1 answers without it, and v3 refuses (9 calls on 7 Feb 2027).",
 		"API-Rehearse: retired", "https://example.org/migrate-v1",
 	} {
@@ -160,72 +161,108 @@ func TestLetter(t *testing.T) {
 	exempt, spared := *c, *c
 	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
 	for _, c := range []*evidence.Client{&exempt, &spared} {
-		if letter := must(f.Letter(c)); strings.Contains(letter, "switched off for a while") || f.InNext(c) != "no, exempt" {
+		if letter := must(f.Letter(c)); strings.Contains(letter, "early warning") || f.InNext(c) != "no, exempt" {
 			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
 		}
 	}
 	c.Version = "v2"
-	if letter := must(f.Letter(c)); !strings.Contains(letter, "no end date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
+	if letter := must(f.Letter(c)); !strings.Contains(letter, "have not set a date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
 		t.Errorf("got for a version without plan and guide:\n%s", letter)
 	}
 }
 
+// A form changes the sunset, the gate and the windows of a version, or says what to
+// correct. The plan in force stays as it is.
 func TestForm(t *testing.T) {
+	f := facts(t)
+	f.Schedule("v1").Gate = &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 2}
+	const window = "2027-02-16T14:00:00Z 4h 75 %"
+	unchanged := f.formOf("v1")
 	for _, test := range []struct {
-		form whatIfForm
-		want string // the fault, or the window
+		name   string
+		change func(*whatIfForm)
+		want   string // the sunset, the gate and the last window; or the fault
 	}{
-		{whatIfForm{"v1", "2027-02-18T14:00", "60", "25"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 25 %"},
-		{whatIfForm{"v1", "2027-02-18T14:00:30", "1", "0.1"}, "2027-02-18T14:00:00Z 2027-02-18T14:01:00Z 0.1 %"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "60", "33.3333"}, "2027-02-18T14:00:00Z 2027-02-18T15:00:00Z 33.3 %"},
-		{whatIfForm{"v1", "", "60", "25"}, "begin"},
-		{whatIfForm{"v1", "tomorrow, at noon, please", "60", "25"}, "begin"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "0", "25"}, "length"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "99999999999999999999", "25"}, "length"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "60", "NaN"}, "share"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "60", "101"}, "share"},
-		{whatIfForm{"v1", "2027-02-18T14:00", "60", "0.01"}, "share"},
+		{"nothing", func(*whatIfForm) {}, "2027-03-01T00:00:00Z 5 100 7 2 " + window},
+		{"sunset", func(f *whatIfForm) { f.Sunset = "2027-04-01T12:00:00" }, "2027-04-01T12:00:00Z 5 100 7 2 " + window},
+		{"gate", func(f *whatIfForm) { f.Clients, f.Days = "9", "35" }, "2027-03-01T00:00:00Z 9 100 35 2 " + window},
+		{"no gate", func(f *whatIfForm) { f.Clients, f.Calls, f.Days = "", "", "" }, "2027-03-01T00:00:00Z none " + window},
+		{
+			"window", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-18T14:00:30", "60", "33.3333" },
+			"2027-03-01T00:00:00Z 5 100 7 2 2027-02-18T14:00:30Z 1h 33.3 %",
+		},
+		{
+			"a window of the plan", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-16T14:00", "240", "75" },
+			"2027-03-01T00:00:00Z 5 100 7 2 " + window,
+		},
+		{"no day", func(f *whatIfForm) { f.Sunset = "tomorrow, at noon, please" }, "sunset: enter a date"},
+		{"no number", func(f *whatIfForm) { f.Clients = "few" }, "max clients: enter a number"},
+		{"too few", func(f *whatIfForm) { f.Calls = "-1" }, "max calls: enter a number"},
+		{"too long", func(f *whatIfForm) { f.Days = "91" }, "days: enter a number from 1 to 90"},
+		{"no begin", func(f *whatIfForm) { f.Minutes, f.Percent = "60", "25" }, "begin: enter a date"},
+		{"no length", func(f *whatIfForm) { f.From, f.Minutes = "2027-02-18T14:00", "0" }, "minutes: enter a number"},
+		{
+			"a long one", func(f *whatIfForm) { f.From, f.Minutes = "2027-02-18T14:00", "99999999999999999999" },
+			"minutes: enter a number",
+		},
+		{"NaN", func(f *whatIfForm) { f.Percent = "NaN" }, "share: enter a percentage"},
+		{"too much", func(f *whatIfForm) { f.Percent = "101" }, "share: enter a percentage"},
+		{"too little", func(f *whatIfForm) { f.Percent = "0.01" }, "share: enter a percentage"},
+		{
+			"overlap", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-16T17:00", "120", "50" },
+			"versions.v1.brownouts[2]: overlaps",
+		},
+		{"before the windows", func(f *whatIfForm) { f.Sunset = "2027-02-10T00:00" }, "is after the sunset"},
 	} {
-		b, err := test.form.Window()
-		got := b.From.Format(time.RFC3339) + " " + b.To.Format(time.RFC3339) + " " + words.Percent(b.Share)
+		form := unchanged
+		test.change(&form)
+		if read, asked := unchanged.with(must(url.Parse(form.Path())).Query()); read != form || !asked {
+			t.Errorf("%s: got %+v back, want %+v", test.name, read, form)
+		}
+		got := ""
+		s, _, err := form.change(f.Schedule("v1"))
+		var plan *lifecycle.Plan
+		if err == nil {
+			plan, err = f.With("v1", s)
+		}
 		if err != nil {
-			got, _, _ = strings.Cut(err.Error(), ":")
+			got = err.Error()
+		} else {
+			got = describe(plan.Versions["v1"])
 		}
-		if got != test.want {
-			t.Errorf("%+v: got %q, want %q", test.form, got, test.want)
+		if err == nil && got != test.want || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
+	}
+	if got := describe(f.Schedule("v1")); got != "2027-03-01T00:00:00Z 5 100 7 2 "+window {
+		t.Errorf("the plan in force is now %s", got)
 	}
 }
 
-// With gives a plan to simulate, says what is wrong with it, and leaves the plan in
-// force alone.
-func TestWith(t *testing.T) {
-	f := facts(t)
-	at := func(text string) time.Time { return must(time.Parse(time.RFC3339, text)) }
-	for name, test := range map[string]struct {
-		version string
-		window  lifecycle.Brownout
-		want    string
-	}{
-		"valid":            {"v1", lifecycle.Brownout{From: at("2027-02-20T14:00:00Z"), To: at("2027-02-20T15:00:00Z"), Share: 0.5}, ""},
-		"overlap":          {"v1", lifecycle.Brownout{From: at("2027-02-16T17:00:00Z"), To: at("2027-02-16T19:00:00Z"), Share: 0.5}, "overlaps"},
-		"after the sunset": {"v1", lifecycle.Brownout{From: at("2027-03-02T00:00:00Z"), To: at("2027-03-02T01:00:00Z"), Share: 0.5}, "after the sunset"},
-		"not in the plan":  {"v3", lifecycle.Brownout{From: at("2027-03-02T00:00:00Z"), To: at("2027-03-02T01:00:00Z"), Share: 0.5}, "v3 is not in the plan"},
-	} {
-		plan, err := f.With(test.version, test.window)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: got %v, want %q", name, err, test.want)
-		}
-		found := false
-		for _, b := range plan.Versions[test.version].Brownouts {
-			found = found || b == test.window
-		}
-		if !found {
-			t.Errorf("%s: the window is not in the plan", name)
-		}
+// describe is the sunset, the gate and the last window of a schedule.
+func describe(s *lifecycle.Schedule) string {
+	gate := "none"
+	if g := s.Gate; g != nil {
+		gate = fmt.Sprint(g.MaxClients, g.MaxCallsPerDay, g.Days, g.Instances)
 	}
-	if n := len(f.Schedule("v1").Brownouts); n != 2 {
-		t.Errorf("the plan in force has %d windows now", n)
+	last := s.Brownouts[len(s.Brownouts)-1]
+	return fmt.Sprintf("%s %s %s %s %s", words.Stamp(s.Sunset), gate,
+		words.Stamp(last.From), words.Length(last.To.Sub(last.From)), words.Percent(last.Share))
+}
+
+// A release that the plan confirms is about its sunset, and does not hold for another.
+func TestFormDropsAReleaseOfAnotherSunset(t *testing.T) {
+	f := facts(t)
+	f.Schedule("v1").Gate = &lifecycle.Gate{Days: 7, Confirmed: true}
+	form := f.formOf("v1")
+	kept, _, err := form.change(f.Schedule("v1"))
+	if err != nil || !kept.Gate.Confirmed {
+		t.Errorf("got %+v, %v, want it confirmed", kept, err)
+	}
+	form.Sunset = "2027-04-01T00:00"
+	moved, _, err := form.change(f.Schedule("v1"))
+	if err != nil || moved.Gate.Confirmed || !f.Schedule("v1").Gate.Confirmed {
+		t.Errorf("got %+v, %v, want it unconfirmed, and the plan as it was", moved, err)
 	}
 }
 
@@ -239,13 +276,13 @@ func must[V any](v V, err error) V {
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
 	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 1, 1)) },
+		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 2)) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
 		"clients": func() ([]byte, error) {
 			return render("clients.html", newClientsPage(&Facts{Now: now}, evidence.Query{}, nil))
 		},
 		"what if": func() ([]byte, error) {
-			page, err := newWhatIf(&Facts{Now: now}, whatIfForm{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
+			page, err := newWhatIf(&Facts{Now: now}, url.Values{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
 			if err != nil {
 				return nil, err
 			}
@@ -271,20 +308,5 @@ func TestMailTo(t *testing.T) {
 		if got := mailTo(contact, "Subject: x\n"); got != "" {
 			t.Errorf("%q: got %s", contact, got)
 		}
-	}
-}
-
-// A window of the plan is tried with one click, and is not counted twice.
-func TestPlannedWindowInTheForm(t *testing.T) {
-	f := facts(t)
-	b := f.Schedule("v1").Brownouts[1]
-	form := formOf(evidence.Hit{Version: "v1", From: b.From, To: b.To, Share: b.Share})
-	window, err := form.Window()
-	if err != nil || window != b {
-		t.Fatalf("got %+v, %v, want %+v", window, err, b)
-	}
-	plan, err := f.With("v1", window)
-	if err != nil || len(plan.Versions["v1"].Brownouts) != 2 {
-		t.Errorf("got %+v, %v", plan.Versions["v1"], err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -214,8 +215,8 @@ func TestClientLinks(t *testing.T) {
 	_, body, _ := get(t, l.URL+"/clients?per=10&version=v1")
 	for _, want := range []string{
 		`href="/clients?per=10&amp;sort=calls7&amp;version=v1"`, `href="/clients?finding=refused&amp;per=10&amp;version=v1"`, `href="/clients?known=yes&amp;per=10&amp;version=v1"`,
-		`href="/clients?page=2&amp;per=10&amp;version=v1" rel="next"`, `href="/admin/usage.csv?version=v1"`, "Page 1 of 3", "30 clients of v1 called within 90 days",
-		`<td class="d" title="its place in the order is 0.052">no, exempt</td>`,
+		`href="/clients?page=2&amp;per=10&amp;version=v1" rel="next"`, `href="/admin/usage.csv?version=v1"`, "Page 1 of 3", "30 clients of v1 in 90 days",
+		`<td class="d" title="position 0.052"><bdi>no, exempt</bdi></td>`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s", want)
@@ -225,17 +226,17 @@ func TestClientLinks(t *testing.T) {
 		t.Errorf("the first page has a page before it, or not 10 rows in the table and the heat map")
 	}
 	_, body, _ = get(t, l.URL+"/clients?finding=refused&sort=calls7")
-	if strings.Contains(body, "same amounts, new format</td>") || !strings.Contains(body, `aria-sort="descending"`) || !strings.Contains(body, "refused: omits recipient") {
+	if strings.Contains(body, "same amounts, new format</bdi></td>") || !strings.Contains(body, `aria-sort="descending"`) || !strings.Contains(body, "refused: omits recipient") {
 		t.Error("the filter or the order is not applied")
 	}
 	_, body, _ = get(t, l.URL+"/client?client=client+Quayside")
-	for _, want := range []string{"<bdi>Quayside</bdi>", "ops@Q.example", "Told on 3 January.", "On v1", "On v3", "would get a different amount from v3, because v1 ignores integratorId", "Leave integratorId out", "yes, last served by the current version on 10 Feb 2027"} {
+	for _, want := range []string{"<bdi>Quayside</bdi>", "ops@Q.example", "Told on 3 January.", "On v1", "On v3", "would get a different amount from v3, because v1 ignores integratorId", "Leave integratorId out", "yes, last served by v3 on 10 Feb 2027"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the client's page lacks %q", want)
 		}
 	}
 	_, body, _ = get(t, l.URL+"/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50")
-	for _, want := range []string{"would refuse ", "{&#34;from&#34;: &#34;2027-02-18T14:00:00Z&#34;, &#34;to&#34;: &#34;2027-02-18T15:00:00Z&#34;, &#34;share&#34;: 0.5}", "origin https://app-3.example", "sunset"} {
+	for _, want := range []string{"would refuse ", "&#34;from&#34;: &#34;2027-02-18T14:00:00Z&#34;", "&#34;share&#34;: 0.5", "origin https://app-3.example", "sunset"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the prediction lacks %q", want)
 		}
@@ -255,17 +256,17 @@ func TestClientsListed(t *testing.T) {
 	l.live(t, append(town(), client{"client 50 % o_f", "https://half.example", "curl", "v1", 0, 3, omits}))
 	rows := func(query string) (n int, body string) {
 		_, body, _ = get(t, l.URL+"/clients?per=1000"+query)
-		table, _, _ := strings.Cut(body, "The same clients, day by day")
+		table, _, _ := strings.Cut(body, "<h2>Day by day</h2>")
 		return strings.Count(table, `<th scope="row" class="who">`), body
 	}
 	old, body := rows("")
-	if old != 32 || !strings.Contains(body, "32 clients of old versions called") || strings.Contains(body, "<td>v3</td>") {
+	if old != 32 || !strings.Contains(body, "32 clients of old versions in 90 days") || strings.Contains(body, "<bdi>v3</bdi></td>") {
 		t.Errorf("got %d rows without a version, want the 32 of old ones:\n%.3000s", old, body[strings.Index(body, "<main"):])
 	}
 	v1, _ := rows("&version=v1")
 	legacy, _ := rows("&version=v3legacy")
 	v3, _ := rows("&version=v3")
-	if all, body := rows("&old=all"); v1+legacy != old || v3 == 0 || all != old+v3 || !strings.Contains(body, "one that calls two versions has two rows") {
+	if all, body := rows("&old=all"); v1+legacy != old || v3 == 0 || all != old+v3 || !strings.Contains(body, " rows, one for each version)") {
 		t.Errorf("got %d of v1, %d of v3legacy, %d of v3, and %d in all", v1, legacy, v3, all)
 	}
 	for search, want := range map[string]int{
@@ -278,7 +279,7 @@ func TestClientsListed(t *testing.T) {
 		}
 	}
 	if n, body := rows("&search=app-1&moved=no"); n == 0 || !strings.Contains(body, `<input type="hidden" name="moved" value="no">`) ||
-		!strings.Contains(body, `<a href="/clients?moved=no&amp;old=yes&amp;per=1000">Show all names</a>`) {
+		!strings.Contains(body, `<a href="/clients?moved=no&amp;old=yes&amp;per=1000">Clear search</a>`) {
 		t.Errorf("got %d rows of a search within a filter, or the search forgets the filter", n)
 	}
 	for _, search := range []string{strings.Repeat("a", 101), "a\x00b", "a\xffb"} {
@@ -308,7 +309,7 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	}
 	l.live(t, town())
 	_, overview, _ := get(t, l.URL+"/")
-	found := regexp.MustCompile(`<b>(\d+)</b> <a href="([^"]*)">of them are in the next window, 16 Feb 2027, 14:00 UTC</a>`).FindStringSubmatch(overview)
+	found := regexp.MustCompile(`<b>16 Feb 2027</b> <span class="muted">refuses (\d+) clients</span> <a href="([^"]*)">`).FindStringSubmatch(overview)
 	if found == nil {
 		t.Fatalf("the overview has no figure of the next window:\n%s", overview)
 	}
@@ -319,9 +320,9 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	}
 	const window = "version=v1&from=2027-02-16T14:00&minutes=240&percent=50"
 	for path, want := range map[string]string{
-		list: figure + " clients of v1 called within 90 days",
+		list: figure + " clients of v1 in 90 days",
 		strings.Replace(list, "/clients", "/admin/usage", 1): `"matching": ` + figure + ",",
-		"/what-if?" + window: "<b>" + figure + "</b>would be refused",
+		"/what-if?" + window: "It would refuse " + figure + " clients",
 		"/what-if":           `14:00 UTC</a></th><td>v1</td><td>window</td><td>4h</td><td class="n">50 %</td><td class="n">` + figure + "</td>",
 	} {
 		if _, body, _ := get(t, l.URL+path); !strings.Contains(body, want) {
@@ -329,7 +330,7 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 		}
 	}
 	_, body, _ := get(t, l.URL+"/clients?per=1000&version=v1")
-	if n := strconv.Itoa(strings.Count(body, `">yes</td>`)); n != figure {
+	if n := strconv.Itoa(strings.Count(body, `"><bdi>yes</bdi></td>`)); n != figure {
 		t.Errorf("the list says yes of %s clients, want %s", n, figure)
 	}
 	_, table, _ := get(t, l.URL+strings.Replace(list, "/clients", "/admin/usage.csv", 1))
@@ -337,20 +338,96 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 		t.Errorf("the table has %s clients, want %s", n, figure)
 	}
 	_, body, _ = get(t, l.URL+"/clients?per=1000&version=v1&moved=no")
-	still := strconv.Itoa(strings.Count(body, `<td>v1</td>`))
-	if want := "<b>" + still + `</b> <a href="/clients?version=v1&amp;moved=no">clients of 90 days have not moved from v1</a>`; !strings.Contains(overview, want) {
+	still := strconv.Itoa(strings.Count(body, `<span class="known">v1</span>`)) // in the heat map
+	if want := "<dt>Not moved</dt><dd><b>" + still + "</b>"; !strings.Contains(overview, want) {
 		t.Errorf("the overview lacks %s", want)
+	}
+	counted := strconv.Itoa(l.plan().Versions[2].Gate.Clients)
+	for path, want := range map[string]string{
+		"/":                                    "v1 cannot be retired yet: " + counted + " clients in 7 days (limit 5)",
+		"/clients?version=v1&gate=counted":     counted + " clients of v1 counted by the gate",
+		"/admin/usage?version=v1&gate=counted": `"matching": ` + counted + ",",
+	} {
+		if _, body, _ := get(t, l.URL+path); !strings.Contains(body, want) {
+			t.Errorf("%s lacks %q", path, want)
+		}
 	}
 	_, body, _ = get(t, l.URL+"/what-if")
 	if want := `<td>sunset</td><td>for good</td><td class="n">100 %</td><td class="n">` + still + "</td>"; !strings.Contains(body, want) {
 		t.Errorf("the sunset is not for the %s that have not moved", still)
 	}
+	_, table, _ = get(t, l.URL+"/admin/usage.csv?version=v1&gate=counted")
+	if n := strconv.Itoa(strings.Count(table, "\n") - 1); n != counted {
+		t.Errorf("the table has %s clients that the gate counts, want %s", n, counted)
+	}
 	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
 	read := func(q evidence.Query) (evidence.Report, error) { return l.recorder.Report(t.Context(), q) }
 	facts.Report = must(read(evidence.Query{Old: "yes", Per: FileClients}))
-	facts.CountNext(read)
-	if file := string(must(File(facts))); !strings.Contains(file, "<b>"+figure+"</b> of them are in the next window") {
+	facts.Look(read)
+	if file := string(must(File(facts))); !strings.Contains(file, "refuses "+figure+" clients") {
 		t.Errorf("the file lacks the figure %s", figure)
+	}
+}
+
+var written = regexp.MustCompile(`(?s)<textarea id="json"[^>]*>(.*?)</textarea>`)
+
+// What if moves the sunset and the gate, says what would happen and when, beside what the
+// plan in force does, and writes an entry that a plan takes.
+func TestWhatIf(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	l.live(t, town())
+	for name, tt := range map[string]struct {
+		query string
+		want  []string
+		entry string // of the plan; empty: nothing to paste
+	}{
+		"unasked":   {"", []string{`name="sunset" value="2027-03-01T00:00"`, `name="days" min="1" max="90" value="7"`}, ""},
+		"unchanged": {"&clients=5", []string{"12 clients in 7 days (limit 5)"}, ""},
+		"a later sunset and a longer gate": {
+			"&sunset=2027-04-01T00:00&days=35", []string{
+				"Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027.",
+				"v1 cannot be retired yet: 25 clients in 35 days (limit 5), 624 calls on the busiest day (limit 100). " +
+					"Earliest 1 Apr 2027, if clients are quiet from 25 Feb 2027.",
+				"would refuse 10 clients (1 known)",
+			}, "2027-04-01T00:00:00Z 5 100 35 0 2027-02-16T14:00:00Z 4h 100 %",
+		},
+		"a wider gate": {
+			"&clients=20&calls=500", []string{"v1 can be retired on 1 Mar 2027: 12 clients in 7 days (limit 20)"},
+			"2027-03-01T00:00:00Z 20 500 7 0 2027-02-16T14:00:00Z 4h 100 %",
+		},
+		"no gate": {
+			"&clients=&calls=&days=", []string{"v1 will be retired on 1 Mar 2027, whoever still calls it. Its plan has no gate."},
+			"2027-03-01T00:00:00Z none 2027-02-16T14:00:00Z 4h 100 %",
+		},
+		"at once": {
+			"&from=2027-02-10T10:00&minutes=60&percent=1", []string{"This takes effect at once."},
+			"2027-03-01T00:00:00Z 5 100 7 0 2027-02-16T14:00:00Z 4h 100 %",
+		},
+		"before its windows": {"&sunset=2027-02-11T00:00", []string{"This is not a valid plan.", "is after the sunset"}, ""},
+	} {
+		_, body, _ := get(t, l.URL+"/what-if?version=v1"+tt.query)
+		body = html.UnescapeString(body)
+		for _, want := range tt.want {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: the page lacks %q", name, want)
+			}
+		}
+		found := written.FindStringSubmatch(body)
+		if tt.entry == "" || found == nil {
+			if tt.entry != "" || found != nil {
+				t.Errorf("%s: got the entry %q, want %q", name, found, tt.entry)
+			}
+			continue
+		}
+		plan, err := lifecycle.Parse([]byte(`{"versions": {`+found[1]+`}}`), served)
+		if err != nil {
+			t.Errorf("%s: the entry cannot be pasted: %v", name, err)
+		} else if got := describe(plan.Versions["v1"]); got != tt.entry {
+			t.Errorf("%s: got the entry %s, want %s", name, got, tt.entry)
+		}
+	}
+	if got := describe(l.plan().Plan.Versions["v1"]); got != "2027-03-01T00:00:00Z 5 100 7 0 2027-02-16T14:00:00Z 4h 100 %" {
+		t.Errorf("the plan in force is now %s", got)
 	}
 }
 
@@ -362,19 +439,69 @@ func TestNoEmptyPlots(t *testing.T) {
 	if n := strings.Count(body, `class="plot"`); n != 1 { // calls of v3, none of whose clients calls an old version
 		t.Errorf("got %d plots, want 1", n)
 	}
-	for _, want := range []string{"v1: no calls within 90 days.", "v3legacy: no calls within 90 days."} {
+	for _, want := range []string{"v1: no calls in 90 days.", "v3legacy: no calls in 90 days."} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the overview lacks %q", want)
 		}
 	}
-	if strings.Contains(body, `<svg class="bar"`) || !strings.Contains(body, "0 clients of at most 5") {
-		t.Error("a bar without any length is drawn, or its text is missing")
+	_, body, _ = get(t, begin(t, today, halfYear, "").URL+"/")
+	if strings.Contains(body, `class="key"`) || strings.Contains(body, `class="plot"`) {
+		t.Error("there is a chart or its legend, and no calls")
 	}
 	f := facts(t)
 	f.Report.Clients = []evidence.Client{{Version: "v3", Client: "client Harbour Wallet"}} // it called long ago
 	body = string(must(render("client.html", newClientPage(f))))
-	if !strings.Contains(body, "On v3") || strings.Contains(body, `class="plot"`) || strings.Contains(body, "Calls of each day") {
+	if !strings.Contains(body, "On v3") || strings.Contains(body, `class="plot"`) || strings.Contains(body, "Calls by day") {
 		t.Errorf("a client without calls has a plot, or no page:\n%s", body[strings.Index(body, "<main"):])
+	}
+}
+
+// The table of clients has the columns that have a value, and all of them fit into a page
+// of 1280 pixels. A search without hits says so.
+func TestClientColumns(t *testing.T) {
+	l := begin(t, today, halfYear, "")
+	full := evidence.Client{
+		Version: "v3legacy", Client: "origin https://" + strings.Repeat("long-name.", 8) + "example", Software: "softwarewithname",
+		Sum: evidence.Sum{Calls7: 1_234_567, Calls30: 12_345_678, Calls90: 123_456_789}, LastSeen: today, Last410: today,
+		Moved: today, Rehearsed: today, Contact: evidence.Contact{Contact: "someone@partner.example", Notified: today},
+		Findings: []evidence.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}, {}},
+	}
+	soon := full
+	soon.Version = "v1"
+	for name, tt := range map[string]struct {
+		clients []evidence.Client
+		want    []string
+	}{
+		"all": {
+			[]evidence.Client{full, soon}, []string{
+				"Client", "Version", "On v3", "Next window", "Last seen", "7 days", "30 days", "90 days", "Moved", "Told",
+				"Software", "Last 410", "Rehearsed",
+			},
+		},
+		"few": {
+			[]evidence.Client{{Version: "v3legacy", Client: "origin https://a.example", LastSeen: today}},
+			[]string{"Client", "Version", "Last seen", "7 days", "30 days", "90 days"},
+		},
+		"none": {nil, []string{}},
+	} {
+		read := evidence.Report{At: today, Clients: tt.clients, Matching: len(tt.clients), Distinct: len(tt.clients), Page: 1, Pages: 1}
+		w := openWindow(t, Handler(Options{
+			Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: reporter{report: read}, Plan: l.plan,
+			Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
+		}))
+		w.inspect(t, name, "/clients?search=x", light, tablet, phone)
+		w.as(t, light)
+		got := evaluate[[]string](t, w, `[...document.querySelectorAll('.clients thead th')].map((e) => e.textContent)`)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got the columns %q, want %q", name, got, tt.want)
+		}
+		if over := evaluate[int](t, w, `Math.max(0, ...[...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth))`); over > 0 {
+			t.Errorf("%s: the table is %d pixels too wide", name, over)
+		}
+		lead := evaluate[string](t, w, `document.querySelector('.lead').textContent`)
+		if strings.HasPrefix(lead, "No client matches") != (len(tt.clients) == 0) {
+			t.Errorf("%s: got %q", name, lead)
+		}
 	}
 }
 
@@ -395,7 +522,7 @@ func TestSoftwareLinks(t *testing.T) {
 	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: read}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	defer server.Close()
 	_, body, _ := get(t, server.URL+"/clients?version=v1")
-	for _, want := range []string{`<th scope="row">no software named</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
+	for _, want := range []string{`<th scope="row">not known</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -417,7 +544,7 @@ func TestPagesOfACrowd(t *testing.T) {
 		}
 	}
 	_, body, _ := get(t, server.URL+"/")
-	if !strings.Contains(body, "10,000 clients called an old version") || !strings.Contains(body, "The first 20 of 10,000") {
+	if !strings.Contains(body, "10,000 clients of old versions in 90 days") || !strings.Contains(body, "30 of 10,000.") {
 		t.Error("the overview does not say how many clients there are")
 	}
 	if i, j := strings.Index(body, "Partner "), strings.Index(body, "wallet-"); i < 0 || j >= 0 && j < i {
@@ -464,7 +591,7 @@ func BenchmarkRender(b *testing.B) {
 	read := newMultitude().report
 	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
 	for b.Loop() {
-		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: read, Now: today}, overviewHeat, overviewClients)); err != nil {
+		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: read, Now: today}, 2)); err != nil {
 			b.Fatal(err)
 		}
 	}

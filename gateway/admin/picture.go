@@ -147,8 +147,8 @@ func (f *Facts) Charts(v evidence.Version, who string) []chart {
 	first := v.Days[0].Day.Time()
 	plan := f.dates(v.Version)
 	all := []chart{
-		{v.Version + ": calls a day", first, plan, calls, refused},
-		{v.Version + ": " + who + " a day", first, plan, clients, nil},
+		{v.Version + ": calls per day", first, plan, calls, refused},
+		{v.Version + ": " + who + " per day", first, plan, clients, nil},
 	}
 	return slices.DeleteFunc(all, func(c chart) bool { return sum(c.Values) == 0 })
 }
@@ -236,7 +236,7 @@ func (f *Facts) calls(c *evidence.Client) []uint64 {
 }
 
 func (f *Facts) ClientChart(c *evidence.Client) chart {
-	return chart{c.Version + ": calls a day", f.firstDay(), f.dates(c.Version), f.calls(c), nil}
+	return chart{c.Version + ": calls per day", f.firstDay(), f.dates(c.Version), f.calls(c), nil}
 }
 
 // Shades are the windows behind a heat map.

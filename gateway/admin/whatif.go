@@ -17,19 +17,17 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
-// whatIf simulates the plan in force, with one more window if the form has one.
+// whatIf simulates the plan in force and, if the form is filled in, a changed one.
 func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
 	facts := h.newFacts()
 	facts.Plan = h.Plan()
 	values := r.URL.Query()
-	form := whatIfForm{values.Get("version"), values.Get("from"), values.Get("minutes"), values.Get("percent")}
-	served := func(s lifecycle.Status) bool { return s.Version == form.Version }
-	if form != (whatIfForm{}) && !slices.ContainsFunc(facts.Plan.Versions, served) {
-		h.problem(w, http.StatusBadRequest, "This cannot be shown", "There is no such version.")
+	if version := values.Get("version"); values.Has("version") && facts.Schedule(version) == nil {
+		h.problem(w, http.StatusBadRequest, "Not in the plan", "The plan has no such version.")
 		return
 	}
 	simulate := func(plan *lifecycle.Plan) (evidence.Simulation, error) { return h.Usage.Simulate(r.Context(), plan) }
-	page, err := newWhatIf(facts, form, simulate)
+	page, err := newWhatIf(facts, values, simulate)
 	if err != nil {
 		h.unavailable(w, err.Error())
 		return
@@ -37,174 +35,291 @@ func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
 	h.send(w, http.StatusOK, "what-if.html", page)
 }
 
-// whatIfForm is what an operator has filled in to try a window. Its zero value is an
-// empty form.
+// whatIfForm is a change of the plan: another sunset, another gate, one more window. Its
+// zero value is an empty form.
 type whatIfForm struct {
 	Version string
-	From    string // in UTC, as a browser sends it: 2027-03-01T14:00
+	Sunset  string // in UTC, as a browser sends it: 2027-03-01T14:00
+	Clients string // of the gate; these three are empty without one
+	Calls   string
+	Days    string
+	From    string // of the window; these three are empty without one
 	Minutes string
 	Percent string
 }
 
-// formTime is how a browser sends a time. Some send seconds, too.
-const formTime = "2006-01-02T15:04"
-
-const maxMinutes = 14 * 24 * 60
-
-func formOf(h evidence.Hit) whatIfForm {
-	return whatIfForm{
-		Version: h.Version,
-		From:    h.From.Format(formTime),
-		Minutes: strconv.Itoa(int(h.To.Sub(h.From) / time.Minute)),
-		Percent: strconv.FormatFloat(h.Share*100, 'f', -1, 64),
+// fields are the parameters of the form.
+func (f *whatIfForm) fields() map[string]*string {
+	return map[string]*string{
+		"version": &f.Version, "sunset": &f.Sunset, "clients": &f.Clients, "calls": &f.Calls, "days": &f.Days,
+		"from": &f.From, "minutes": &f.Minutes, "percent": &f.Percent,
 	}
+}
+
+// with is the form with what the parameters say, and whether they say anything.
+func (f whatIfForm) with(values url.Values) (form whatIfForm, asked bool) {
+	for name, field := range f.fields() {
+		if values.Has(name) {
+			*field = values.Get(name)
+			asked = asked || name != "version"
+		}
+	}
+	return f, asked
 }
 
 // Path is that of this page with the form filled in.
 func (f whatIfForm) Path() string {
-	return "/what-if?" + url.Values{
-		"version": {f.Version}, "from": {f.From}, "minutes": {f.Minutes}, "percent": {f.Percent},
-	}.Encode()
+	values := url.Values{}
+	for name, field := range f.fields() {
+		values.Set(name, *field)
+	}
+	return "/what-if?" + values.Encode()
 }
 
-// Window is the window that the form describes. The error says what to correct.
-func (f whatIfForm) Window() (b lifecycle.Brownout, err error) {
-	var faults []error
-	b.From, err = time.Parse(formTime, f.From[:min(len(f.From), len(formTime))])
-	if err != nil || b.From.Year() < 1970 {
-		faults = append(faults, errors.New("begin: give a date and a time in UTC, like 2027-03-01T14:00"))
+// A browser sends a time with seconds only if there are any; some always do.
+const (
+	formTime    = "2006-01-02T15:04"
+	formSeconds = formTime + ":05"
+)
+
+func formatTime(t time.Time) string { return strings.TrimSuffix(t.UTC().Format(formSeconds), ":00") }
+
+const maxMinutes = 14 * 24 * 60
+
+// formOf is the form that changes nothing.
+func (f *Facts) formOf(version string) whatIfForm {
+	s := f.dates(version)
+	form := whatIfForm{Version: version}
+	if !s.Sunset.IsZero() {
+		form.Sunset = formatTime(s.Sunset)
 	}
-	minutes, err := strconv.Atoi(f.Minutes)
-	if err != nil || minutes < 1 || minutes > maxMinutes {
-		faults = append(faults, fmt.Errorf("length: give a number of minutes from 1 to %d", maxMinutes))
+	if g := s.Gate; g != nil {
+		form.Clients = strconv.Itoa(g.MaxClients)
+		form.Calls = strconv.Itoa(g.MaxCallsPerDay)
+		form.Days = strconv.Itoa(g.Days)
 	}
-	share, err := strconv.ParseFloat(f.Percent, 64)
-	if err != nil || !(share > 0 && share <= 100) {
-		faults = append(faults, errors.New("share: give a percentage above 0 and up to 100"))
+	return form
+}
+
+// PathOf is that of this page with a window of the plan filled in.
+func (f *Facts) PathOf(h evidence.Hit) string {
+	form := f.formOf(h.Version)
+	form.From = formatTime(h.From)
+	form.Minutes = strconv.Itoa(int(h.To.Sub(h.From) / time.Minute))
+	form.Percent = strconv.FormatFloat(h.Share*100, 'f', -1, 64)
+	return form.Path()
+}
+
+// faults are what to correct in a form.
+type faults []error
+
+func (f *faults) add(text string, args ...any) { *f = append(*f, fmt.Errorf(text, args...)) }
+
+func (f *faults) time(name, text string) time.Time {
+	layout := formTime
+	if len(text) > len(formTime) {
+		layout = formSeconds
 	}
+	t, err := time.Parse(layout, text)
+	if err != nil || t.Year() < 1970 {
+		f.add("%s: enter a date and time in UTC, like 2027-03-01T14:00", name)
+	}
+	return t
+}
+
+func (f *faults) number(name, text string, least, most int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		f.add("%s: enter a number from %d to %d", name, least, most)
+	}
+	return n
+}
+
+// window is the window that the form describes; nil if its fields are empty.
+func (f whatIfForm) window(wrong *faults) *lifecycle.Brownout {
+	if f.From+f.Minutes+f.Percent == "" {
+		return nil
+	}
+	b := &lifecycle.Brownout{From: wrong.time("begin", f.From)}
+	minutes := wrong.number("minutes", f.Minutes, 1, maxMinutes)
 	b.To = b.From.Add(time.Duration(minutes) * time.Minute)
+	share, err := strconv.ParseFloat(f.Percent, 64)
 	rounded := strconv.FormatFloat(share/100, 'f', 3, 64) // as many decimals as a plan may have
 	b.Share, _ = strconv.ParseFloat(rounded, 64)
-	if len(faults) == 0 && b.Share == 0 {
-		faults = append(faults, errors.New("share: give at least 0.1 %"))
+	if err != nil || !(b.Share > 0 && b.Share <= 1) {
+		wrong.add("share: enter a percentage from 0.1 to 100")
 	}
-	return b, errors.Join(faults...)
+	return b
 }
 
-// With is the plan in force with one more window. The plan itself is not changed.
-// The error says why the result is not a valid plan; it can be simulated all the
-// same.
-func (f *Facts) With(version string, b lifecycle.Brownout) (*lifecycle.Plan, error) {
-	plan := &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{}}
-	served := []string{}
-	for _, v := range f.Plan.Versions {
-		served = append(served, v.Version)
-		if s := f.Schedule(v.Version); s != nil {
-			plan.Versions[v.Version] = s
-		}
-	}
-	s := plan.Versions[version]
-	if s == nil {
-		plan.Versions[version] = &lifecycle.Schedule{Brownouts: []lifecycle.Brownout{b}}
-		return plan, fmt.Errorf("%s is not in the plan: give it a line with its dates first", version)
-	}
-	if has(s, b) {
-		return plan, nil
-	}
+// change is a schedule with what the form says, and the window that it adds, if any. The
+// schedule itself is not changed.
+func (f whatIfForm) change(s *lifecycle.Schedule) (*lifecycle.Schedule, *lifecycle.Brownout, error) {
+	var wrong faults
 	changed := *s
-	changed.Brownouts = append(slices.Clone(s.Brownouts), b)
-	slices.SortFunc(changed.Brownouts, func(a, b lifecycle.Brownout) int { return a.From.Compare(b.From) })
-	plan.Versions[version] = &changed
-	text, err := json.Marshal(plan)
-	if err == nil {
-		_, err = lifecycle.Parse(text, served)
+	changed.Sunset = time.Time{}
+	if f.Sunset != "" {
+		changed.Sunset = wrong.time("sunset", f.Sunset)
 	}
-	return plan, err
+	changed.Gate = nil
+	if f.Clients+f.Calls+f.Days != "" {
+		gate := *cmp.Or(s.Gate, &lifecycle.Gate{})
+		gate.MaxClients = wrong.number("max clients", f.Clients, 0, 1e9)
+		gate.MaxCallsPerDay = wrong.number("max calls", f.Calls, 0, 1e9)
+		gate.Days = wrong.number("days", f.Days, 1, 90)
+		gate.Confirmed = gate.Confirmed && changed.Sunset.Equal(s.Sunset)
+		changed.Gate = &gate
+	}
+	window := f.window(&wrong)
+	if window != nil && !has(s, *window) {
+		changed.Brownouts = append(slices.Clone(s.Brownouts), *window)
+	}
+	return &changed, window, errors.Join(wrong...)
 }
 
-// has reports whether a schedule, which may be nil, has a window already.
+// has reports whether a schedule has a window already.
 func has(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
-	return s != nil && slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool { return same(has, b) })
+	return slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool { return same(has, b) })
 }
 
 func same(a, b lifecycle.Brownout) bool {
 	return a.From.Equal(b.From) && a.To.Equal(b.To) && a.Share == b.Share
 }
 
-// whatIfPage shows whom a window would hit.
+// With is the plan in force with another schedule of a version. The plan itself is not
+// changed. The error says why the result is not a valid plan.
+func (f *Facts) With(version string, s *lifecycle.Schedule) (*lifecycle.Plan, error) {
+	plan := lifecycle.Plan{Versions: maps.Clone(f.Plan.Plan.Versions)}
+	plan.Versions[version] = s
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, err
+	}
+	var served []string
+	for _, v := range f.Plan.Versions {
+		served = append(served, v.Version)
+	}
+	return lifecycle.Parse(text, served)
+}
+
+// whatIfPage shows what a change of the plan would do.
 type whatIfPage struct {
 	frame
-	Form    whatIfForm
-	Faults  error // of the form
-	Wrong   error // why the plan with the window would not be valid
-	Past    bool  // the window has begun
-	Hit     *evidence.Hit
-	Names   []evidence.HitClient
-	JSON    string
-	InPlan  bool           // the plan has the window already
-	Planned []evidence.Hit // what the plan does anyway
-	Notes   []string
+	Form      whatIfForm
+	Versions  []string // of the plan
+	Faults    []string // of the form, or of the plan with the change
+	Rows      []outcome
+	Changed   bool // from the plan in force
+	Immediate bool // it would refuse clients at once
+	Hit       *evidence.Hit
+	Names     []evidence.HitClient
+	JSON      string         // the version's entry in the plan
+	Planned   []evidence.Hit // what the plan in force does
+	Notes     []string
 }
+
+// outcome is what the plan in force does, and what the changed one would do.
+type outcome struct{ Label, Now, Then string }
 
 const maxNamed = 200
 
-// newWhatIf shows the form and, if it is filled in, a simulation of the plan in force
-// with that window. Without one, the simulation is that of the plan in force.
+// newWhatIf simulates the plan in force and, if the form is filled in, the plan with its
+// change.
 func newWhatIf(
-	f *Facts, form whatIfForm, simulate func(*lifecycle.Plan) (evidence.Simulation, error),
+	f *Facts, values url.Values, simulate func(*lifecycle.Plan) (evidence.Simulation, error),
 ) (p whatIfPage, err error) {
-	plan := f.Plan.Plan
-	window, faults := form.Window()
-	if faults == nil {
-		plan, err = f.With(form.Version, window)
+	p = whatIfPage{frame: frame{Title: "What if", Here: "/what-if", Facts: f}}
+	for _, v := range slices.SortedStableFunc(slices.Values(f.Plan.Versions), f.sooner) {
+		if f.Schedule(v.Version) != nil {
+			p.Versions = append(p.Versions, v.Version)
+		}
 	}
-	p = whatIfPage{frame: frame{Title: "What if", Here: "/what-if", Facts: f}, Form: form, Wrong: err}
-	simulation, err := simulate(plan)
+	if len(p.Versions) == 0 {
+		return p, nil
+	}
+	now, err := simulate(f.Plan.Plan)
 	if err != nil {
 		return p, err
 	}
-	if !simulation.At.IsZero() {
-		f.Now = simulation.At
-	}
-	p.Notes = simulation.Notes
-	if faults == nil {
-		p.Past = !window.From.After(f.Now)
-		p.InPlan = has(f.Schedule(form.Version), window)
-	} else if form != (whatIfForm{}) {
-		p.Faults = faults
-	} else {
-		p.Form = f.defaultForm()
-	}
-	for i, h := range simulation.Windows {
-		is := lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}
-		if faults == nil && h.Version == form.Version && same(window, is) {
-			p.Hit = &simulation.Windows[i]
-			if !p.InPlan {
-				continue
-			}
-		}
-		p.Planned = append(p.Planned, h)
-	}
-	p.Planned = slices.AppendSeq(p.Planned, maps.Values(simulation.Sunset))
+	f.Now = cmp.Or(now.At, f.Now)
+	p.Notes = now.Notes
+	p.Planned = slices.AppendSeq(now.Windows, maps.Values(now.Sunset))
 	slices.SortFunc(p.Planned, func(a, b evidence.Hit) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Version, b.Version))
 	})
-	if p.Hit == nil {
-		return p, nil
+	unchanged := f.formOf(cmp.Or(values.Get("version"), p.Versions[0]))
+	asked := false
+	p.Form, asked = unchanged.with(values)
+	if asked {
+		return p, p.change(now, simulate)
 	}
-	p.Names = p.Hit.Names[:min(maxNamed, len(p.Hit.Names))]
-	text, err := json.Marshal(window)
-	p.JSON = strings.NewReplacer(`":`, `": `, `,"`, `, "`).Replace(string(text))
-	return p, err
+	p.Rows = outcomes(p.Form.Version, now, now)
+	return p, nil
 }
 
-func lines(err error) []string { return strings.Split(err.Error(), "\n") }
-
-// defaultForm is a short window tomorrow, on the version that ends first.
-func (f *Facts) defaultForm() whatIfForm {
-	form := whatIfForm{From: f.Now.UTC().Truncate(time.Hour).Add(day).Format(formTime), Minutes: "60", Percent: "25"}
-	if len(f.Plan.Versions) > 0 {
-		form.Version = slices.MinFunc(f.Plan.Versions, f.sooner).Version
+// change shows what the form would do.
+func (p *whatIfPage) change(
+	now evidence.Simulation, simulate func(*lifecycle.Plan) (evidence.Simulation, error),
+) error {
+	version := p.Form.Version
+	before := p.dates(version)
+	schedule, window, err := p.Form.change(before)
+	var plan *lifecycle.Plan
+	if err == nil {
+		plan, err = p.With(version, schedule)
 	}
-	return form
+	if err != nil {
+		p.Faults = strings.Split(err.Error(), "\n")
+		return nil
+	}
+	after := plan.Versions[version]
+	then, err := simulate(plan)
+	if err != nil {
+		return err
+	}
+	p.Rows = outcomes(version, now, then)
+	p.explain(then, version, window)
+	text, err := json.MarshalIndent(after, "", "  ")
+	p.JSON = fmt.Sprintf("%q: %s", version, text)
+	old, _ := json.Marshal(before)
+	new, _ := json.Marshal(after)
+	p.Changed = string(old) != string(new)
+	begun := window != nil && !has(before, *window) && !window.From.After(p.Now)
+	ended := !after.Sunset.IsZero() && !after.Sunset.After(p.Now)
+	p.Immediate = p.Changed && (begun || ended)
+	return err
+}
+
+// explain names the clients that the window would refuse or, without one, the sunset.
+func (p *whatIfPage) explain(then evidence.Simulation, version string, window *lifecycle.Brownout) {
+	if window == nil {
+		if hit, planned := then.Sunset[version]; planned {
+			p.Hit = &hit
+		}
+	} else {
+		for i, h := range then.Windows {
+			if h.Version == version && same(*window, lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}) {
+				p.Hit = &then.Windows[i]
+			}
+		}
+	}
+	if p.Hit != nil {
+		p.Names = p.Hit.Names[:min(maxNamed, len(p.Hit.Names))]
+	}
+}
+
+func outcomes(version string, now, then evidence.Simulation) []outcome {
+	return []outcome{
+		{"Verdict", now.Verdicts[version].Summary(), then.Verdicts[version].Summary()},
+		{"At the sunset", sunsetOf(now, version), sunsetOf(then, version)},
+	}
+}
+
+// sunsetOf says whom the sunset of a version refuses.
+func sunsetOf(s evidence.Simulation, version string) string {
+	hit, planned := s.Sunset[version]
+	if !planned {
+		return "no sunset"
+	}
+	return hit.Sentence()
 }

@@ -376,6 +376,7 @@ func (r *Reader) Traffic(ctx context.Context, q Query, by string) (all []Traffic
 		if err != nil {
 			return err
 		}
+		r.countedBy(db, &q, at)
 		groups := map[string]*Traffic{}
 		for u := range read.matching(&q, r) {
 			name := u.software
@@ -389,7 +390,7 @@ func (r *Reader) Traffic(ctx context.Context, q Query, by string) (all []Traffic
 			groups[name].add(u.sum)
 		}
 		all = ranked(groups)
-		return nil
+		return db.Err
 	})
 	return all, err
 }

@@ -30,8 +30,9 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 			return err
 		}
 		at = now
+		r.countedBy(db, &q, at)
 		found = slices.Collect(read.matching(&q, r))
-		return nil
+		return db.Err
 	})
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (r run) alive(at time.Time) bool {
 func (r run) silent(at time.Time) bool { return r.running() && !r.alive(at) }
 
 func (r run) silence() string {
-	return fmt.Sprintf("%s has not been heard of since %s", r.name(), stamp(r.written))
+	return fmt.Sprintf("%s has not been heard of since %s", r.name(), moment(r.written))
 }
 
 // readRuns reads the runs that have written since a time, by host.
@@ -154,7 +154,7 @@ func missing(q *store.Session, runs []run, at time.Time, from int64, atLeast int
 			silent = append(silent, r.silence())
 		case !at.Before(sunset) && r.written < sunset.Unix():
 			silent = append(silent, fmt.Sprintf("%s has written no counts since the sunset, but up to %s",
-				r.name(), stamp(r.written)))
+				r.name(), moment(r.written)))
 		default:
 			written++
 		}
@@ -174,7 +174,7 @@ func missing(q *store.Session, runs []run, at time.Time, from int64, atLeast int
 // uncounted says when fewer instances were counting than there should be, and at least one.
 func uncounted(q *store.Session, runs []run, window span, atLeast int) (reasons []string) {
 	if since := q.Facts().Since.Unix(); since > window.from {
-		reasons = append(reasons, "calls are counted only since "+stamp(since))
+		reasons = append(reasons, "calls are counted only since "+moment(since))
 		window.from = since
 	}
 	what := "no counts"
@@ -185,8 +185,7 @@ func uncounted(q *store.Session, runs []run, window span, atLeast int) (reasons 
 		if i == maxGaps {
 			return append(reasons, what+" in other spans after that")
 		}
-		from, to := words.Moment(time.Unix(h.from, 0)), words.Moment(time.Unix(h.to, 0))
-		reasons = append(reasons, fmt.Sprintf("%s from %s to %s", what, from, to))
+		reasons = append(reasons, fmt.Sprintf("%s from %s to %s", what, moment(h.from), moment(h.to)))
 	}
 	return reasons
 }
@@ -198,7 +197,7 @@ func gaps(t *store.Session, after int64) (notes []string) {
 	t.Each("select began, ended, reason from quotegate_gaps where ended >= $1 order by ended desc, began desc",
 		[]any{after}, []any{&began, &ended, &reason}, func() {
 			notes = append(notes, fmt.Sprintf("calls between %s and %s are missing: %s",
-				stamp(began), stamp(ended), reason))
+				moment(began), moment(ended), reason))
 		})
 	if len(notes) > maxGaps {
 		more := words.Count(len(notes)-maxGaps, "gap", "gaps")
@@ -207,7 +206,7 @@ func gaps(t *store.Session, after int64) (notes []string) {
 	return notes
 }
 
-func stamp(unix int64) string { return words.Stamp(time.Unix(unix, 0)) }
+func moment(unix int64) string { return words.Moment(time.Unix(unix, 0)) }
 
 // unix is a time, or none.
 func unix(t int64) time.Time {

@@ -26,6 +26,8 @@ type Simulation struct {
 	Notes   []string       `json:"notes"` // what the prediction leaves out
 	Windows []Hit          `json:"windows"`
 	Sunset  map[string]Hit `json:"sunset"` // by version
+
+	Verdicts map[string]*lifecycle.Verdict `json:"verdicts"` // by version: whether and when the plan can retire it
 }
 
 // Hit is whom a window or a sunset refuses. For one to come, the clients are those in
@@ -72,6 +74,7 @@ const (
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
 	s := Simulation{At: r.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
+	s.Verdicts = map[string]*lifecycle.Verdict{}
 	err := r.inTurn(ctx, func(db *store.Session, at time.Time) error {
 		first := store.FirstDay(at, simulatedWeeks*7)
 		runs := readRuns(db, first*day-week) // a window that is under way looks back a week more
@@ -99,8 +102,10 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 				s.Windows = append(s.Windows, p.window(b))
 			}
 			s.Notes = append(s.Notes, p.notes()...)
+			gate := p.gate(r)
+			s.Verdicts[version] = schedule.Verdict(version, gate, at)
 			if !schedule.Sunset.IsZero() {
-				s.Sunset[version] = p.sunset(r)
+				s.Sunset[version] = p.sunset(gate)
 			}
 		}
 		return db.Err
@@ -132,9 +137,8 @@ func (p *prediction) notes() (notes []string) {
 		}
 	}
 	if addresses > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s of %s are made from software and a network: "+
-			"software that moves between networks counts once for each, so there may be fewer clients",
-			p.version, words.Number(addresses), words.Count(names, "name", "names")))
+		notes = append(notes, fmt.Sprintf("%s: %s of %s are named by network; one that changes networks counts again",
+			p.version, words.Number(addresses), words.Count(names, "client", "clients")))
 	}
 	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
 		notes = append(notes, p.version+": addresses are not kept, so exempt networks spare the clients "+
@@ -215,8 +219,10 @@ func (s span) share(start int64, hours uint32) (part float64) {
 
 // sunset predicts the end of a version, which spares nobody: all clients that have not
 // moved, with their calls of 30 days.
-func (p *prediction) sunset(r *Reader) Hit {
-	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: p.gone(r)}
+func (p *prediction) sunset(gate *lifecycle.GateReading) Hit {
+	passed := gate == nil || !gate.Released.IsZero()
+	gone := p.schedule.Stage(time.Unix(p.now, 0), passed) == lifecycle.Retired
+	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: gone}
 	window := span{store.FirstDay(time.Unix(p.now, 0), 30) * day, p.now}
 	seconds := window.to - window.from
 	for _, h := range window.holes(p.counted, minutes) {
@@ -232,20 +238,25 @@ func (p *prediction) sunset(r *Reader) Hit {
 	return p.fill(hit, calls, stays, func(*usage) bool { return true })
 }
 
-// gone reports whether the sunset has come, and no gate holds it.
-func (p *prediction) gone(r *Reader) bool {
+// gate reads the gate of the schedule as it is now. It is nil without one.
+func (p *prediction) gate(r *Reader) *lifecycle.GateReading {
 	gate := p.schedule.Gate
-	switch {
-	case p.schedule.Sunset.Unix() > p.now:
-		return false
-	case gate == nil || gate.Confirmed:
-		return true
+	if gate == nil || p.Err != nil {
+		return nil
 	}
-	released, err := r.Released(p.version, p.schedule.Sunset, p.schedule.Entry())
-	if p.Err == nil {
-		p.Err = err
+	evidence, err := r.Evidence(p.version, *gate, p.schedule.Sunset)
+	if err == nil {
+		reading := gate.Read(evidence)
+		reading.Released, err = r.Released(p.version, p.schedule.Sunset, p.schedule.Entry())
+		if gate.Confirmed {
+			reading.Released = p.schedule.Sunset
+		}
+		if err == nil {
+			return &reading
+		}
 	}
-	return !released.IsZero()
+	p.Err = err
+	return nil
 }
 
 // fill counts the clients that are refused and those that only get errors, adds up their
@@ -317,50 +328,46 @@ func (s *Simulation) Print(w io.Writer) error { return printed.Execute(w, s) }
 
 // Sentence says whom the window or sunset refuses.
 func (h Hit) Sentence() string {
+	if h.Clients == nil {
+		return "not known whom it refused: nothing was recorded at these hours"
+	}
+	who := words.Count(*h.Clients, "client", "clients") + " (" + words.Number(h.Known) + " known)"
 	switch {
-	case h.Clients == nil:
-		return "not known whom it refused: nothing of these hours was recorded"
 	case h.Gone:
-		return "the version is gone, and every call is refused; " + words.Count(*h.Clients,
-			"client that called within 90 days has not moved", "clients that called within 90 days have not moved")
+		return "every call is refused; " + words.Count(*h.Clients,
+			"client of the last 90 days has not moved", "clients of the last 90 days have not moved")
 	case h.Past && *h.Clients == 0:
 		return "refused nobody" + h.erring()
 	case h.Past:
-		return fmt.Sprintf("refused %s, %d of them known, and %s; "+
-			"since then %d came to the current version, %d only got errors there, and %d did not come%s",
-			words.Count(*h.Clients, "client", "clients"), h.Known, words.Count(*h.Calls, "call", "calls"),
-			h.Moved, h.Failing, *h.Clients-h.Moved-h.Failing, h.erring())
+		return fmt.Sprintf("refused %s and %s; since then %s moved, %s only got errors on the current version, "+
+			"%s did neither%s",
+			who, words.Count(*h.Calls, "call", "calls"), words.Number(h.Moved), words.Number(h.Failing),
+			words.Number(*h.Clients-h.Moved-h.Failing), h.erring())
 	case *h.Clients == 0:
 		return "would refuse nobody" + h.erring()
 	}
-	text := fmt.Sprintf("would refuse %s, %d of them known", words.Count(*h.Clients, "client", "clients"), h.Known)
-	if h.Calls == nil {
-		text += ", and a number of calls that is not known: nothing of such hours was recorded"
-	} else {
-		text += ", and about " + words.Count(*h.Calls, "call", "calls")
-	}
-	if h.Calls != nil && h.To.IsZero() {
-		text += " a day"
+	text := "would refuse " + who
+	switch {
+	case h.Calls == nil:
+		text += "; calls not known: nothing was recorded at these hours"
+	case h.To.IsZero():
+		text += " and about " + words.Count(*h.Calls, "call", "calls") + " a day"
+	default:
+		text += " and about " + words.Count(*h.Calls, "call", "calls")
 	}
 	if h.Quiet > 0 {
-		text += "; " + words.Count(h.Quiet, "of them was", "of them were") + " not seen at such hours"
+		text += "; " + words.Number(h.Quiet) + " not seen at these hours"
 	}
 	if h.Failing > 0 {
-		text += "; " + words.Count(h.Failing, "of them has", "of them have") +
-			" come to the current version since, and only got errors there"
+		text += "; " + words.Number(h.Failing) + " with only errors on the current version"
 	}
 	return text + h.erring()
 }
 
 // erring says how many clients besides only get errors.
 func (h Hit) erring() string {
-	switch {
-	case h.Errors == 0:
+	if h.Errors == 0 {
 		return ""
-	case h.Past:
-		return "; besides, " + words.Count(h.Errors,
-			"client that only gets errors was refused", "clients that only get errors were refused")
 	}
-	return "; besides, " + words.Count(h.Errors,
-		"client that only gets errors is", "clients that only get errors are") + " in the share"
+	return "; also " + words.Count(h.Errors, "client that only gets errors", "clients that only get errors")
 }

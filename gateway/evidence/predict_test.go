@@ -149,7 +149,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 		if sunset := s.Sunset["v1"]; *sunset.Clients != len(clients) || *sunset.Calls == 0 {
 			t.Errorf("got %+v at the sunset, want all %d clients", sunset, len(clients))
 		}
-		if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "12 of 24 names are made from software") || !strings.Contains(s.Notes[1], "exempt networks spare the clients that the plan in force spared") {
+		if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "12 of 24 clients are named by network") || !strings.Contains(s.Notes[1], "exempt networks spare the clients that the plan in force spared") {
 			t.Errorf("got notes %q, want one about exempt networks", s.Notes)
 		}
 	})
@@ -197,9 +197,9 @@ func TestSimulateWithLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"note: the counts of four weeks are incomplete: calls are counted only since 2027-03-10T12:00:00Z",
-		"v1 from 2027-03-17T12:00:00Z to 2027-03-17T12:30:00Z, 100 % of clients\n  would refuse 3 clients, 1 of them known, and about 8 calls\n    Acme\n    origin https://a.example\n",
-		"v1 from its sunset on, 2027-04-16T12:30:00Z\n  would refuse 3 clients, 1 of them known, and about 16 calls a day\n",
+		"note: the counts of four weeks are incomplete: calls are counted only since 10 Mar 2027, 12:00 UTC",
+		"v1 from 2027-03-17T12:00:00Z to 2027-03-17T12:30:00Z, 100 % of clients\n  would refuse 3 clients (1 known) and about 8 calls\n    Acme\n    origin https://a.example\n",
+		"v1 from its sunset on, 2027-04-16T12:30:00Z\n  would refuse 3 clients (1 known) and about 16 calls a day\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing from\n%s", want, out.String())
@@ -219,9 +219,9 @@ func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 			r.Up(t, time.Hour)
 		}
 		for weekday, want := range map[time.Time]string{
-			time.Date(2027, 3, 15, 10, 0, 0, 0, time.UTC): "would refuse 30 clients, 0 of them known, and a number of calls that is not known: nothing of such hours was recorded",
-			time.Date(2027, 3, 18, 10, 0, 0, 0, time.UTC): "would refuse 30 clients, 0 of them known, and about 60 calls",
-			time.Date(2027, 3, 8, 10, 0, 0, 0, time.UTC):  "not known whom it refused: nothing of these hours was recorded",
+			time.Date(2027, 3, 15, 10, 0, 0, 0, time.UTC): "would refuse 30 clients (0 known); calls not known: nothing was recorded at these hours",
+			time.Date(2027, 3, 18, 10, 0, 0, 0, time.UTC): "would refuse 30 clients (0 known) and about 60 calls",
+			time.Date(2027, 3, 8, 10, 0, 0, 0, time.UTC):  "not known whom it refused: nothing was recorded at these hours",
 			time.Date(2027, 3, 11, 10, 0, 0, 0, time.UTC): "refused nobody",
 		} {
 			hit := simulate(r, t, plan(t, weekday, weekday.Add(2*time.Hour), 1, "")).Windows[0]
@@ -252,7 +252,7 @@ func TestPastWindow(t *testing.T) {
 		r.On("v3", "origin https://refused-1.example")
 		r.Observe(&event.Event{Time: at.Now(), Version: "v3", Client: "origin https://refused-2.example", Quotes: true, Code: fault.InvalidAmount})
 		hit := simulate(r, t, window).Windows[0]
-		if got, want := hit.Sentence(), "refused 4 clients, 0 of them known, and 8 calls; since then 2 came to the current version, 1 only got errors there, and 1 did not come"; got != want {
+		if got, want := hit.Sentence(), "refused 4 clients (0 known) and 8 calls; since then 2 moved, 1 only got errors on the current version, 1 did neither"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		marked := 0
@@ -266,8 +266,7 @@ func TestPastWindow(t *testing.T) {
 		}
 		r.Up(t, 7*24*time.Hour)
 		next := plan(t, recorded.Noon.Truncate(time.Hour).Add(14*24*time.Hour), recorded.Noon.Truncate(time.Hour).Add(14*24*time.Hour+time.Hour), 1, "")
-		want := "would refuse 3 clients, 0 of them known, and about 3 calls; " +
-			"1 of them has come to the current version since, and only got errors there"
+		want := "would refuse 3 clients (0 known) and about 3 calls; 1 with only errors on the current version"
 		if got := simulate(r, t, next).Windows[0]; got.Sentence() != want {
 			t.Errorf("got %q, want the same clients without those that have moved: %q", got.Sentence(), want)
 		}
@@ -333,14 +332,14 @@ func TestPredictionOfErrors(t *testing.T) {
 		r.Refuse("origin https://served-before.example", 2, fault.VersionBrownout)
 		r.Up(t, 2*time.Hour)
 		past := simulate(r, t, now).Windows[0]
-		if got, want := past.Sentence(), "refused 1 client, 0 of them known, and 2 calls; since then 0 came to the current version, 0 only got errors there, and 1 did not come; besides, 1 client that only gets errors was refused"; got != want {
+		if got, want := past.Sentence(), "refused 1 client (0 known) and 2 calls; since then 0 moved, 0 only got errors on the current version, 1 did neither; also 1 client that only gets errors"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		r.Up(t, 24*time.Hour)
 		next := plan(t, recorded.Noon.Truncate(time.Hour).Add(7*24*time.Hour), recorded.Noon.Truncate(time.Hour).Add(7*24*time.Hour+time.Hour), 1, "")
 		s := simulate(r, t, next)
 		hit := s.Windows[0]
-		if got, want := hit.Sentence(), "would refuse 2 clients, 0 of them known, and about 1 call; besides, 2 clients that only get errors are in the share"; got != want {
+		if got, want := hit.Sentence(), "would refuse 2 clients (0 known) and about 1 call; also 2 clients that only get errors"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if n := len(hit.Names); n != 4 || hit.Names[1].Errors || !hit.Names[2].Errors || !hit.Names[3].Errors {
@@ -361,7 +360,7 @@ func TestSimulateAfterTheSunset(t *testing.T) {
 		day := 24 * time.Hour
 		p := plan(t, recorded.Noon.Add(-32*day), recorded.Noon.Add(-31*day), 1, "")
 		said := func() string { return simulate(r, t, p).Sunset["v1"].Sentence() }
-		const gone = "the version is gone, and every call is refused; 1 client that called within 90 days has not moved"
+		const gone = "every call is refused; 1 client of the last 90 days has not moved"
 		if got := said(); got != gone {
 			t.Errorf("without a gate: got %q", got)
 		}

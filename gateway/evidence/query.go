@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -29,11 +30,14 @@ type Query struct {
 	Kind     string // client, integrator, origin, agent
 	Known    string // yes, no
 	Window   string // the begin of a window of the plan, for clients that it refuses; see Choose
+	Gate     string // counted: by the gate of the version; see Choose
 	Sort     string // a key of orders; known clients first if empty
 	Page     int    // from 1
 	Per      int    // clients a page
 
-	hits func(lifecycle.Subject) bool
+	hits    func(lifecycle.Subject) bool
+	gate    *lifecycle.Gate
+	counted map[int64]bool // the clients that it counts
 }
 
 const (
@@ -90,6 +94,7 @@ func (q *Query) texts(versions []string) []parameter {
 		{"kind", &q.Kind, kinds},
 		{"known", &q.Known, []string{"yes", "no"}},
 		{"window", &q.Window, nil},
+		{"gate", &q.Gate, []string{"counted"}},
 		{"sort", &q.Sort, slices.Sorted(maps.Keys(orders))[1:]},
 	}
 }
@@ -156,23 +161,40 @@ func (q Query) Values() url.Values {
 	return values
 }
 
-// Choose has a query with a window find the clients that the window refuses. It must
-// be called before such a query is used.
+// Choose has a query with a window find the clients that the window refuses, and one with a
+// gate those that the gate counts. It must be called before such a query is used.
 func (q *Query) Choose(plan *lifecycle.Plan) error {
+	schedule := &lifecycle.Schedule{}
+	if plan != nil && plan.Versions[q.Version] != nil {
+		schedule = plan.Versions[q.Version]
+	}
+	if q.Gate != "" && schedule.Gate == nil {
+		return errors.New("gate: give a version whose plan has a gate")
+	}
+	q.gate = schedule.Gate
 	if q.Window == "" {
 		return nil
 	}
-	if plan != nil && plan.Versions[q.Version] != nil {
-		schedule := plan.Versions[q.Version]
-		for _, b := range schedule.Brownouts {
-			if b.From.Format(time.RFC3339) == q.Window {
-				q.hits = func(who lifecycle.Subject) bool { return schedule.Hits(b, who) }
-				return nil
-			}
+	for _, b := range schedule.Brownouts {
+		if b.From.Format(time.RFC3339) == q.Window {
+			q.hits = func(who lifecycle.Subject) bool { return schedule.Hits(b, who) }
+			return nil
 		}
 	}
 	return fmt.Errorf("window %.40q is not the begin of a window of the version; "+
 		"give the version, and a time as the plan has it", q.Window)
+}
+
+// countedBy asks the gate of a query whom it counts, if the query wants to know.
+func (r *Reader) countedBy(db *store.Session, q *Query, at time.Time) {
+	if q.Gate == "" || q.gate == nil {
+		return
+	}
+	q.counted = map[int64]bool{}
+	first := store.FirstDay(at, q.gate.Days)
+	for _, u := range r.readUsers(db, q.Version, *q.gate, first, &lifecycle.Evidence{}) {
+		q.counted[u.id] = u.counts
+	}
 }
 
 // matching are the clients that a query chooses.
@@ -202,6 +224,7 @@ func (q *Query) matches(u *usage, r *Reader) bool {
 	case q.Search != "" && !strings.Contains(strings.ToLower(u.name), strings.ToLower(q.Search)):
 	case q.Kind != "" && q.Kind != u.kind:
 	case q.Known != "" && q.Known != yesOrNo(u.known()):
+	case q.counted != nil && !q.counted[u.id]:
 	case q.hits != nil && (u.errs() || !q.hits(u.subject())): // who only gets errors loses nothing in a window
 	default:
 		return true

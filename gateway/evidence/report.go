@@ -94,10 +94,12 @@ func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error
 	if err != nil {
 		return Report{}, err
 	}
+	stats := r.ReadStats(db, at, read.stats) // an instance that has died is missed at once
 	report := Report{
-		At: r.Now().UTC(), Since: read.stats.Since, Instances: read.stats.Instances, Versions: read.versions,
-		Notes: append(append([]string{}, r.Writer.Notes()...), read.stats.Notes...),
+		At: r.Now().UTC(), Since: stats.Since, Instances: stats.Instances, Versions: read.versions,
+		Notes: append(append([]string{}, r.Writer.Notes()...), stats.Notes...),
 	}
+	r.countedBy(db, &q, at)
 	report.Clients = r.load(db, read.page(&q, r, &report), at)
 	return report, db.Err
 }

@@ -118,7 +118,7 @@ func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
 		}
 		if ahead := time.Unix(i.written, 0).Sub(at); ahead > store.MaxSkew {
 			notes = append(notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
-				stamp(i.written), words.Span(ahead)))
+				moment(i.written), words.Span(ahead)))
 		}
 		if i.instance != r.Writer.Instance && i.alive(at) {
 			others++

@@ -95,19 +95,19 @@ func TestWalkOut(t *testing.T) {
 		}
 		clients := []string{"origin https://a.example", "origin https://b.example", "client Acme"}
 		w.live(t, 24, clients...)
-		holds("on the first day", "3 clients called within 5 days, with 15 calls on the busiest day")
+		holds("on the first day", "3 clients in 5 days (limit 1)")
 		w.live(t, 11*24, clients...) // until the end of the brownout
 		if w.stage() != lifecycle.Deprecated {
 			t.Fatalf("got %s at %s", w.stage(), at.Now())
 		}
-		holds("after a brownout of four days", "3 clients called within 5 days, with ")
+		holds("after a brownout of four days", "3 clients in 5 days (limit 1)")
 		w.live(t, 2*24) // a quiet weekend
 		if w.stage() != lifecycle.Held {
 			t.Errorf("got %s at the sunset, want held", w.stage())
 		}
-		holds("at the sunset", "3 clients called")
+		holds("at the sunset", "3 clients in 5 days")
 		w.live(t, 24, clients[2])
-		holds("with one client left", "3 clients called") // within five days
+		holds("with one client left", "3 clients in 5 days") // within five days
 		w.Exec(t, fmt.Sprintf("insert into quotegate_instances (instance, host, plan, batch, started, written, stopped) values ('OTHER', '', '', 1, 0, %d, 0)", at.Now().Unix()))
 		w.live(t, 3*24, clients[2])
 		holds("after an instance died", "the evidence of 5 days is incomplete", "instance OTHER has not been heard of since")

@@ -237,62 +237,80 @@ func (g *gates) readGate(
 	if err != nil {
 		return unknown("the counts cannot be read: " + err.Error())
 	}
-	r := GateReading{Gate: *s.Gate, Evidence: &evidence}
-	switch {
-	case r.Exceeds(evidence):
-		r.Why = r.exceeded()
-	case r.Missing != "":
-		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", words.Count(r.Days, "day", "days"), r.Missing)
-	case usage == nil || !s.ended(now):
-	default:
+	r := s.Gate.Read(evidence)
+	if !r.Holds && usage != nil && s.ended(now) {
 		if err := usage.Release(about.version, s.Sunset, about.entry); err != nil {
 			r.Why = "the release of the gate cannot be recorded: " + err.Error()
+			r.Holds = true
 		} else {
 			r.Released = now.UTC().Truncate(time.Second)
 		}
+	}
+	return r
+}
+
+// Read compares a gate with the evidence.
+func (g *Gate) Read(e Evidence) GateReading {
+	r := GateReading{Gate: *g, Evidence: &e}
+	switch {
+	case r.Exceeds(e):
+		r.Why = strings.Join(r.over(e), ", ")
+	case r.Missing != "":
+		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", words.Count(r.Days, "day", "days"), r.Missing)
 	}
 	r.Holds = r.Why != ""
 	return r
 }
 
 // Exceeds reports whether the use of a version is more than the gate lets pass.
-func (g *Gate) Exceeds(e Evidence) bool {
-	if e.Clients > g.MaxClients || e.Calls > g.MaxCallsPerDay {
-		return true
+func (g *Gate) Exceeds(e Evidence) bool { return len(g.over(e)) > 0 }
+
+// over says which limits the use of a version exceeds: "12 clients in 7 days (limit 5)".
+func (g *Gate) over(e Evidence) (all []string) {
+	for _, c := range g.compare(e) {
+		if c.over {
+			all = append(all, c.text)
+		}
 	}
-	if g.Strangers == (Strangers{}) {
-		return false
-	}
-	return e.StrangerCalls > g.Strangers.MaxCallsPerDay || e.StrangerShare > g.Strangers.MaxShare
+	return all
 }
 
-// exceeded says how much the version is used, and what the gate lets pass.
-func (r *GateReading) exceeded() string {
-	days := words.Count(r.Days, "day", "days")
-	calls := words.Count(r.Calls, "call", "calls")
+// comparison is a number beside its limit.
+type comparison struct {
+	text string
+	over bool
+}
+
+// compare compares the use of a version with every limit of the gate.
+func (g *Gate) compare(e Evidence) []comparison {
+	who := ""
 	switch {
-	case r.CountsStrangers():
-		return fmt.Sprintf("%s called within %s, with %s on the busiest day; "+
-			"the gate lets the sunset pass at %d clients and %d calls or fewer",
-			words.Count(r.Clients, "client", "clients"), days, calls, r.MaxClients, r.MaxCallsPerDay)
-	case r.Count == CountProven:
-		return fmt.Sprintf("%s with a key called within %s, with %s on the busiest day; "+
-			"the gate lets the sunset pass at %d clients and %d calls or fewer (%s)",
-			words.Count(r.Clients, "client", "clients"), days, calls, r.MaxClients, r.MaxCallsPerDay,
-			words.Count(r.StrangerNames, "other does not count", "others do not count"))
+	case g.Count == CountProven:
+		who = "proven "
+	case !g.CountsStrangers():
+		who = "known or registered "
 	}
-	unasked := ""
-	if r.Unasked > 0 {
-		unasked = " (no registry could be asked about " +
-			words.Count(r.Unasked, "integrator, which counts", "integrators, which count") + ")"
+	clients := words.Count(e.Clients, who+"client", who+"clients") + " in " + words.Count(g.Days, "day", "days")
+	if e.Unasked > 0 && !g.CountsStrangers() {
+		clients += fmt.Sprintf(", %s with no registry to ask,", words.Number(e.Unasked))
 	}
-	return fmt.Sprintf("%s%s called within %s, with %s on the busiest day, "+
-		"and strangers made %s on theirs, %s of all calls; "+
-		"the gate lets the sunset pass at %d clients and %d calls, and %s of strangers and %s, or fewer",
-		words.Count(r.Clients, "known or registered client", "known or registered clients"), unasked, days, calls,
-		words.Count(r.StrangerCalls, "call", "calls"), words.Percent(r.StrangerShare),
-		r.MaxClients, r.MaxCallsPerDay,
-		words.Count(r.Strangers.MaxCallsPerDay, "call", "calls"), words.Percent(r.Strangers.MaxShare))
+	calls := words.Count(e.Calls, "call", "calls") + " on the busiest day"
+	all := []comparison{
+		{fmt.Sprintf("%s (limit %s)", clients, words.Number(g.MaxClients)), e.Clients > g.MaxClients},
+		{fmt.Sprintf("%s (limit %s)", calls, words.Number(g.MaxCallsPerDay)), e.Calls > g.MaxCallsPerDay},
+	}
+	if g.Strangers == (Strangers{}) {
+		return all
+	}
+	limits := g.Strangers
+	calls = words.Count(e.StrangerCalls, "stranger call", "stranger calls") + " on the busiest day"
+	share := words.Percent(e.StrangerShare) + " of all calls from strangers"
+	byCalls := fmt.Sprintf("%s (limit %s)", calls, words.Number(limits.MaxCallsPerDay))
+	byShare := fmt.Sprintf("%s (limit %s)", share, words.Percent(limits.MaxShare))
+	return append(all,
+		comparison{byCalls, e.StrangerCalls > limits.MaxCallsPerDay},
+		comparison{byShare, e.StrangerShare > limits.MaxShare},
+	)
 }
 
 // risk is that of a gate which has not let its sunset pass.
@@ -309,8 +327,8 @@ func (g *Gate) risk() string {
 	if g == nil || g.Instances > 0 || g.Confirmed {
 		return ""
 	}
-	return `the gate does not say how many instances there are: one that cannot write its counts is not missed, ` +
-		`and the sunset may pass while its clients still call; write their number into the gate, as "instances"`
+	return `the gate does not say how many instances there are, so one that cannot write its counts is not missed; ` +
+		`add "instances" to the gate`
 }
 
 // warning is what an operator should do about a gate, going by the counts. It is
@@ -329,8 +347,8 @@ func (v *version) warning(now time.Time) string {
 		if more := r.WaitingCount - len(r.Waiting); more > 0 {
 			names += fmt.Sprintf(" and %s more", words.Number(more))
 		}
-		return fmt.Sprintf("the gate would let the sunset pass, but %s of the last 90 days did not call "+
-			"within its %s and did not move: %s; a gate with more days waits for them",
+		return fmt.Sprintf("%s of the last 90 days did not call within the gate's %s and did not move: %s; "+
+			"a gate with more days waits for them",
 			words.Count(r.WaitingCount, "client", "clients"), words.Count(r.Days, "day", "days"), names)
 	}
 	return ""

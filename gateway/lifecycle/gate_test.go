@@ -280,8 +280,7 @@ func TestWhenAGateIsAnError(t *testing.T) {
 			}
 		}
 	}
-	const why = "6 clients called within 7 days, with 90 calls on the busiest day; " +
-		"the gate lets the sunset pass at 5 clients and 100 calls or fewer"
+	const why = "6 clients in 7 days (limit 5)"
 	if got := len(w.log.lines(why)); got != 3 {
 		t.Errorf("got %d lines that say why, want 3", got)
 	}
@@ -587,7 +586,7 @@ func TestGateWarnsOfMonthlyClients(t *testing.T) {
 	w.usage.waiting.Store(&names)
 	w.keeper.Poll()
 	w.keeper.Poll()
-	const want = "40 clients of the last 90 days did not call within its 7 days and did not move: client Monthly 0, client Monthly 1"
+	const want = "40 clients of the last 90 days did not call within the gate's 7 days and did not move: client Monthly 0, client Monthly 1"
 	if got := w.v1().Warning; !strings.Contains(got, want) || !strings.Contains(got, "client Monthly 9 and 30 more") || len(w.log.lines(want)) != 1 {
 		t.Errorf("got %q and the log\n%s", got, w.log.String())
 	}

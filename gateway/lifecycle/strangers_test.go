@@ -42,20 +42,16 @@ func TestWhatExceedsAGate(t *testing.T) {
 func TestGateSaysWhatItCounts(t *testing.T) {
 	for _, tt := range []struct{ gate, why, limits string }{
 		{
-			"", "6 clients called within 7 days, with 20 calls on the busiest day; " +
-				"the gate lets the sunset pass at 5 clients and 100 calls or fewer",
+			"", "6 clients in 7 days (limit 5)",
 			"more than 5 clients within 7 days, or more than 100 calls on one of them",
 		},
 		{
-			`, "count": "proven"`, "6 clients with a key called within 7 days, with 20 calls on the busiest day; " +
-				"the gate lets the sunset pass at 5 clients and 100 calls or fewer (3 others do not count)",
+			`, "count": "proven"`, "6 proven clients in 7 days (limit 5)",
 			"more than 5 clients with a key within 7 days, or more than 100 of their calls on one of them",
 		},
 		{
 			`, "strangers": {"maxCallsPerDay": 50, "maxShare": 0.01}`,
-			"6 known or registered clients called within 7 days, with 20 calls on the busiest day, " +
-				"and strangers made 51 calls on theirs, 0 % of all calls; the gate lets the sunset pass at " +
-				"5 clients and 100 calls, and 50 calls of strangers and 1 %, or fewer",
+			"6 known or registered clients in 7 days (limit 5), 51 stranger calls on the busiest day (limit 50)",
 			"more than 5 known or registered clients within 7 days, or more than 100 of their calls on one of them, " +
 				"or more than 50 calls of strangers on one of them, or more than 1 % of all calls from strangers",
 		},

@@ -242,6 +242,7 @@ type Status struct {
 	Version string       `json:"version"`
 	Stage   Stage        `json:"stage"`
 	Gate    *GateReading `json:"gate,omitempty"`
+	Verdict *Verdict     `json:"verdict,omitempty"` // nil: not in the plan
 	Warning string       `json:"warning,omitempty"` // what to do about the gate
 	Risk    string       `json:"risk,omitempty"`    // what the gate cannot know, as the plan is written
 }
@@ -265,7 +266,8 @@ func (k *Keeper) Snapshot() Snapshot {
 	}
 	for _, v := range c.versions {
 		s.Versions = append(s.Versions, Status{
-			Version: v.name, Stage: v.stage(now), Gate: v.gate, Warning: v.warning(now), Risk: v.risk(),
+			Version: v.name, Stage: v.stage(now), Gate: v.gate, Verdict: v.schedule.Verdict(v.name, v.gate, now),
+			Warning: v.warning(now), Risk: v.risk(),
 		})
 		s.Next = append(s.Next, v.schedule.Changes(v.name)...)
 	}

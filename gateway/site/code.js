@@ -1,49 +1,84 @@
-// The request of the form, for a program. Every snippet names the chain and checks that the wallet is on it.
+// The request for a program. Every snippet names the chain and checks that the wallet is on it.
 const VIEM = { 1: 'mainnet', 56: 'bsc', 369: 'pulsechain', 8453: 'base' }; // others are defined by their number
-function showSnippets() {
-  const { request, errors } = readForm();
-  if (errors.length) Object.assign(request, { amount: source().min, recipient: isPrivate(target().chain) ? '0zk…' : '0x…' });
-  const chain = networkOf(request.srcChain);
-  const url = `${location.origin}/v3/swap/quote?${new URLSearchParams({ ...request, include: 'details' })}`.replaceAll('%E2%80%A6', '…').replaceAll("'", '%27');
-  const asked = Object.entries(request).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
-  const start = ["import { createClient } from '@quotegate/client'"];
-  const ask = [`const client = createClient({ gateway: '${location.origin}' }) // add pinned: a listing that you have reviewed`];
-  const named = VIEM[chain] ? [`import { ${VIEM[chain]} as chain } from 'viem/chains'`] : [];
-  const snippets = {
-    curl: [`curl '${url}'`],
-    client: [...start, ...ask, 'const { quote, calls, unchecked } = await client.quote({ // throws if the answer is not what was asked for', ...asked, '})',
-      "console.log(quote.details.arrival.amount, 'arrive. To sign:', calls, 'What nobody can check:', unchecked)"],
-    viem: isPrivate(source().chain) ? ['// Taking money out of a private balance: give `wrap` of the answer to a RAILGUN wallet.'] : [...start,
-      `import { createPublicClient, createWalletClient, custom${VIEM[chain] ? '' : ', defineChain'} } from 'viem'`, ...named, "import 'viem/window'",
-      ...(VIEM[chain] ? [] : [`const chain = defineChain({ id: ${chain}, name: '${chainName(chain)}', nativeCurrency: { name: 'Coin', symbol: 'COIN', decimals: 18 }, rpcUrls: { default: { http: [] } } })`]),
-      "if (!window.ethereum) throw new Error('There is no wallet in this browser')", 'const transport = custom(window.ethereum)',
-      'const wallet = createWalletClient({ chain, transport })', 'const node = createPublicClient({ chain, transport })',
-      'const [account] = await wallet.requestAddresses()', "if (!account) throw new Error('The wallet gave no account')",
-      'if (await wallet.getChainId() !== chain.id) await wallet.switchChain({ id: chain.id })', ...ask, 'const { calls } = await client.quote({', ...asked, '  from: account,', '})',
-      'for (const [i, { chainId, to, data, value }] of calls.entries()) {', '  if (Number(chainId) !== chain.id) throw new Error(`These calls are for chain ${chainId}`)',
-      '  const txHash = await wallet.sendTransaction({ account, chain, to, data, value: BigInt(value) }) // refused on another chain',
-      '  const { status } = await node.waitForTransactionReceipt({ hash: txHash })', '  if (status !== \'success\') throw new Error(`${txHash} failed`)', '  if (i < calls.length - 1) continue',
-      "  for await (const { state, settlement } of client.follow({ srcChain: chain.id, txHash })) console.log(state, settlement?.amount ?? '')", '}'],
+// The request that the address says, as the swap page's link does, with what it lacks.
+function requestOf(query) {
+  const { from = byKey.get('USDC@1') ?? tokens[0], to, amount, recipient, integrator } = readQuery(query);
+  const pair = pairs.find((one) => one.from === from && one.to === to) ?? pairs.find((one) => one.from === from);
+  let units = from.min;
+  try {
+    units = String(parseAmount(amount, from));
+  } catch { /* the least that can be swapped */ }
+  const isGiven = isPrivate(pair.to.chain) ? /^0zk\w+$/i.test(recipient) : isAddress(recipient);
+  const request = {
+    srcToken: from.symbol, dstToken: pair.to.symbol, amount: units,
+    srcChain: String(from.chain), dstChain: String(pair.to.chain),
+    recipient: isGiven ? recipient : isPrivate(pair.to.chain) ? '0zk…' : '0x…',
   };
-  $('snippets').replaceChildren(...Object.entries(snippets).map(([name, lines]) => el('div', { class: 'snippet' },
-    el('div', {}, el('b', {}, name), copyButton(name, () => lines.join('\n'))), el('pre', { tabindex: 0, id: `snippet-${name}`, 'aria-label': `${name} example` }, lines.join('\n')))));
+  return isAddress(integrator) ? { ...request, integratorId: integrator } : request;
 }
 
-// What to do about an error, and where everything is.
-const CODES = [
-  ['400', 'MISSING_PARAMETER, INVALID_PARAMETER, INVALID_AMOUNT, AMOUNT_OUT_OF_RANGE, UNSUPPORTED_CHAIN, UNSUPPORTED_TOKEN, UNSUPPORTED_PAIR, INVALID_RECIPIENT, INVALID_INTEGRATOR, INTEGRATOR_UNREGISTERED, INTEGRATOR_INACTIVE, INTEGRATOR_FEE_TOO_HIGH', 'Correct the request.'],
-  ['401', 'UNKNOWN_KEY', 'Leave the key out, or send a known one.'],
-  ['404, 405', 'NOT_FOUND, METHOD_NOT_ALLOWED', 'See the contract file.'],
-  ['410', 'VERSION_BROWNOUT, VERSION_RETIRED', 'Move to what successor names.'],
-  ['429', 'RATE_LIMITED', 'Wait as long as Retry-After says.'],
-  ['500', 'INTERNAL', 'Tell us the requestId.'],
-  ['501, 503', 'STATUS_UNAVAILABLE, CHAIN_UNAVAILABLE, INTEGRATOR_UNVERIFIED, ISSUER_FEE_TOO_HIGH', 'Wait as long as Retry-After says, or go without the status or the integrator.'],
-];
-function showReference() {
-  $('errors').append(el('p', {}, 'Errors are JSON: ', mono('error'), ' is a sentence, ', mono('code'), ' is stable, ', mono('requestId'), ' helps us to find it.'),
-    el('table', {}, el('thead', {}, el('tr', {}, ['Status', 'Codes', 'Do'].map((title) => el('th', { scope: 'col' }, title)))),
-      el('tbody', {}, CODES.map((row) => el('tr', {}, row.map((words) => el('td', {}, words)))))));
-  const link = (path, words = path) => el('a', { href: path }, words);
-  $('contracts').replaceChildren('Contract files: ', ...listing.versions.flatMap((name) => [link(`/${name}/openapi.yaml`), ' ']),
-    '· The client to copy: ', link('/v3/client/index.js'), ' ', link('/v3/client/verify.js'), ' ', link('/v3/client/index.d.ts'), ' · Lists: ', link('/v3/app/pairs'), ' ', link('/v3/app/routers'));
+const IMPORT = "import { createClient } from '@quotegate/client'";
+const newClient = () => `const client = createClient({ gateway: '${location.origin}' }) // add pinned: a reviewed listing`;
+const linesOf = (request) => Object.entries(request).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
+
+function curlLines(request) {
+  const query = new URLSearchParams({ ...request, include: 'details' }).toString();
+  return [`curl '${location.origin}/v3/swap/quote?${query.replaceAll('%E2%80%A6', '…').replaceAll("'", '%27')}'`];
+}
+function clientLines(request) {
+  return [
+    IMPORT,
+    newClient(),
+    'const { quote, calls, unchecked } = await client.quote({ // throws if a check fails',
+    ...linesOf(request),
+    '})',
+    "console.log(quote.details.arrival.amount, 'arrive. To sign:', calls, 'Not checked:', unchecked)",
+  ];
+}
+function viemLines(request) {
+  if (isPrivate(request.srcChain)) return ['// Unshielding: give `wrap` of the answer to a RAILGUN wallet.'];
+  const id = networkOf(request.srcChain);
+  const coin = `{ name: '${coinName(id)}', symbol: '${coinOf(id)}', decimals: 18 }`;
+  const ours = `{ id: ${id}, name: '${chainName(id)}', nativeCurrency: ${coin}, rpcUrls: { default: { http: [] } } }`;
+  const known = VIEM[id];
+  return [
+    IMPORT,
+    `import { createPublicClient, createWalletClient, custom${known ? '' : ', defineChain'} } from 'viem'`,
+    known ? `import { ${known} as chain } from 'viem/chains'` : '',
+    "import 'viem/window'",
+    known ? '' : `const chain = defineChain(${ours})`,
+    "if (!window.ethereum) throw new Error('There is no wallet in this browser')",
+    'const transport = custom(window.ethereum)',
+    'const wallet = createWalletClient({ chain, transport })',
+    'const node = createPublicClient({ chain, transport })',
+    'const [account] = await wallet.requestAddresses()',
+    "if (!account) throw new Error('The wallet gave no account')",
+    'if (await wallet.getChainId() !== chain.id) await wallet.switchChain({ id: chain.id })',
+    newClient(),
+    'const { calls } = await client.quote({',
+    ...linesOf(request),
+    '  from: account,',
+    '})',
+    'for (const [i, { chainId, to, data, value }] of calls.entries()) {',
+    '  if (Number(chainId) !== chain.id) throw new Error(`These calls are for chain ${chainId}`)',
+    '  const txHash = await wallet.sendTransaction({ account, chain, to, data, value: BigInt(value) })',
+    '  const { status } = await node.waitForTransactionReceipt({ hash: txHash })',
+    "  if (status !== 'success') throw new Error(`${txHash} failed`)",
+    '  if (i < calls.length - 1) continue',
+    '  for await (const { state, settlement } of client.follow({ srcChain: chain.id, txHash })) {',
+    "    console.log(state, settlement?.amount ?? '')",
+    '  }',
+    '}',
+  ].filter(Boolean);
+}
+
+function showSnippets() {
+  const request = requestOf(new URLSearchParams(location.search));
+  const from = byKey.get(`${request.srcToken}@${request.srcChain}`);
+  const there = `${request.dstToken} on ${chainName(Number(request.dstChain))}`;
+  $('asked').textContent = `${inWords(request.amount, from)} on ${chainName(from.chain)} to ${there}.`;
+  const snippets = { curl: curlLines(request), client: clientLines(request), viem: viemLines(request) };
+  $('snippets').replaceChildren(...Object.entries(snippets).map(([name, lines]) => el('div', { class: 'snippet' },
+    el('div', {}, el('b', {}, name), copyButton(name, () => lines.join('\n'))),
+    el('pre', { tabindex: 0, id: `snippet-${name}`, 'aria-label': `${name} example` }, lines.join('\n')))));
 }

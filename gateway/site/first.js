@@ -1,2 +1,2 @@
 // Before anything is drawn: whoever follows a link to a quote or a transaction sees that, and not the form.
-if (/[?&]tx=0x|^(?=.*[?&]amount=.)(?=.*[?&]recipient=.)/.test(location.search)) document.documentElement.className = 'folded';
+if (/^#swap=0x/.test(location.hash) || /[?&]tx=0x|^(?=.*[?&]amount=.)(?=.*[?&]recipient=.)/.test(location.search)) document.documentElement.className = 'folded';

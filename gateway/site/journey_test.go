@@ -15,7 +15,7 @@ func choices(t *testing.T, w *world) {
 		pick('from', 'USDC@10');
 		all.only = $('to-hint').textContent;
 		pick('from', 'DAI@1'); pick('to', 'USDC@69696969');
-		all.pool = $('to-hint').textContent;
+		all.pool = $('terms').textContent;
 		pick('from', 'WETH@369'); pick('to', 'ETH@8453'); type('amount', '1');
 		$('flip').click();
 		all.flipped = JSON.stringify(formNow());
@@ -26,8 +26,8 @@ func choices(t *testing.T, w *world) {
 		all.flip = String($('flip').disabled);
 		return all;`)
 	wantWords(t, "the chains", got["chains"], "Ethereum, Base, BNB Smart Chain, PulseChain, Arbitrum", "RAILGUN (Ethereum), RAILGUN (BNB Smart Chain)")
-	wantWords(t, "a source with one destination", got["only"], "From OP Mainnet, USDC goes to PulseChain, the hub: from there it can go on.")
-	wantWords(t, "a pool", got["pool"], "Fee ")
+	wantWords(t, "a source with one destination", got["only"], "From OP Mainnet, USDC can only go to PulseChain, and on from there.")
+	wantWords(t, "a pool", got["pool"], "Fee 0.5 % · ", " · Network fee in ETH")
 	wantWords(t, "flipped", got["flipped"], `"from":"ETH@8453","to":"WETH@369","amount":"1"`)
 	wantWords(t, "flipped, nearly", got["near"], `"from":"USDC@369","to":"USDC@1"`)
 	wantWords(t, "a flip", got["flip"], "false")
@@ -50,18 +50,18 @@ func neverTwice(t *testing.T, w *world) {
 		"the wallet is disconnected":   {form: eth, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, status: "We do not know", count: 1},
 		"something else is pending":    {form: eth, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(-32002) })`, status: "We do not know", count: 1},
 		"no hash":                      {form: eth, rules: `does: () => ({ eth_sendTransaction: () => null })`, status: "We do not know", count: 1},
-		"the swap after an approval":   {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(-32000, 'nonce too low') : hash()) }; }`, status: "The wallet says: nonce too low.", count: 2},
+		"the swap after an approval":   {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(-32000, 'nonce too low') : hash()) }; }`, status: "Your wallet says: nonce too low.", count: 2},
 		"receipts cannot be read":      {form: usdc, rules: `does: ({ refuse }) => { let n = 0; return { eth_getTransactionReceipt: () => (n++ < 3 ? refuse(-32603) : { status: '0x1' }) }; }`, status: "Sent", count: 2},
-		"a batch's status throws":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => refuse(-32603) })`, status: "cannot tell now how far it is", count: 1},
-		"a batch's status is odd":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => 7 })`, status: "cannot tell now how far it is", count: 1},
-		"a batch is pending":           {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 100 }) })`, status: "is at it", count: 1},
+		"a batch's status throws":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => refuse(-32603) })`, status: "does not report its progress", count: 1},
+		"a batch's status is odd":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => 7 })`, status: "does not report its progress", count: 1},
+		"a batch is pending":           {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 100 }) })`, status: "is executing the batch", count: 1},
 		"a batch without receipts":     {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 200 }) })`, status: "does not say in which transaction", count: 1},
 		"a batch fails":                {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 500 }) })`, status: "batch failed", count: 1},
-		"a part of a batch":            {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 600 }) })`, status: "A part of the batch was carried out.", count: 1},
+		"a part of a batch":            {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 600 }) })`, status: "Only part of the batch was executed.", count: 1},
 		"a batch request throws":       {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(-32603) })`, status: "We do not know", count: 1},
 		"a batch is there already":     {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5720) })`, status: "We do not know", count: 1},
 		"a batch without an ID":        {form: usdc, rules: batchWallet + `wallet_sendCalls: () => ({}) })`, status: "We do not know", count: 1},
-		"another wallet comes":         {form: eth, rules: hanging, during: `announce(); announce(); await until(() => $('wallet-row').innerText.includes('Connect Test')); release();`, status: "Sent", count: 1},
+		"another wallet comes":         {form: eth, rules: hanging, during: `announce(); announce(); await until(() => $('wallet-row').innerText.includes('Connect wallet')); release();`, status: "Sent", count: 1},
 		"something is pinned":          {form: eth, rules: hanging, during: `type('pin', 'x'); type('pin', ''); await until(() => $('pin-hint').textContent.startsWith('Nothing')); release();`, status: "Sent", count: 1},
 		"the form is changed":          {form: eth, rules: hanging, during: `type('amount', '0.6'); $('ask').click(); pick('from', 'USDC@1'); $('flip').click(); release();`, status: "Sent", count: 1},
 		"the visitor goes back":        {form: eth, rules: hanging, during: `dispatchEvent(new PopStateEvent('popstate')); release();`, status: "Sent", count: 1},
@@ -86,21 +86,21 @@ func neverTwice(t *testing.T, w *world) {
 			await until(() => told().includes($3));
 			// A visitor who does not believe it presses everything that looks like sending.
 			const unsure = statusText().includes('We do not know');
-			for (const words of ['Sign in', 'Confirm in', 'Get quote', 'Renew', 'New swap']) {
+			for (const words of ['Swap ', 'Confirm in', 'Get quote', 'New swap']) {
 				const button = named(words);
 				if (button && !button.disabled && !(words === 'New swap' && !unsure) && !told().startsWith('ALERT This quote')) button.click();
 			}
 			await new Promise((done) => setTimeout(done, 200));
 			const leaving = new Event('beforeunload', { cancelable: true });
 			dispatchEvent(leaving);
-			return { asks: leaving.defaultPrevented, told: told(), count: paid(), send: Boolean(sendButton()), fresh: !named('New swap') || named('New swap').disabled, unsure, search: location.search };`, sender, tt.form, strings.TrimPrefix(tt.status, "ALERT "))
+			return { asks: leaving.defaultPrevented, told: told(), count: paid(), send: Boolean(sendButton()), fresh: !named('New swap') || named('New swap').disabled, unsure, search: location.hash };`, sender, tt.form, strings.TrimPrefix(tt.status, "ALERT "))
 		if got["count"] != float64(tt.count) {
 			t.Errorf("%s: the wallet was asked to sign %v times, want %d: %v", name, got["count"], tt.count, got)
 		}
 		if !strings.HasPrefix(tt.status, "ALERT") && got["send"] != false {
 			t.Errorf("%s: it can be sent again: %v", name, got)
 		}
-		if got["unsure"] == true && got["asks"] != true || strings.Contains(fmt.Sprint(got["search"]), "tx=") && got["asks"] != false {
+		if got["unsure"] == true && got["asks"] != true || strings.Contains(fmt.Sprint(got["search"]), "#swap=") && got["asks"] != false {
 			t.Errorf("%s: the page asks before it is left: %v", name, got)
 		}
 		if got["unsure"] == true && got["fresh"] != true {
@@ -122,7 +122,7 @@ func neverTwice(t *testing.T, w *world) {
 		refuseNow();
 		await until(alertText);
 		return [enabled, alertText(), String(Boolean(sendButton()))];`, sender, eth)
-	wantWords(t, "a late refusal", strings.Join(late, "|"), "true|You refused in the wallet.", "Nothing was sent", "|false")
+	wantWords(t, "a late refusal", strings.Join(late, "|"), "true|You rejected the request in your wallet.", "Nothing was sent", "|false")
 }
 
 const (
@@ -137,19 +137,19 @@ const (
 
 // walletFirst: the account, its balance and the dry run before anything is sent.
 func walletFirst(t *testing.T, w *world) {
-	const rich = "0x00000000000000000000000000000000000a11ce" // the gateway of the tests knows its balance
 	usdc := form("USDC@1", "USDC@369", "100", alice, "")
 	w.open(t, "")
 	got := run[map[string]string](t, w, walletJS+alterJS+`
 		wallet();
-		named(' Connect Test wallet').click();
-		await until(() => $('balance').innerText.includes('You have'));
+		named('Connect Test wallet').click();
+		await until(() => $('balance').innerText.includes('Balance'));
+		openAll();
 		const all = { account: $('wallet-row').innerText, balance: $('balance').innerText };
 		named('Use my address').click();
-		named('Max').click();
+		document.querySelector('#balance .small').click();
 		all.form = JSON.stringify(formNow());
 		await quote({ amount: '100' });
-		all.send = sendButton().textContent;
+		all.send = sendWords();
 		const simulated = (calls, more = {}) => ({ path: 'details.simulation', set: { blockNumber: 7, calls, native: { actual: '1000000000000000000', needed: '2000000000000000' }, event: true, ...more } });
 		const tell = async (change) => { alter('/v3/swap/quote', change); await quote({ amount: '100' }); restore(); return cardText() + (sendButton().disabled ? ' OFF' : ' ON'); };
 		all.works = await tell(simulated([{ gasUsed: 50000, status: 'SUCCESS' }, { gasUsed: 73456, status: 'SUCCESS' }]));
@@ -161,25 +161,25 @@ func walletFirst(t *testing.T, w *world) {
 		await quote({ amount: '100' });
 		all.odd = alertText() + Boolean(sendButton());
 		return all;`, rich)
-	wantWords(t, "the account", got["account"], "Test wallet: 0x0000…11ce", "Disconnect")
-	wantWords(t, "the balance", got["balance"], "You have 123,456,789,012,345,678,901,234… USDC", "Max")
+	wantWords(t, "the account", got["account"], "0x0000…11ce", "Test wallet", "Ethereum", "Disconnect")
+	wantWords(t, "the balance", got["balance"], "Balance 123,456,789,012,345,678,901,234… USDC", "Max")
 	wantWords(t, "the form", got["form"], `"amount":"25000"`, `"recipient":"`+rich+`"`)
-	wantWords(t, "what is needed", got["send"], "Sign in Test wallet: 2 transactions")
-	wantWords(t, "a dry run", got["works"], "Dry run\nWould succeed, with 123,456 gas; at most 0.002 ETH for value and gas.", " ON")
-	wantWords(t, "a dry run that fails", got["fails"], "Dry run: transaction 1 would fail: paused.")
-	wantWords(t, "a dry run without the event", got["event"], "Dry run: the contract would not do what you asked for.")
-	wantWords(t, "too little gas", got["gas"], "which is too little for the gas")
-	wantWords(t, "too little", got["poor"], "Your account has 99.999999 USDC, and 100 USDC are needed.", " OFF")
-	wantWords(t, "an odd dry run", got["odd"], "This answer is not what you asked for.", "details.simulation.calls is 7, but must be a list.", "false")
+	wantWords(t, "what is needed", got["send"], "Swap 100 USDC: 2 signatures in Test wallet")
+	wantWords(t, "a dry run", got["works"], "Simulation\nSucceeds, 123,456 gas", " ON")
+	wantWords(t, "a dry run that fails", got["fails"], "Simulation: transaction 1 would fail: paused.")
+	wantWords(t, "a dry run without the event", got["event"], "Simulation: the contract would not do what you asked for.")
+	wantWords(t, "too little gas", got["gas"], "Insufficient ETH for gas")
+	wantWords(t, "too little", got["poor"], "your account has 99.999999 USDC, and 100 USDC are needed.", " OFF")
+	wantWords(t, "an odd dry run", got["odd"], "This quote is not what you asked for.", "details.simulation.calls is 7, but must be a list.", "false")
 	// An icon is shown only if it is a picture, and a refusal is told where it was asked.
 	w.open(t, "")
 	told := run[[]string](t, w, walletJS+`
 		wallet({ does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(4001) }) });
-		named(' Connect').click();
+		named('Connect').click();
 		await until(alertText);
 		await quote($2);
-		return [String(document.querySelectorAll('#wallet-row img').length), alertText(), sendButton().textContent];`, sender, usdc)
-	if fmt.Sprint(told) != "[0  Sign in Test wallet: 2 transactions]" {
+		return [String(document.querySelectorAll('#wallet-row img').length), alertText(), sendWords()];`, sender, usdc)
+	if fmt.Sprint(told) != "[0  Swap 100 USDC: Up to 2 signatures in Test wallet]" {
 		t.Errorf("after a refusal: %q", told)
 	}
 }
@@ -196,13 +196,13 @@ func journeys(t *testing.T, w *world) {
 	w.reload(t)
 	got := run[map[string]string](t, w, `
 		await until(() => statusText().includes('arrived'));
-		const all = { card: cardText(), title: document.title, search: location.search, send: String(Boolean(sendButton())), copies: String(document.querySelectorAll('#rest [aria-label^="Copy the hash"]').length) };
+		const all = { card: cardText(), title: document.title, search: location.hash, send: String(Boolean(sendButton())), copies: String(document.querySelectorAll('#rest [aria-label$="hash"]').length) };
 		named('New swap').click();
-		all.after = cardText() + location.search + document.title;
+		all.after = statusText() + location.href + document.title;
 		return all;`)
-	wantWords(t, "a reload", got["card"], "1,234.567891 USDC arrived on PulseChain", "Settled, and final.", "Print a receipt")
+	wantWords(t, "a reload", got["card"], "1,234.567891 USDC arrived on PulseChain", "Complete", "Print receipt")
 	wantWords(t, "the title", got["title"], "✓ 1,234.567891 USDC arrived")
-	if got["copies"] != "2" || got["send"] != "false" || strings.Contains(got["after"], "tx=") || strings.Contains(got["after"], "arrived") {
+	if got["copies"] != "2" || got["send"] != "false" || strings.Contains(got["after"], "swap=") || strings.Contains(got["after"], "arrived") {
 		t.Errorf("got %v", got)
 	}
 	w.open(t, "")
@@ -216,9 +216,9 @@ func journeys(t *testing.T, w *world) {
 		type('tx-chain', '8453');
 		follow();
 		await until(() => statusText().includes('arrived'));
-		return [wrong, location.search, cardText()];`, hash)
+		return [wrong, location.hash, cardText()];`, hash)
 	wantWords(t, "a wrong hash", field[0], "A transaction hash is 0x and 64 hexadecimal digits.tx")
-	wantWords(t, "the field", field[1]+field[2], "?chain=8453&tx="+hash, "Transaction\n0xaaaa…aaaa Copy on Base")
+	wantWords(t, "the field", field[1]+field[2], "#swap="+hash+"&chain=8453", "Transaction\n0xaaaa…aaaa Copy on Base")
 	for _, query := range []string{"?chain=1&tx=0x12", "?chain=2&tx=" + hash, "?chain=constructor&tx=" + hash, "?tx=" + hash} {
 		w.open(t, query)
 		if got := run[string](t, w, "return statusText() + alertText();"); got != "" {

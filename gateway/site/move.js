@@ -47,7 +47,7 @@ async function ask(path, headers = {}) {
     return { status: 0, ok: false, headers: new Headers() };
   }
 }
-const titleOf = ({ status, body }) => (status === 0 ? 'The gateway does not answer.' : text(field(body, 'error'), 600) || `The gateway answered with status ${status} and nothing that this page can read.`);
+const titleOf = ({ status, body }) => (status === 0 ? 'The gateway does not answer.' : text(field(body, 'error'), 600) || `The gateway answered with status ${status} and an unreadable body.`);
 
 async function compareVersions() {
   calm();
@@ -69,11 +69,11 @@ async function compareVersions() {
   const gone = [was, is].find((answer) => answer.status === 0);
   if (gone) return complain(titleOf(gone), [], $('move-form'));
   place.replaceChildren(
-    url.origin === location.origin ? '' : el('p', { class: 'hint' }, 'Only the path and the query were used: this page asks no other host.'),
-    el('h4', {}, 'What to do'), advice(version, url.searchParams, was, is),
+    url.origin === location.origin ? '' : el('p', { class: 'hint' }, 'Only the path and the query were used: this page contacts no other host.'),
+    el('h3', {}, 'Next steps'), advice(version, url.searchParams, was, is),
     is.ok && el('div', { class: 'snippet' }, el('div', {}, el('b', {}, 'New URL'), copyButton('the new URL', () => location.origin + next)), el('pre', { tabindex: 0, 'aria-label': 'The new URL' }, text(next, 4000))) || '',
-    el('div', { class: 'pair' }, ...[[`Answer of ${TITLES[version]}`, was], ['Answer of v3', is]].map(([title, answer]) =>
-      el('div', {}, el('h4', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0, 'aria-label': title }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
+    el('div', { class: 'pair' }, ...[[`Response of ${TITLES[version]}`, was], ['Response of v3', is]].map(([title, answer]) =>
+      el('div', {}, el('h3', {}, `${title}: ${answer.status}`), el('pre', { tabindex: 0, 'aria-label': title }, text(JSON.stringify(answer.body, null, 2), 20_000) || 'nothing that can be read')))),
     was.ok && is.ok ? movedTable(version, was.body, is.body) : '',
   );
   place.focus();
@@ -81,11 +81,11 @@ async function compareVersions() {
 
 function advice(version, query, was, is) {
   const items = [];
-  if (!is.ok) items.push(el('b', {}, `v3 refuses this request: ${titleOf(is)}`));
-  if (!query.get('recipient')) items.push('Always send recipient: v3 demands one that is not zero.');
-  if (query.get('integratorId')) items.push('v3 does not ignore integratorId: it verifies the partner and adds its fee. Leave it out if you do not want that.');
-  if (was.ok && is.ok) items.push(was.body.destAmount === is.body.destAmount ? 'The same amount arrives in both versions.' : el('b', {}, 'Another amount arrives in v3: look at its fees.'));
-  if (HEADERS[version]) items.push(`Leave out the header ${Object.entries(HEADERS[version]).flat().join(': ')}.`);
+  if (!is.ok) items.push(el('b', {}, `v3 rejects this request: ${titleOf(is)}`));
+  if (!query.get('recipient')) items.push('Always send recipient: v3 requires one that is not zero.');
+  if (query.get('integratorId')) items.push('v3 does not ignore integratorId: it verifies the partner and adds its fee. Omit it if you do not want that.');
+  if (was.ok && is.ok) items.push(was.body.destAmount === is.body.destAmount ? 'Both versions pay the same amount.' : el('b', {}, 'v3 pays a different amount: check its fees.'));
+  if (HEADERS[version]) items.push(`Remove the header ${Object.entries(HEADERS[version]).flat().join(': ')}.`);
   items.push(is.ok ? 'Change the URL, and read the fields from their new places below.' : 'Correct the request, then paste it again to see the new URL.');
   return list(items);
 }
@@ -95,7 +95,7 @@ function movedTable(version, was, is) {
     const value = path && field(body, path);
     return path ? el('td', {}, el('code', {}, path), el('br'), mono(typeof value === 'object' ? JSON.stringify(value) : value ?? 'none', 90)) : el('td', {}, 'none');
   };
-  return el('div', { class: 'scroll' }, el('table', {}, el('thead', {}, el('tr', {}, ['Before', 'In v3', 'What changed in meaning'].map((title) => el('th', { scope: 'col' }, title)))),
+  return el('div', {}, el('table', {}, el('thead', {}, el('tr', {}, ['Before', 'In v3', 'Change'].map((title) => el('th', { scope: 'col' }, title)))),
     el('tbody', {}, MOVED[version].map(([before, after, change]) => {
       const differs = before && change === 'nothing' && field(was, before) !== field(is, after);
       return el('tr', {}, show(was, before), show(is, after), el('td', {}, differs ? 'another value: a shield note is new in every quote, and an integrator’s fee counts' : change));

@@ -1,15 +1,19 @@
-// What all parts of the page use. Everything that comes from the gateway, a wallet, a file or the address bar may be
+// What both pages use. Everything that comes from the gateway, a wallet, a file or the address bar may be
 // anything: it is shown as text, cut to a length, and never as markup.
 const $ = (id) => document.getElementById(id);
 const listing = JSON.parse($('listing').textContent);
 const TITLE = document.title;
-const text = (value, most = 400) => (typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '').slice(0, most);
+const text = (value, most = 400) => (
+  typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+).slice(0, most);
 const field = (value, path) => path.split('.').reduce((inner, key) =>
   (typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key) ? inner[key] : undefined), value);
 const networkOf = (id) => Number(field(listing.networks, String(id)) ?? id);
 const isPrivate = (id) => Object.hasOwn(listing.networks, String(id));
-const chainName = (id) => (isPrivate(id) ? `RAILGUN (${listing.chains[networkOf(id)]})` : field(listing.chains, String(id)) ?? `chain ${text(id, 30)}`);
-let developers; // the part for them, once it is loaded
+function chainName(id) {
+  if (isPrivate(id)) return `RAILGUN (${listing.chains[networkOf(id)]})`;
+  return field(listing.chains, String(id)) ?? `chain ${text(id, 30)}`;
+}
 const timeOf = (value) => Date.parse(text(value, 40)) || 0;
 const day = (time) => new Date(time).toISOString().slice(0, 16).replace('T', ' ') + ' UTC';
 const isHash = (value) => /^0x[0-9a-f]{64}$/i.test(text(value));
@@ -27,7 +31,9 @@ function el(name, attributes, ...children) {
 const button = (words, click, more = {}) => el('button', { type: 'button', class: 'second', click, ...more }, words);
 const mono = (value, most) => el('span', { class: 'mono' }, text(value, most));
 const list = (items) => el('ul', {}, items.map((item) => el('li', {}, item)));
-const facts = (rows, kind = '') => el('dl', { class: kind }, rows.filter(Boolean).map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
+const facts = (rows, kind = '') => el(
+  'dl', { class: kind }, rows.filter(Boolean).map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)])
+);
 const fold = (title, ...inside) => el('details', {}, el('summary', {}, title), ...inside);
 
 // There is one alert. It moves to the part of the page that it is about.
@@ -71,11 +77,14 @@ function put(place, ...children) {
   place.replaceChildren(...children.filter((child) => child !== ''));
   if (!inside) return;
   const controls = [...place.querySelectorAll('a, button, input, select, summary')];
-  (controls.find((element) => name(element) === inside) ?? controls.at(-1) ?? $('answer')).focus({ preventScroll: true });
+  const visible = controls.filter((control) => control.checkVisibility());
+  const next = visible.find((element) => name(element) === inside) ?? visible.at(-1) ?? $('answer');
+  next.focus({ preventScroll: true });
 }
 
 // Waits until the browser is online again, or for some seconds.
-const OFFLINE = 'You are offline. What you have typed stays, and the page goes on by itself when you are online again.';
+const OFFLINE = 'You are offline. What you have typed stays, and this page continues when you are online again.';
+const SILENT = 'The gateway does not answer. This page retries automatically.';
 const online = (seconds) => new Promise((done) => {
   addEventListener('online', done, { once: true });
   if (seconds) setTimeout(done, seconds * 1000);
@@ -86,7 +95,7 @@ async function loadPart(path, tell) {
     try {
       return await import(failures ? `${path}${path.includes('?') ? '&' : '?'}again=${failures}` : path);
     } catch (error) {
-      const words = navigator.onLine ? 'The gateway does not answer. This page tries again by itself.' : OFFLINE;
+      const words = navigator.onLine ? SILENT : OFFLINE;
       if (!tell?.(words)) throw new Error('A part of this page could not be loaded.', { cause: error });
       await online(Math.min(2 ** failures, 5));
     }
@@ -96,11 +105,15 @@ async function loadPart(path, tell) {
 // Says what an error of the client means: a title, and sentences.
 function problemOf(error) {
   const sentences = [];
-  if (error.retryAfter) sentences.push(`Try again in ${error.retryAfter} seconds.`);
-  if (error.code === 'UNREACHABLE') sentences.push('Check your connection, or try again in a while. Nothing was sent.');
-  else if (error.code && (error.code !== 'UNREADABLE' || error.requestId)) sentences.push(`Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`);
+  if (error.retryAfter) sentences.push(`Retry in ${error.retryAfter} seconds.`);
+  if (error.code === 'UNREACHABLE') sentences.push('Check your connection, or try again later. Nothing was sent.');
+  else if (error.code && (error.code !== 'UNREADABLE' || error.requestId)) sentences.push(
+    `Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`
+  );
   return [`${text(error.message, 600).replace(/\.$/, '')}.`, sentences];
 }
+
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 function copyButton(what, value) {
   const copy = button('Copy', async () => {
@@ -109,8 +122,8 @@ function copyButton(what, value) {
       copy.textContent = 'Copied';
       say(`Copied ${what}`);
     } catch {
-      copy.textContent = 'Select and copy it yourself';
-      say('This browser does not copy: select it and copy it yourself');
+      copy.textContent = 'Select and copy';
+      say('This browser cannot copy: select the text and copy it');
     }
     setTimeout(() => { copy.textContent = 'Copy'; }, 2000);
   }, { class: 'second small', 'aria-label': `Copy ${what}` });
@@ -120,7 +133,12 @@ function copyButton(what, value) {
 function short(value, what, chain, kind = 'address') {
   const whole = text(value, 200);
   const base = listing.explorers?.[chain];
-  const words = el('span', { class: 'mono', title: whole }, whole.length > 24 ? `${whole.slice(0, whole.startsWith('0zk') ? 10 : 6)}…${whole.slice(-4)}` : whole);
-  return el('span', { class: 'short' }, base && (isHash(whole) || isAddress(whole)) ? el('a', { href: `${base}/${kind}/${whole}`, rel: 'noreferrer' }, words) : words,
+  const words = el(
+    'span', { class: 'mono', title: whole },
+    whole.length > 24 ? `${whole.slice(0, whole.startsWith('0zk') ? 10 : 6)}…${whole.slice(-4)}` : whole
+  );
+  const isKnown = base && (isHash(whole) || isAddress(whole));
+  const linked = isKnown ? el('a', { href: `${base}/${kind}/${whole}`, rel: 'noreferrer' }, words) : words;
+  return el('span', { class: 'short' }, linked,
     el('span', { class: 'paper mono' }, whole), ' ', copyButton(what, () => whole));
 }

@@ -13,14 +13,12 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/gateway/site"
-	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/testdata/npm"
 )
 
 func olderVersions(t *testing.T, w *world) {
 	query := "?srcToken=USDC&dstToken=USDC&amount=123456789012345678901&srcChain=56&dstChain=369"
-	w.open(t, "")
+	w.open(t, "developers")
 	served := run[[]string](t, w, "return JSON.parse($('listing').textContent).versions;")
 	for name, tt := range map[string]struct {
 		needs, url string
@@ -28,18 +26,18 @@ func olderVersions(t *testing.T, w *world) {
 		alert      string
 	}{
 		"v1": {"v1", "https://old.example/v1/quote" + query + "&recipient=" + alice, []string{
-			"this page asks no other host", "New URL", "/v3/swap/quote" + query, "The same amount arrives", "Answer of v1: 200", "Answer of v3: 200",
+			"this page contacts no other host", "New URL", "/v3/swap/quote" + query, "Both versions pay the same amount", "Response of v1: 200", "Response of v3: 200",
 			"370370367037037036", "370370", "the unit: it was in the source token", "route.swaps.0.pool"}, ""},
-		"v1 without a recipient":    {"v1", "/swap/v1/quote" + query, []string{"v3 refuses this request:", "Always send recipient", "Answer of v3: 400", "MISSING_PARAMETER"}, ""},
-		"an integrator":             {"v1", "/v1/quote" + query + "&recipient=" + alice + "&integratorId=" + partner, []string{"Another amount arrives in v3", "v3 does not ignore integratorId"}, ""},
-		"the earlier v3":            {"v3legacy", "/v3legacy/swap/quote" + query + "&recipient=" + alice, []string{"Answer of the earlier v3: 200", "fee.protocol.amount", "The same amount arrives"}, ""},
-		"the earlier v3 by header":  {"v3legacy", "/v3/swap/quote" + query + "&recipient=" + alice, []string{"Answer of the earlier v3: 200", `"amount": "370370"`, "Leave out the header"}, ""},
+		"v1 without a recipient":    {"v1", "/swap/v1/quote" + query, []string{"v3 rejects this request:", "Always send recipient", "Response of v3: 400", "MISSING_PARAMETER"}, ""},
+		"an integrator":             {"v1", "/v1/quote" + query + "&recipient=" + alice + "&integratorId=" + partner, []string{"v3 pays a different amount", "v3 does not ignore integratorId"}, ""},
+		"the earlier v3":            {"v3legacy", "/v3legacy/swap/quote" + query + "&recipient=" + alice, []string{"Response of the earlier v3: 200", "fee.protocol.amount", "Both versions pay the same amount"}, ""},
+		"the earlier v3 by header":  {"v3legacy", "/v3/swap/quote" + query + "&recipient=" + alice, []string{"Response of the earlier v3: 200", `"amount": "370370"`, "Remove the header"}, ""},
 		"another path":              {"", "/admin/usage", nil, "This is not the path of a quote"},
 		"a path of all objects":     {"", "/constructor", nil, "This is not the path of a quote"},
 		"another scheme":            {"", "javascript:alert(1)", nil, "This is not the path of a quote"},
 		"no URL":                    {"", "https://", nil, "This is not a URL."},
-		"hostile":                   {"v1", "/v1/quote?srcToken=<img src=x onerror=alert(1)>", []string{"Answer of v3: 400"}, ""},
-		"parameters that are twice": {"v1", "/v1/quote" + query + "&amount=1", []string{"v3 refuses this request"}, ""},
+		"hostile":                   {"v1", "/v1/quote?srcToken=<img src=x onerror=alert(1)>", []string{"Response of v3: 400"}, ""},
+		"parameters that are twice": {"v1", "/v1/quote" + query + "&amount=1", []string{"v3 rejects this request"}, ""},
 	} {
 		if tt.needs != "" && !strings.Contains(strings.Join(served, " ")+" ", tt.needs+" ") {
 			continue
@@ -58,7 +56,7 @@ func olderVersions(t *testing.T, w *world) {
 		if tt.alert == "" && got.Alert != "" {
 			t.Errorf("%s: got alert %q", name, got.Alert)
 		}
-		if strings.Contains(got.Status, "v3 refuses") && strings.Contains(got.Status, "New URL") {
+		if strings.Contains(got.Status, "v3 rejects") && strings.Contains(got.Status, "New URL") {
 			t.Errorf("%s: the page offers a URL that it has just said is refused", name)
 		}
 	}
@@ -68,22 +66,22 @@ func olderVersions(t *testing.T, w *world) {
 }
 
 func versionLives(t *testing.T, w *world) {
-	w.open(t, "")
+	w.open(t, "developers")
 	got := run[string](t, w, `
-		$('versions').scrollIntoView();
+		
 		await until(() => $('lives').innerText);
 		const life = $('lives').firstChild;
 		[...life.querySelectorAll('button')].find((button) => button.textContent === 'Rehearse retired').click();
 		await until(() => life.querySelector('pre'));
 		return $('lives').innerText;`)
-	wantWords(t, "the versions", got, "v3 active", "No end is planned.", "GET /v3/swap/quote", "HTTP 410", "VERSION_RETIRED", "api-rehearse: retired")
+	wantWords(t, "the versions", got, "v3 active", "No sunset planned.", "GET /v3/swap/quote", "HTTP 410", "VERSION_RETIRED", "api-rehearse: retired")
 
-	w.open(t, "")
+	w.open(t, "developers")
 	w.answer("/versions", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, plan) })
 	w.reload(t)
-	got = run[string](t, w, "$('versions').scrollIntoView(); await until(() => $('lives').innerText.includes('2027-03-01')); return $('lives').innerText + document.querySelectorAll('.life svg rect').length + ' shapes';")
+	got = run[string](t, w, " await until(() => $('lives').innerText.includes('2027-03-01')); return $('lives').innerText + document.querySelectorAll('.life svg rect').length + ' shapes';")
 	wantWords(t, "a plan", got, "2026-09-01 00:00 UTC: deprecated", "2027-01-12 14:00 UTC: brownout until 2027-01-12 14:15 UTC: 25 % of clients get 410",
-		"2027-03-01 00:00 UTC: sunset: every client gets 410", "Use /v3/swap/quote instead.", "How to move", "UTC: now", "6 shapes")
+		"2027-03-01 00:00 UTC: sunset: every client gets 410", "Use /v3/swap/quote instead.", "Migration guide", "UTC: now", "6 shapes")
 }
 
 // ownCalls types a key in: the page shows what the gateway says about it, sends it once, in
@@ -91,7 +89,7 @@ func versionLives(t *testing.T, w *world) {
 func ownCalls(t *testing.T, w *world) {
 	const key = "qg_0123456789012345678901234567890123456789012"
 	asked := 0
-	w.open(t, "")
+	w.open(t, "developers")
 	w.answer("/versions/mine", func(rw http.ResponseWriter, r *http.Request) {
 		asked++
 		if r.Header.Get("API-Key") != key {
@@ -106,19 +104,19 @@ func ownCalls(t *testing.T, w *world) {
 			{"name": "v3legacy", "state": "active", "exempt": true, "window": null, "days": [], "findings": []}, 7, null]}`)
 	})
 	got := run[string](t, w, `
-		$('versions').scrollIntoView();
+		
 		await until(() => document.getElementById('own-key'));
 		const show = async (key, ready) => {
 			$('own-key').value = key;
 			$('own-form').querySelector('button').click();
 			return until(() => $('lives').innerText.includes(ready) && $('lives').innerText);
 		};
-		await show('', 'Type in the key');
+		await show('', 'Enter your API key');
 		const refused = await show('qg_wrong', 'only a key proves');
 		const shown = await show($1, 'You are Harbour');
 		return refused + shown + ' kept ' + [location.href, JSON.stringify({ ...localStorage, ...sessionStorage }), document.cookie, document.documentElement.outerHTML].filter((text) => text.includes($1)).length;`, key)
-	wantWords(t, "the own calls", got, "You are Harbour.", "v1: deprecated", "15 calls served, 3 refused and 1 with errors within 90 days", "The next window, 2027-01-12 14:00 UTC, refuses you.",
-		"3 calls would be refused by v3, because recipient is missing.", "v3legacy: active", "No call within 90 days", "No window refuses you: you are exempt.", "kept 0")
+	wantWords(t, "the own calls", got, "You are Harbour.", "v1: deprecated", "15 calls served, 3 refused and 1 with errors within 90 days", "The next brownout, 2027-01-12 14:00 UTC, includes you.",
+		"3 calls would be refused by v3, because recipient is missing.", "v3legacy: active", "No call within 90 days", "You are exempt from brownouts", "kept 0")
 	if asked != 2 {
 		t.Errorf("the page asked %d times, want once for each key", asked)
 	}
@@ -129,10 +127,8 @@ const plan = `{"versions": [{"name": "v3", "state": "active", "brownouts": [], "
 	 "brownouts": [{"from": "2027-01-12T14:00:00Z", "to": "2027-01-12T14:15:00Z", "share": 0.25}, {"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 1}], "contract": "/v1/openapi.yaml", "gate": null}]}`
 
 func snippets(t *testing.T, w *world) {
-	w.open(t, "")
+	w.open(t, "developers?from=USDC@1&to=USDC@369&amount=100&recipient="+alice)
 	got := run[map[string]string](t, w, `
-		fill($1);
-		$('code').scrollIntoView();
 		await until(() => $('snippets').innerText);
 		let copied;
 		Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { copied = text; } }, configurable: true });
@@ -143,13 +139,12 @@ func snippets(t *testing.T, w *world) {
 		const button = document.querySelector('[aria-label="Copy client"]');
 		button.click();
 		await until(() => button.textContent !== 'Copy');
-		return { text: $('snippets').innerText, copied, announced, without: button.textContent, links: [...$('contracts').querySelectorAll('a')].map((link) => link.getAttribute('href')).join(' ') };`,
-		form("USDC@1", "USDC@369", "100", alice, ""))
+		return { text: $('snippets').innerText, copied, announced, without: button.textContent, links: [...$('contracts').querySelectorAll('a')].map((link) => link.getAttribute('href')).join(' ') };`)
 	url := "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + alice + "&include=details'"
 	wantWords(t, "the snippets", got["text"], "curl '"+w.url+url, `amount: "100000000"`, "await client.quote({", "wallet.sendTransaction({ account, chain,", "wallet.switchChain({ id: chain.id })")
 	wantWords(t, "what is announced", got["announced"], "Copied curl")
 	wantWords(t, "the clipboard", got["copied"], "curl '"+w.url+url)
-	wantWords(t, "a browser without a clipboard", got["without"], "copy it yourself")
+	wantWords(t, "a browser without a clipboard", got["without"], "Select and copy")
 	for path := range strings.FieldsSeq(got["links"]) {
 		if strings.HasPrefix(path, "#") {
 			continue
@@ -166,31 +161,37 @@ const names = `
 	const nameOf = (control) => control.getAttribute('aria-label') ?? [...control.labels].map((label) => label.textContent.trim()).join(' ');
 	for (const control of document.querySelectorAll('input, select, textarea')) if (!nameOf(control)) problems.push(control.id + ' has no label');
 	for (const button of document.querySelectorAll('button')) if (!button.textContent.trim()) problems.push('a button without a name');
-	for (const [id, words] of [['from-chain', 'From chain'], ['from-token', 'From token'], ['to-chain', 'To chain'], ['to-token', 'To token'], ['amount', 'Amount'], ['recipient', 'Recipient']]) if (nameOf($(id)) !== words) problems.push(id + ' is not called ' + words);
-	if ($('ask').textContent !== 'Get quote') problems.push('the button is not called Get quote');
-	for (const role of ['alert', 'status']) if (document.querySelectorAll('[role=' + role + ']').length !== 1) problems.push('not one ' + role);
+	const roles = $('form') ? ['alert', 'status'] : ['alert'];
+	for (const role of roles) if (document.querySelectorAll('[role=' + role + ']').length !== 1) problems.push('not one ' + role);
+	if ($('form')) {
+		for (const [id, words] of [['from-chain', 'From chain'], ['from-token', 'From token'], ['to-chain', 'To chain'], ['to-token', 'To token'], ['amount', 'Amount'], ['recipient', 'Recipient']]) if (nameOf($(id)) !== words) problems.push(id + ' is not called ' + words);
+		if ($('ask').textContent !== 'Get quote') problems.push('the button is not called Get quote');
+	}
 	const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
 	if (new Set(ids).size !== ids.length) problems.push('an ID is there twice');
 	return problems;`
 
-// states are what a visitor may see. Each is a script that brings the page there, with a wallet.
-var states = map[string]string{
-	"empty":     "",
-	"quote":     "await quote($2);",
-	"unfolded":  "await quote($2); openAll();",
-	"own calls": "$('versions').scrollIntoView(); await until(() => document.getElementById('own-key'));",
-	"refused":   "alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote($2); restore();",
-	"errors":    "await quote({ amount: 'x', recipient: 'y', integrator: 'z' });",
-	"shield":    "await quote({ ...$2, to: 'USDC@69696969', recipient: '" + private + "' });",
-	"unshield":  "await quote({ ...$2, from: 'USDC@69696969', to: 'USDC@369' });",
-	"waiting":   "wallet({ rdns: 'other.example', does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => named('Stop waiting'));",
-	"linked":    "history.replaceState(null, '', '?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice + "'); dispatchEvent(new PopStateEvent('popstate')); await until(() => $('meant'));",
-	"ended":     "wallet({ rdns: 'other.example', does: () => ({ eth_sendTransaction: () => new Promise(() => {}) }) }); await quote($2); type('wallet', 'other.example'); sendButton().click(); await until(() => transactions().length); const real = Date.now; Date.now = () => real() + 90_000; await until(() => $('valid').innerText.includes('has ended'));",
-	"under way": "await quote($2); sendButton().click(); await until(() => statusText().includes('does not follow'));",
-	"unclear":   "wallet({ rdns: 'other.example', does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => statusText().includes('We do not know'));",
-	"done":      "const fetched = window.fetch; window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLED', final: true, nextCheckSeconds: 0, source: { blockNumber: 21000000, confirmations: 12, timestamp: '2026-11-15T11:59:00Z' }, swap: { dstChain: '369', dstToken: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', recipient: '" + alice + "', recipientType: 0, amount: '100000000' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', arrived: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : fetched(path, options)); await quote($2); sendButton().click(); await until(() => statusText().includes('Settled'));",
-	"two swaps": "type('to-chain', '42161');",
-	"moved":     "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText);",
+// states are what a visitor may see. Each is a script that brings a page there, with a wallet.
+var states = map[string]struct{ at, script string }{
+	"empty":      {"", ""},
+	"connected":  {"", "named('Connect').click(); await until(() => named('Disconnect') && document.querySelector('.menu').innerText.includes('…'));"},
+	"menu":       {"", "wallet({ rdns: 'other.example' }); (await until(() => document.querySelector('.menu summary'))).click();"},
+	"quote":      {"", "await quote($2);"},
+	"unfolded":   {"", "await quote($2); openAll();"},
+	"refused":    {"", "alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote($2); restore();"},
+	"errors":     {"", "await quote({ amount: 'x', recipient: 'y', integrator: 'z' });"},
+	"shield":     {"", "await quote({ ...$2, to: 'USDC@69696969', recipient: '" + private + "' });"},
+	"unshield":   {"", "await quote({ ...$2, from: 'USDC@69696969', to: 'USDC@369' });"},
+	"waiting":    {"", "wallet({ rdns: 'other.example', does: () => ({ eth_requestAccounts: () => new Promise(() => {}) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => named('Stop waiting'));"},
+	"linked":     {"", "history.replaceState(null, '', '?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice + "'); dispatchEvent(new PopStateEvent('popstate')); await until(() => $('meant'));"},
+	"expired":    {"", "wallet({ rdns: 'other.example', does: () => ({ eth_sendTransaction: () => new Promise(() => {}) }) }); await quote($2); type('wallet', 'other.example'); sendButton().click(); await until(() => transactions().length); const real = Date.now; Date.now = () => real() + 90_000; await until(() => $('valid').innerText.includes('has expired')); Date.now = real;"},
+	"under way":  {"", "await quote($2); sendButton().click(); await until(() => isSwap() && !statusText().includes('Waiting for confirmation'));"},
+	"unclear":    {"", "wallet({ rdns: 'other.example', does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603) }) }); await quote($2); type('wallet', [...$('wallet').options].at(-1).value); sendButton().click(); await until(() => statusText().includes('We do not know'));"},
+	"done":       {"", "alterStatus(" + settled + "); await quote($2); sendButton().click(); await until(() => statusText().includes('Complete'));"},
+	"failed":     {"", "alterStatus({ state: 'FAILED', final: true, nextCheckSeconds: 0, reason: 'paused', source: { blockNumber: 21000000, confirmations: 12, timestamp: '2026-11-15T11:59:00Z' } }); await quote($2); sendButton().click(); await until(alertText);"},
+	"two swaps":  {"", "type('to-chain', '42161'); type('amount', '100');"},
+	"developers": {"developers", "await until(() => document.getElementById('own-key'));"},
+	"moved":      {"developers", "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText);"},
 }
 
 // looks: names, contrast, narrow and wide screens, colours, motion, keyboard, mouse; and pictures where a person asks for them.
@@ -200,19 +201,19 @@ func looks(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	usdc := form("USDC@1", "USDC@369", "100", alice, "")
-	for state, script := range states {
+	for state, tt := range states {
 		for _, look := range []struct {
 			scheme, forced string
 			width          int64
 		}{{"light", "none", 1440}, {"dark", "none", 390}, {"light", "active", 768}} {
-			w.open(t, "")
+			w.open(t, tt.at)
 			w.answer("/v3/swap/status", untracked)
 			emulateAll(t, w, look.scheme, look.forced, look.width, 900)
 			where := fmt.Sprintf("%s, %s, forced colours %s, %d", state, look.scheme, look.forced, look.width)
 			if _, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[bool](string(axe)+"; true")); err != nil {
 				t.Fatal(err)
 			}
-			for _, violation := range run[[]string](t, w, fast+walletJS+alterJS+"wallet();"+script+axeJS, sender, usdc) {
+			for _, violation := range run[[]string](t, w, fast+walletJS+alterJS+"wallet();"+tt.script+axeJS, sender, usdc) {
 				t.Errorf("%s: %s", where, violation)
 			}
 			for _, problem := range run[[]string](t, w, names) {
@@ -228,7 +229,7 @@ func looks(t *testing.T, w *world) {
 			t.Errorf("at a width of %d the page has %d: it scrolls sideways", got[1], got[0])
 		}
 	}
-	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
+	for _, size := range [][2]int64{{1280, 720}, {820, 1180}, {390, 844}} {
 		emulate(t, w, "light", size[0], size[1])
 		w.open(t, "")
 		got := run[[]string](t, w, walletJS+`
@@ -252,7 +253,6 @@ func looks(t *testing.T, w *world) {
 	motion(t, w)
 	withoutScripts(t, w)
 	explorers(t, w)
-	pictures(t, w)
 }
 
 // withoutScripts: an explanation in place of the form.
@@ -269,7 +269,7 @@ func withoutScripts(t *testing.T, w *world) {
 	disable(true)
 	defer disable(false)
 	w.visit(t, "")
-	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.getElementById('swap').innerText + [...document.querySelectorAll('button, input, select, textarea, summary')].filter((one) => one.checkVisibility()).length + ' dead'"))
+	got, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[string]("document.querySelector('main').innerText + [...document.querySelectorAll('button, input, select, textarea, summary')].filter((one) => one.checkVisibility()).length + ' dead'"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,28 +278,15 @@ func withoutScripts(t *testing.T, w *world) {
 
 // explorers are linked where the deployment states them; it has local chains, so none is known otherwise.
 func explorers(t *testing.T, w *world) {
-	reference, err := os.ReadFile("../../shared/chain/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := chain.ParseDeployment([]byte(strings.Replace(string(reference), `"registries"`, `"explorers": {"1": "https://explorer.example"}, "registries"`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := site.Page(d, []string{"v3"}, "v3")
 	w.open(t, "")
-	w.answer("/", func(rw http.ResponseWriter, r *http.Request) {
-		if err := page(rw, r); err != nil {
-			t.Error(err)
-		}
-	})
+	w.answer("/", withExplorers(t))
 	w.tells(`{"state": "PENDING", "final": false, "nextCheckSeconds": 3600}`)
 	w.reload(t)
 	links := run[[]string](t, w, `
 		const links = () => [...document.querySelectorAll('#rest a')].map((link) => link.href);
-		$('tx').value = '0x' + 'a'.repeat(64); type('tx-chain', '1'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		$('tx').value = '0x' + 'a'.repeat(64); type('tx-chain', '1'); named('Track').click(); await until(() => statusText().includes('Waiting'));
 		const there = links();
-		type('tx-chain', '8453'); named('Follow').click(); await until(() => statusText().includes('Waiting'));
+		type('tx-chain', '8453'); named('Track').click(); await until(() => statusText().includes('Waiting'));
 		return [...there, ...links()];`)
 	if want := "https://explorer.example/tx/0x" + strings.Repeat("a", 64); len(links) != 1 || links[0] != want {
 		t.Errorf("got links %q, want %s and none where no explorer is stated", links, want)
@@ -327,7 +314,7 @@ func pressed(t *testing.T, w *world) {
 	if err := chromedp.Do(w.page.Context(), chromedp.MouseClickXY(got[0], got[1])); err != nil {
 		t.Fatal(err)
 	}
-	moves := run[[]float64](t, w, "await until(() => statusText().includes('Arrives')); return window.moves;")
+	moves := run[[]float64](t, w, "await until(() => statusText().includes('You receive')); return window.moves;")
 	if len(moves) != 2 || moves[0] != moves[1] {
 		t.Errorf("the button was at %v when it was pressed and released", moves)
 	}
@@ -362,14 +349,14 @@ func keyboard(t *testing.T, w *world) {
 		chromedp.Focus(chromedp.CSS("#recipient")), chromedp.KeyEvent(alice), chromedp.KeyEvent("\r")); err != nil {
 		t.Fatal(err)
 	}
-	got := run[shown](t, w, "await until(() => statusText().includes('Arrives')); return { alert: alertText(), focus: document.activeElement.id };")
+	got := run[shown](t, w, "await until(() => statusText().includes('You receive')); return { alert: alertText(), focus: document.activeElement.id };")
 	if got.Focus != "answer" || got.Alert != "" {
 		t.Errorf("got focus on %q and alert %q, want it on the answer", got.Focus, got.Alert)
 	}
 	if err := chromedp.Do(w.page.Context(), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\r")); err != nil {
 		t.Fatal(err)
 	}
-	sent := run[int](t, w, "await until(() => statusText().includes('does not follow')); return window.calls.filter(({ method }) => method === 'eth_sendTransaction').length;")
+	sent := run[int](t, w, "await until(() => statusText().includes('cannot follow')); return window.calls.filter(({ method }) => method === 'eth_sendTransaction').length;")
 	if sent != 1 {
 		t.Errorf("by keyboard, %d transactions were sent, want 1", sent)
 	}
@@ -380,9 +367,9 @@ func printed(t *testing.T, w *world) {
 	w.open(t, "")
 	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369", "recipient": "` + alice + `"}, "settlement": {"chainId": 369, "txHash": "0x` + strings.Repeat("b", 64) + `", "amount": "99700000", "arrived": "99700000"}}`
 	w.tells(settled)
-	run[bool](t, w, "$('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => statusText().includes('arrived')); return true;")
+	run[bool](t, w, "$('tx').value = '0x' + 'a'.repeat(64); named('Track').click(); await until(() => statusText().includes('arrived')); return true;")
 	media(t, w, "print", nil)
-	got := run[string](t, w, "return [$('card').innerText, $('form').checkVisibility(), $('code').checkVisibility()].join('|');")
+	got := run[string](t, w, "return [$('card').innerText, $('form').checkVisibility(), $('track').checkVisibility()].join('|');")
 	media(t, w, "", nil)
 	wantWords(t, "the receipt", got, "arrived on PulseChain", "0x"+strings.Repeat("a", 64), "0x"+strings.Repeat("b", 64), "|false|false")
 }
@@ -391,7 +378,7 @@ func printed(t *testing.T, w *world) {
 func motion(t *testing.T, w *world) {
 	w.open(t, "")
 	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
-	const moving = `$('tx').value = '0x' + 'a'.repeat(64); named('Follow').click(); await until(() => document.querySelector('.now'));
+	const moving = `$('tx').value = '0x' + 'a'.repeat(64); named('Track').click(); await until(() => document.querySelector('.now'));
 		return [...document.querySelectorAll('*')].flatMap((element) => ['', '::before', '::after'].map((part) => getComputedStyle(element, part || null).animationName)).filter((name) => name !== 'none').length;`
 	if got := run[int](t, w, moving); got == 0 {
 		t.Error("nothing shows that the page is waiting")
@@ -425,48 +412,4 @@ func emulateAll(t *testing.T, w *world, scheme, forced string, width, height int
 		t.Fatal(err)
 	}
 	media(t, w, "", []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "forced-colors", Value: forced}})
-}
-
-// pictures writes the picture of the README when UPDATE_PICTURES is set, and others to the folder that PICTURES names.
-func pictures(t *testing.T, w *world) {
-	folder := os.Getenv("PICTURES")
-	if os.Getenv("UPDATE_PICTURES") == "" && folder == "" {
-		return
-	}
-	shoot := func(path, scheme string, width, height int64, query, script string, full bool) {
-		w.open(t, query)
-		emulate(t, w, scheme, width, height)
-		run[bool](t, w, script+"; document.activeElement.blur(); scrollTo(0, 0); document.documentElement.style.overflow = 'hidden'; return true;", sender)
-		picture := chromedp.CaptureScreenshot()
-		if full {
-			picture = chromedp.FullScreenshot(100)
-		}
-		data, err := chromedp.Run(w.page.Context(), picture)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(path, "..") && len(data) > 150_000 {
-			t.Errorf("%s has %d bytes", path, len(data))
-		}
-	}
-	query := "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
-	ready := "await until(() => statusText().includes('Arrives'))"
-	if os.Getenv("UPDATE_PICTURES") != "" {
-		shoot("../../docs/page.png", "light", 1080, 800, query, walletJS+"wallet();"+ready+"; $('meant').click()", false)
-	}
-	if folder == "" {
-		return
-	}
-	shoot(folder+"/light.png", "light", 1440, 900, query, walletJS+"wallet();"+ready, false)
-	shoot(folder+"/dark.png", "dark", 1200, 900, query, walletJS+"wallet();"+ready+"; openAll()", true)
-	shoot(folder+"/phone.png", "light", 390, 844, query, walletJS+"wallet();"+ready, true)
-	shoot(folder+"/wrong.png", "light", 1200, 900, "", alterJS+"alter('/v3/swap/quote', { path: 'to', set: '0x22b1130BBE13Df405097cCA427CBA49B4c6C2136' }); await quote({ amount: '100', recipient: '"+alice+"' })", false)
-	shoot(folder+"/errors.png", "light", 390, 844, "", "await quote({ amount: '1,5', recipient: 'x' })", true)
-	shoot(folder+"/unclear.png", "light", 1200, 900, query, walletJS+"wallet({ does: ({ refuse }) => ({ eth_call: () => '0xffffffffffffffff', eth_sendTransaction: () => refuse(-32603, 'Request expired') }) });"+ready+"; sendButton().click(); await until(() => statusText().includes('We do not know'))", false)
-	shoot(folder+"/done.png", "dark", 390, 844, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLED', final: true, nextCheckSeconds: 0, source: { blockNumber: 21000000, confirmations: 12, timestamp: '2026-11-15T11:59:00Z' }, swap: { dstChain: '369', dstToken: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', recipient: '"+alice+"', recipientType: 0, amount: '100000000' }, settlement: { chainId: 369, txHash: '0x' + 'b'.repeat(64), amount: '99700000', arrived: '99700000', timestamp: '2026-11-15T12:00:00Z' } })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('Settled'))", true)
-	shoot(folder+"/way.png", "light", 1200, 900, query, alterJS+walletJS+"window.fetch = async (path, options) => (String(path).includes('/status') ? new Response(JSON.stringify({ ...Object.fromEntries(new URL(path).searchParams), state: 'SETTLING', final: false, nextCheckSeconds: 100, expectedSeconds: 60, source: { blockNumber: 21000000, confirmations: 12, timestamp: '2026-11-15T11:59:00Z' }, swap: { dstChain: '369', dstToken: '0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07', recipient: '"+alice+"', recipientType: 0, amount: '100000000' } })) : original(path, options)); wallet();"+ready+"; sendButton().click(); await until(() => statusText().includes('On its way'))", false)
-	shoot(folder+"/move.png", "dark", 1200, 900, "", "$('old').value = '/v1/quote?srcToken=USDC&dstToken=USDC&amount=123456789012345678901&srcChain=56&dstChain=369&recipient="+alice+"'; $('move-form').querySelector('button').click(); await until(() => $('moved').innerText)", true)
 }

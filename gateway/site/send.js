@@ -2,31 +2,46 @@
 let sender;
 const loadSender = async (tell) => (sender ??= await loadPart('/v3/client/send.js', tell));
 
+const RISK = 'The contracts guarantee no minimum and give no refund: the payout depends on the operator.';
 function showSend() {
   const place = $('send');
   // Some wallets open a window, which a browser allows only right after a click.
   loadSender().catch(() => {});
   const { request, quote, expiresAt } = shown;
   showChecked(shown);
-  const payee = whom(shown);
-  if (listing.demo) return place.replaceChildren(...payee, el('p', { id: 'no-signing' }, 'Demo deployment: this quote cannot be signed here.'), clock(expiresAt));
-  if (shown.unshield) return place.replaceChildren(...payee, ...(unconfirmed(shown).length ? [] : developers.toWrap(shown)), clock(shown.expiresAt));
-  if (!wallets.size) return place.replaceChildren(...payee, ...withoutWallet(), clock(expiresAt));
+  const above = [...whom(shown), factsOf(shown), el('p', { class: 'risk' }, RISK), ...confirmations(shown)];
+  if (listing.demo) return place.replaceChildren(
+    ...above, el('p', { id: 'no-signing' }, 'Demo deployment: this quote cannot be signed here.'), clock(expiresAt)
+  );
+  if (shown.unshield) return place.replaceChildren(
+    ...above, ...(unconfirmed(shown).length ? [] : toWrap(shown)), clock(expiresAt)
+  );
+  if (!wallets.size) return place.replaceChildren(...above, ...withoutWallet(), clock(expiresAt));
   const wallet = wallets.get(chosen);
-  const choice = el('select', { id: 'wallet' }, [...wallets].map(([id, one]) => el('option', { value: id }, named(one))));
+  const choice = el(
+    'select', { id: 'wallet' }, [...wallets].map(([id, one]) => el('option', { value: id }, named(one)))
+  );
   choice.value = chosen;
   choice.addEventListener('change', () => {
     chosen = choice.value;
     showSend();
     $('wallet').focus();
   });
-  const ticks = isPrivate(request.dstChain) ? [tick('consent', () => true, 'This page cannot open the encrypted note, so it cannot tell whom it pays. I trust the gateway with that.')] : [];
-  const go = el('button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) }, `Sign in ${named(wallet)}: ${plural(shown.calls.length, 'transaction')}`);
+  const go = el(
+    'button', { type: 'button', id: 'send-button', class: 'wide', click: () => send(shown, wallet) },
+    `Swap ${inWords(request.amount, quote.srcToken)}`
+  );
   const verdict = verdictOf(shown);
-  const enable = () => { go.disabled = Boolean(unconfirmed(shown).length || verdict?.certain || place.querySelector('input[type=checkbox]:not(:checked)')); };
+  const enable = () => {
+    go.disabled = Boolean(
+      unconfirmed(shown).length || verdict?.certain || place.querySelector('input[type=checkbox]:not(:checked)')
+    );
+  };
   if (account) noteBalance(source().key, account.address, quote);
-  place.replaceChildren(...payee, ...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []), ...ticks,
-    verdict && !verdict.good ? el('p', { class: 'wrong' }, verdict.sentence) : '', go, clock(expiresAt), el('p', { id: 'waiting', class: 'hint' }));
+  place.replaceChildren(...above, ...(wallets.size > 1 ? [el('label', { for: 'wallet' }, 'Wallet'), choice] : []),
+    verdict && !verdict.good ? el('p', { class: 'wrong' }, verdict.sentence) : '', go,
+    el('p', { class: 'hint signing', id: 'signatures' }, `${signaturesOf(shown)} in ${named(wallet)}`),
+    el('p', { class: 'hint signing', id: 'waiting' }), clock(expiresAt));
   place.onchange = enable;
   return enable();
 }
@@ -51,63 +66,82 @@ function payeesOf({ request, quote }) {
 }
 const unconfirmed = ({ payees }) => payees.filter(({ key }) => !meant.has(key));
 
-// The whole address in groups of four, which can be compared.
-const grouped = (address) => el('span', { class: 'mono groups' }, (/^0x/i.test(address) ? ['0x', ...address.slice(2).match(/.{1,4}/g)] : address.match(/.{1,4}/g)).map((four) => el('span', {}, four)));
-function whom({ request, payees }) {
-  const { recipient, dstChain } = request;
+// The whole address: in groups of four for the eye, which can be compared, and as one text for a screen reader.
+const grouped = (address) => [el('span', { class: 'unseen' }, address),
+  el('span', { class: 'mono groups', 'aria-hidden': 'true' }, address.match(/^0x|.{1,4}/gi).map((four) => el('span', {}, four)))];
+function whom({ request }) {
+  return [
+    el(
+      'div', { id: 'whom' }, el('p', { class: 'hint' }, 'Recipient'), el('p', {}, grouped(request.recipient)),
+      el('p', { id: 'whose', class: 'hint' }, whose(request, account?.address))
+    )
+  ];
+}
+// What the visitor has to say before anything is signed.
+function confirmations({ request, payees }) {
+  const { dstChain } = request;
   const boxes = payees.map(({ id, key, what, address, rate }) => {
     const confirmed = (is) => {
       meant[is ? 'add' : 'delete'](key);
+      history.replaceState({ ...history.state, own: ownWords() }, '');
       showRecipientHint();
       showChecked(shown);
       if (shown.unshield) keepFocus(showSend);
     };
-    const words = what === 'partner' ? [`a fee of ${rate} % to the partner `, grouped(address), '.'] : [grouped(address), ` on ${chainName(dstChain)}.`];
-    const box = tick(id, confirmed, `I did not type this ${what}. I have compared it, and I mean to pay `, ...words);
+    const words = what === 'partner'
+      ? [`I have checked this partner, which gets a fee of ${rate} %: `, mono(address)]
+      : ['I have checked this recipient: ', mono(address), ` on ${chainName(dstChain)}`];
+    const box = tick(id, confirmed, ...words);
     box.firstChild.checked = meant.has(key);
     return box;
   });
-  return [el('div', { id: 'whom' }, el('p', { class: 'hint' }, `Pays on ${chainName(dstChain)} to`), el('p', {}, grouped(recipient)),
-    el('p', { id: 'whose', class: 'hint' }, whose(request, account?.address))), ...boxes];
+  if (!isPrivate(dstChain)) return boxes;
+  const trust = `trust ${recipientKey(request.recipient, dstChain)}`;
+  const consent = tick(
+    'consent', (is) => { meant[is ? 'add' : 'delete'](trust); },
+    'The note is encrypted, so this page cannot check whom it pays. I trust the gateway with that.'
+  );
+  consent.firstChild.checked = meant.has(trust);
+  return [...boxes, consent];
 }
 function whose({ recipient, dstChain }, from) {
-  if (isPrivate(dstChain)) return 'A private address: this page cannot tell whose it is.';
-  if (!from) return 'No account is connected, so this page cannot tell whether it is yours.';
-  return from.toLowerCase() === recipient.toLowerCase() ? 'This is your connected account.' : `This is not your account: you are connected as ${from}.`;
+  if (isPrivate(dstChain)) return 'A private address';
+  if (!from) return 'Check that this address is yours';
+  return from.toLowerCase() === recipient.toLowerCase() ? 'Your connected account' : 'Not your connected account';
 }
 
 // What it means that the quote has ended while the wallet is open, by what it was asked for.
 const ENDED = {
-  swap: 'If you sign now, the swap is sent all the same, at the fees that are in force when it arrives. Refuse in the wallet to get a new quote.',
-  approval: 'The approval pays nothing, and stays. The swap is not asked for: this page gets a new quote first.',
+  swap: 'If you sign now, the swap is still sent, at the fees in force when it arrives. Reject the request to get a new quote.',
+  approval: 'The approval pays nothing. This page gets a new quote before it asks for the swap.',
 };
 ENDED.batch = ENDED.swap;
 ENDED.reset = ENDED.approval;
 let asked = ''; // of the wallet
 
-// Says how long the quote counts. An expired one cannot be sent.
+// Says how long the quote counts. An expired one cannot be sent: it is renewed while the page is looked at.
 function clock(until) {
   const words = el('span', { 'aria-live': 'off' });
-  const line = el('p', { class: 'hint', id: 'valid' }, words);
+  const line = el('p', { class: 'hint signing', id: 'valid' }, words);
+  const mine = shown;
   const tick = () => {
     const seconds = Math.ceil((until - Date.now()) / 1000);
     if (seconds > 0) {
-      words.textContent = `Valid for ${seconds} more seconds.`;
+      words.textContent = `Expires in ${seconds} s, renews automatically`;
       return;
     }
-    clearInterval(ticking);
     if (phase === 'signing') {
-      const means = ENDED[asked] ?? 'The swap is not asked for any more: this page gets a new quote first.';
-      line.replaceChildren(el('b', {}, 'This quote has ended. '), means);
-      say(`This quote has ended. ${means}`);
+      clearInterval(ticking);
+      const means = ENDED[asked] ?? 'This page gets a new quote before it asks for the swap.';
+      line.replaceChildren(el('b', {}, 'This quote has expired. '), means);
+      say(`This quote has expired. ${means}`);
+      return;
     }
-    if (phase !== 'quote') return;
-    say('This quote has expired.');
-    const renew = button('Renew the quote', () => getQuote(), { id: 'renew' });
-    line.replaceChildren(el('b', {}, 'This quote has expired. '), renew);
-    const had = document.activeElement === $('send-button');
-    $('send-button')?.remove();
-    if (had) queueMicrotask(() => renew.focus());
+    $('send-button')?.setAttribute('aria-disabled', 'true');
+    words.textContent = 'Renewing the quote…';
+    if (phase !== 'quote' || document.hidden) return;
+    clearInterval(ticking);
+    setTimeout(() => renewQuote(mine), 1000);
   };
   clearInterval(ticking);
   ticking = setInterval(tick, 500);
@@ -116,7 +150,9 @@ function clock(until) {
 }
 
 async function send(swap, wallet) {
-  if (listing.demo || phase !== 'quote' || swap !== shown || unconfirmed(swap).length) return;
+  if (listing.demo || phase !== 'quote' || swap !== shown || unconfirmed(swap).length || Date.now() > swap.expiresAt) {
+    return;
+  }
   calm();
   asked = '';
   $('add')?.remove();
@@ -130,7 +166,9 @@ async function send(swap, wallet) {
     try {
       await loadSender((words) => tellSigning(words, stop));
       const onStep = (step) => showStep(swap, wallet, step, stop);
-      const { txHash, since } = await sender.send(wallet.provider, swap, { client, resume, signal: stop.signal, onStep });
+      const { txHash, since } = await sender.send(
+        wallet.provider, swap, { client, resume, signal: stop.signal, onStep }
+      );
       return void found(journeyOf(swap, stop), txHash, since);
     } catch (error) {
       resume = error.step;
@@ -147,6 +185,7 @@ function tellSigning(words, stop) {
   put($('waiting'), `${words} `, button('Stop waiting', () => stop.abort(), { class: 'second small' }));
   return !stop.signal.aborted;
 }
+const SIGNED = { swap: 'swap', approval: 'approval', reset: 'reset of the allowance' };
 // Shows what the wallet is asked, with a way out; or that it has taken the swap, or may have.
 function showStep(swap, wallet, step, stop) {
   const wait = (words) => tellSigning(words, stop);
@@ -154,15 +193,15 @@ function showStep(swap, wallet, step, stop) {
   asked = step.what ?? asked;
   const turn = `${step.index + 1} of ${step.count}`;
   switch (step.step) {
-    case 'connect': return wait('Connect your account in the wallet.');
-    case 'switch': return wait(`Let the wallet use ${chainName(Number(step.chainId))}.`);
-    case 'read': return wait('Reading what the account has…');
+    case 'connect': return wait('Connect your account in your wallet.');
+    case 'switch': return wait(`Switch your wallet to ${chainName(Number(step.chainId))}.`);
+    case 'read': return wait('Checking your balance…');
     case 'unchecked': return showUnchecked(step);
     case 'sign':
-      if (step.what === 'batch') return wait(`Sign all ${step.count} together in ${wallet.name}.`);
-      return wait(`${turn}: ${{ swap: 'sign the swap', approval: 'sign the approval', reset: 'sign the reset of the allowance' }[step.what]} in ${wallet.name}.`);
-    case 'look': return wait('The wallet says that the account has too little. This page looks whether the swap was sent all the same.');
-    case 'confirm': return wait(`Waiting until the approval ${step.txHash.slice(0, 10)}… is in a block.`);
+      if (step.what === 'batch') return wait(`Sign the ${step.count} transactions in ${wallet.name}.`);
+      return wait(`${turn}: sign the ${SIGNED[step.what]} in ${wallet.name}.`);
+    case 'look': return wait('Your wallet reports insufficient funds. Checking whether the swap was sent anyway…');
+    case 'confirm': return wait(`Waiting for the approval ${step.txHash.slice(0, 10)}… to confirm.`);
     case 'batch': return showBatch(journeyOf(swap, stop), step);
     case 'unclear': return showUnclear(journeyOf(swap, stop), step);
     default: return undefined;
@@ -172,7 +211,9 @@ function showStep(swap, wallet, step, stop) {
 // Stays beside what the wallet asks, so that it is read before anything is signed.
 function showUnchecked({ addresses }) {
   const places = addresses.slice(0, 9).map((address) => text(address, 42)).join(' and ');
-  complain('Your wallet’s node does not say whether these contracts exist.', [`Sign only if you know ${places}.`], $('send-alert'));
+  complain(
+    'Your wallet cannot confirm that these contracts exist.', [`Sign only if you know ${places}.`], $('send-alert')
+  );
 }
 
 // It was not sent, as far as the error says, and the visitor reads why.
@@ -180,7 +221,10 @@ function giveUp(swap, wallet, error, label) {
   const under = phase === 'under way' && journey?.swap === swap;
   if (under && error.code?.startsWith('BATCH_')) {
     const part = error.code === 'BATCH_IN_PART';
-    return fails(part ? 'A part of the batch was carried out.' : 'The wallet’s batch failed.', [part ? 'Look in the wallet which.' : 'The wallet says that nothing was moved.']);
+    return fails(
+      part ? 'Only part of the batch was executed.' : 'The batch failed.',
+      [part ? 'Check in your wallet which part.' : 'Your wallet reports that nothing was moved.']
+    );
   }
   // A late refusal.
   if (under && error.code !== 'UNCLEAR') {
@@ -194,17 +238,21 @@ function giveUp(swap, wallet, error, label) {
   go.removeAttribute('aria-disabled');
   if ($('waiting').contains(document.activeElement)) go.focus();
   $('waiting').replaceChildren();
-  if (error.code === 'EXPIRED') return void renew(error, swap);
+  if (error.code === 'EXPIRED') return void renewExpired(error, swap);
   $('valid').replaceWith(clock(swap.expiresAt));
-  if (error.code === 'UNKNOWN_CHAIN') loadDevelopers().then(({ offerToAdd }) => offerToAdd(wallet.provider, networkOf(swap.request.srcChain)));
+  swap.approved ||= error.sent === 'APPROVAL';
+  $('signatures').textContent = `${signaturesOf(swap)} in ${named(wallet)}`;
+  if (error.code === 'UNKNOWN_CHAIN') offerToAdd(wallet.provider, networkOf(swap.request.srcChain));
   return complain(...explain(error, swap), $('send-alert'));
 }
 
 // The quote ended on the way, and the swap was not asked for. The next quote is there to be looked at first.
-async function renew(error, swap) {
+async function renewExpired(error, swap) {
   const [title] = explain(error, swap);
   await getQuote();
   if (phase !== 'quote') return;
-  const stands = error.sent === 'NOTHING' ? 'Nothing was sent.' : 'The approval was sent and stands, the swap was not sent.';
-  complain(title, [`${stands} This is a new quote: look at it, then sign the swap.`], $('send-alert'));
+  const stands = error.sent === 'NOTHING' ? 'Nothing was sent.' : 'The approval was sent, the swap was not.';
+  shown.approved = error.sent === 'APPROVAL';
+  showSend();
+  complain(title, [`${stands} Review the new quote, then sign the swap.`], $('send-alert'));
 }

@@ -36,7 +36,7 @@ const walletJS = `
 		const provider = { request: async ({ method, params }) => {
 			window.calls.push({ method, params });
 			return (does[method] ?? (() => refuse(-32601)))(params ?? []);
-		} };
+		}, on: rules.on };
 		dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info: { uuid: crypto.randomUUID(), name: 'Test wallet', icon: 'data:,', rdns: rules.rdns ?? 'test.example' }, provider }) }));
 	};
 	const methods = () => window.calls.map(({ method }) => method);
@@ -55,7 +55,7 @@ type sent struct {
 const sendAndLook = `
 	sendButton().focus();
 	sendButton().click();
-	await until(() => alertText() || /does not follow|We do not know/.test(statusText()));
+	await until(() => alertText() || /cannot follow|We do not know/.test(statusText()));
 	const again = sendButton();
 	return { alert: alertText(), status: statusText(), card: cardText(), methods: methods(), transactions: transactions(),
 		again: Boolean(again && !again.disabled && !again.hasAttribute('aria-disabled')), focus: document.activeElement.id,
@@ -84,15 +84,15 @@ func sends(t *testing.T, w *world) {
 		"a batch":                      {form: usdc, rules: batchWallet + `})`, batch: 2},
 		"a batch of no use":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4200) })`, batch: 2, count: 2},
 		"a batch too large":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5740) })`, batch: 2, count: 2},
-		"a batch refused":              {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4001) })`, batch: 2, alert: "You refused in the wallet."},
-		"an upgrade refused":           {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5750) })`, batch: 2, alert: "You refused in the wallet."},
+		"a batch refused":              {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4001) })`, batch: 2, alert: "You rejected the request in your wallet."},
+		"an upgrade refused":           {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5750) })`, batch: 2, alert: "You rejected the request in your wallet."},
 		"another chain":                {form: usdc, rules: `chain: '0x38'`, count: 2},
-		"another chain, refused":       {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4001) })`, alert: "You refused in the wallet."},
-		"another chain, not switched":  {form: usdc, rules: `chain: '0x38', does: () => ({ wallet_switchEthereumChain: () => null })`, alert: "The wallet is on another chain."},
-		"an unknown chain":             {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4902) })`, alert: "Your wallet does not know Ethereum, chain 1."},
-		"the chain changes":            {form: usdc, rules: `does: ({ hash, move }) => ({ eth_sendTransaction: () => { move('0x38'); return hash(); } })`, alert: "The wallet has changed to another chain.", count: 1},
+		"another chain, refused":       {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4001) })`, alert: "You rejected the switch to Ethereum."},
+		"another chain, not switched":  {form: usdc, rules: `chain: '0x38', does: () => ({ wallet_switchEthereumChain: () => null })`, alert: "Your wallet is not on Ethereum."},
+		"an unknown chain":             {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4902) })`, alert: "Your wallet does not know Ethereum."},
+		"the chain changes":            {form: usdc, rules: `does: ({ hash, move }) => ({ eth_sendTransaction: () => { move('0x38'); return hash(); } })`, alert: "Your wallet is not on Ethereum.", count: 1},
 		"no account":                   {form: usdc, rules: `does: () => ({ eth_requestAccounts: () => [] })`, alert: "The wallet gave no account."},
-		"connection refused":           {form: usdc, rules: `does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(4001) })`, alert: "You refused in the wallet."},
+		"connection refused":           {form: usdc, rules: `does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(4001) })`, alert: "You rejected the request in your wallet."},
 		"already asking":               {form: usdc, rules: `does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(-32002) })`, alert: "already asking you something"},
 		"swap refused":                 {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(4001) : hash()) }; }`, alert: "The approval was sent and stands.", count: 2},
 		"too little":                   {form: usdc, rules: `balance: '0x5f5e0ff'`, alert: "has 99.999999 USDC on Ethereum, and 100 USDC are needed"},
@@ -137,7 +137,7 @@ func sends(t *testing.T, w *world) {
 			t.Errorf("sent %+v", got.Transactions)
 		}
 		if tt.alert == "" {
-			wantWords(t, name, got.Status, "Sent", "This gateway does not follow swaps")
+			wantWords(t, name, got.Status, "Sent", "This gateway cannot follow swaps on ")
 			wantWords(t, name, got.Card, "0xaaaa…")
 			if got.Focus != "answer" {
 				t.Errorf("%s: the focus is on %q", name, got.Focus)
@@ -156,7 +156,7 @@ func sends(t *testing.T, w *world) {
 		sendButton().click();
 		await until(() => transactions().length === 1);
 		return alertText() + $('waiting').innerText;`, sender, usdc)
-	wantWords(t, "a silent node", warned, "does not say whether these contracts exist", router, "1 of 2: sign the approval")
+	wantWords(t, "a silent node", warned, "cannot confirm that these contracts exist", router, "1 of 2: sign the approval")
 	// While the wallet is asked, the button has the focus, says what to do, and there is a way out.
 	w.open(t, "")
 	waiting := run[[]string](t, w, walletJS+`
@@ -169,8 +169,8 @@ func sends(t *testing.T, w *world) {
 		$('send-button').click(); $('send-button').click();
 		named('Stop waiting').click();
 		await until(alertText);
-		return [...during, alertText(), sendButton().textContent, String(methods().length)];`, sender, usdc)
-	wantWords(t, "waiting", strings.Join(waiting, "|"), "Confirm in your wallet…|Connect your account in the wallet.", "You stopped waiting for the wallet.", "|Sign in Test wallet: 2 transactions|1")
+		return [...during, alertText(), sendWords(), String(methods().length)];`, sender, usdc)
+	wantWords(t, "waiting", strings.Join(waiting, "|"), "Confirm in your wallet…|Connect your account in your wallet.", "You stopped waiting for the wallet.", "|Swap 100 USDC: Up to 2 signatures in Test wallet|1")
 }
 
 // fast makes the page's waits short.
@@ -182,23 +182,58 @@ const fast = `
 	}
 `
 
-// expires wants an expired quote to have no Send, and a button that renews it.
+// expires wants an expired quote to have no Send, and to be renewed by itself while somebody looks at it.
 func expires(t *testing.T, w *world, f map[string]string) {
 	w.open(t, "")
-	got := run[[]bool](t, w, walletJS+`
+	got := run[map[string]string](t, w, walletJS+alterJS+`
 		wallet();
 		await quote($2);
+		const shownUntil = () => $('valid').innerText.startsWith('Expires in');
 		sendButton().focus();
 		const real = Date.now;
+		let asked = 0;
+		window.fetch = async (path, options) => {
+			if (String(path).includes('/swap/quote')) asked++;
+			Date.now = real;
+			return original(path, options);
+		};
 		Date.now = () => real() + 120_000;
-		await until(() => named('Renew the quote'));
-		const gone = !sendButton() && document.activeElement.id === 'renew';
-		Date.now = real;
-		named('Renew the quote').click();
-		await until(sendButton);
-		return [gone, transactions().length === 0];`, sender, f)
-	if fmt.Sprint(got) != "[true true]" {
+		await until(() => $('valid').innerText.includes('Renewing'));
+		const off = sendButton().getAttribute('aria-disabled');
+		sendButton().click();
+		await until(() => shownUntil() && !sendButton().hasAttribute('aria-disabled'));
+		restore();
+		return { off: String(off), asked: String(asked), focus: document.activeElement.id, sent: String(transactions().length), alert: alertText() };`,
+		sender, f)
+	if fmt.Sprint(got) != "map[alert: asked:1 focus:send-button off:true sent:0]" {
 		t.Errorf("an expired quote: %v", got)
+	}
+	// A renewed quote is checked as the first was, and another amount is pointed out.
+	for name, tt := range map[string]struct{ replace, alert, off string }{
+		"altered":       {`[['"99450000"', '"99450001"']]`, "This quote is not what you asked for.", "gone"},
+		"a higher rate": {`[[/0\.25/g, '0.5'], [/"250000"/g, '"500000"'], [/"99450000"/g, '"99200000"'], [/"550000"/g, '"800000"'], [/0\.55/g, '0.8']]`, "You now receive 99.2 USDC.", "false"},
+	} {
+		w.open(t, "")
+		changed := run[[]string](t, w, walletJS+alterJS+"/* "+name+" */"+`
+			wallet();
+			await quote($2);
+			const before = sendButton().disabled;
+			const real = Date.now;
+			window.fetch = async (path, options) => {
+				Date.now = real;
+				const res = await original(path, options);
+				if (!String(path).includes('/swap/quote')) return res;
+				const body = `+tt.replace+`.reduce((text, [from, to]) => text.replace(from, to), await res.text());
+				return new Response(body, { status: res.status, headers: res.headers });
+			};
+			Date.now = () => real() + 120_000;
+			await until(alertText);
+			return [String(before), alertText(), String(sendButton()?.disabled ?? 'gone')];`,
+			sender, form("USDC@1", "USDC@369", "100", alice, partner))
+		wantWords(t, name, changed[1], tt.alert)
+		if changed[0] != "false" || changed[2] != tt.off {
+			t.Errorf("%s: the button was off before and is now: %q", name, changed)
+		}
 	}
 }
 
@@ -229,7 +264,7 @@ func addsChain(t *testing.T, w *world, f map[string]string) {
 		sendButton().click();
 		await until(() => $('node'));
 		$('node').value = 'https://node.example';
-		[...document.querySelectorAll('button')].find((button) => button.textContent === 'Add the chain').click();
+		[...document.querySelectorAll('button')].find((button) => button.textContent === 'Add network').click();
 		await until(() => !$('node'));
 		const added = window.calls.find(({ method }) => method === 'wallet_addEthereumChain').params[0];
 		if (added.chainId !== '0x1' || added.chainName !== 'Ethereum' || added.rpcUrls[0] !== 'https://node.example' || added.nativeCurrency.symbol !== 'ETH') throw new Error(JSON.stringify(added));`+
@@ -256,20 +291,20 @@ func statuses(t *testing.T, w *world) {
 	}{
 		"settled":          {[]string{`{"state": "NOT_FOUND"}`, `{"state": "PENDING", "final": false}`, `{"state": "SETTLING", ` + ours + `, "burn": {"attestationState": "pending"}}`, settled}, "99.7 USDC arrived on PulseChain", "", "", "✓ 99.7 USDC arrived"},
 		"settled at once":  {[]string{settled}, "Payout\n0xbbbb…bbbb", "", "", "✓ 99.7 USDC arrived"},
-		"shielded":         {[]string{shielded}, "Paid out\n99.5 USDC\nArrived\n99.2512… USDC, after what RAILGUN takes", "", "", "✓ 99.25125 USDC arrived"},
-		"not yet final":    {[]string{unsettled, settled}, "Settled, and final", "", "", "✓"},
-		"short":            {[]string{short}, "It is there, and not yet final. What was paid out is not what was swapped.", "", "✓ In a block on Ethereum done|✓ On its way done|✓ Arrived on PulseChain done", "… 99.7 USDC arrived"},
-		"goes back":        {[]string{unsettled, `{"state": "SETTLING", ` + ours + `}`, settled}, "Settled, and final", "", "", "✓"},
-		"settling":         {[]string{`{"state": "SETTLING", ` + ours + `, "reason": "The pool is empty.", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "The pool is empty.", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "… On its way"},
-		"whom to ask":      {[]string{`{"state": "SETTLING", ` + ours + `, "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "Contact\nhelp@example.org", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
-		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "final": true, "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗ Failed"},
-		"no swap":          {[]string{`{"state": "NOT_A_SWAP", "final": true}`}, "", "The gateway sees no swap in this transaction.", "✗ In a block on Ethereum failed|○ On its way later|○ Arrived on PulseChain later", "✗"},
-		"not offered: 404": {[]string{"404"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
-		"not offered: 501": {[]string{"501"}, "This gateway does not follow swaps", "", "● In a block on Ethereum now|○ On its way later|○ Arrived on PulseChain later", "… Sent"},
-		"busy for a while": {[]string{"503", "429", settled}, "Settled, and final", "", "", "✓"},
-		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"chainId": 369, "txHash": 7, "amount": {"a": 1}}, "nextCheckSeconds": "x"}`}, "settlement.txHash is 7, but must be a hash", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
-		"of no known name": {[]string{`{"state": "LOST"}`}, "state is LOST, but must be a state", "", "○ In a block on Ethereum later|○ On its way later|○ Arrived on PulseChain later", "… The gateway tells of something else"},
-		"several swaps":    {[]string{`{"state": "SETTLING", ` + ours + `, "nextCheckSeconds": 3600, "swaps": [{"swap": {"amount": "7"}}, {` + ours + `}]}`}, "2 in this transaction", "", "✓ In a block on Ethereum done|● On its way now|○ Arrived on PulseChain later", "…"},
+		"shielded":         {[]string{shielded}, "Paid out\n99.5 USDC\nArrived\n99.25125 USDC after RAILGUN’s fee", "", "", "✓ 99.25125 USDC arrived"},
+		"not yet final":    {[]string{unsettled, settled}, "Complete", "", "", "✓"},
+		"short":            {[]string{short}, "The payout is not final yet. What was paid out is not what was swapped.", "", "✓Sent: done|✓Confirmed: done|✓Settled: done", "… 99.7 USDC arrived"},
+		"goes back":        {[]string{unsettled, `{"state": "SETTLING", ` + ours + `}`, settled}, "Complete", "", "", "✓"},
+		"settling":         {[]string{`{"state": "SETTLING", ` + ours + `, "reason": "The pool is empty.", "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "The pool is empty.", "", "✓Sent: done|✓Confirmed: done|●Settled: now", "… On its way"},
+		"whom to ask":      {[]string{`{"state": "SETTLING", ` + ours + `, "contact": "help@example.org", "nextCheckSeconds": 3600}`}, "Contact\nhelp@example.org", "", "✓Sent: done|✓Confirmed: done|●Settled: now", "…"},
+		"failed":           {[]string{`{"state": "PENDING"}`, `{"state": "FAILED", "final": true, "reason": "ERC20: transfer amount exceeds balance"}`}, "", "The chain says: ERC20: transfer amount exceeds balance", "✓Sent: done|✗Confirmed: failed|○Settled: later", "✗ Failed"},
+		"no swap":          {[]string{`{"state": "NOT_A_SWAP", "final": true}`}, "", "This transaction is not a swap.", "✓Sent: done|✗Confirmed: failed|○Settled: later", "✗"},
+		"not offered: 404": {[]string{"404"}, "This gateway cannot follow swaps on ", "", "✓Sent: done|●Confirmed: now|○Settled: later", "… Sent"},
+		"not offered: 501": {[]string{"501"}, "This gateway cannot follow swaps on ", "", "✓Sent: done|●Confirmed: now|○Settled: later", "… Sent"},
+		"busy for a while": {[]string{"503", "429", settled}, "Complete", "", "", "✓"},
+		"of odd types":     {[]string{`{"state": "SETTLED", "settlement": {"chainId": 369, "txHash": 7, "amount": {"a": 1}}, "nextCheckSeconds": "x"}`}, "settlement.txHash is 7, but must be a hash", "", "✓Sent: done|○Confirmed: later|○Settled: later", "… Status does not match"},
+		"of no known name": {[]string{`{"state": "LOST"}`}, "state is LOST, but must be a state", "", "✓Sent: done|○Confirmed: later|○Settled: later", "… Status does not match"},
+		"several swaps":    {[]string{`{"state": "SETTLING", ` + ours + `, "nextCheckSeconds": 3600, "swaps": [{"swap": {"amount": "7"}}, {` + ours + `}]}`}, "2 in this transaction", "", "✓Sent: done|✓Confirmed: done|●Settled: now", "…"},
 	} {
 		w.open(t, "")
 		w.tells(tt.answers...)
@@ -279,8 +314,8 @@ func statuses(t *testing.T, w *world) {
 			sendButton().click();
 			await until(() => alertText() || cardText().includes($3) && $3);
 			await until(() => document.title.includes($4));
-			return { card: cardText(), alert: alertText(), title: document.title, search: location.search, send: String(Boolean(sendButton() || $('valid'))),
-				steps: [...document.querySelectorAll('#steps li')].map((item) => item.innerText.replaceAll('\n', ' ').trim()).join('|') };`,
+			return { card: cardText(), alert: alertText(), title: document.title, search: location.hash, send: String(Boolean(sendButton() || $('valid'))),
+				steps: [...document.querySelectorAll('#steps li')].map((item) => item.textContent).join('|') };`,
 			sender, form("USDC@1", "USDC@369", "100", alice, ""), tt.card, tt.title)
 		wantWords(t, name, got["card"], tt.card)
 		wantWords(t, name, got["alert"], tt.alert)
@@ -288,7 +323,7 @@ func statuses(t *testing.T, w *world) {
 			t.Errorf("%s: got steps %q, alert %q, and it can be sent or has a countdown: %s; want %q and %q", name, got["steps"], got["alert"], got["send"], tt.steps, tt.alert)
 		}
 		asked := w.told()
-		if len(asked) == 0 || !strings.HasPrefix(asked[0], "srcChain=1&txHash=0x"+strings.Repeat("a", 60)) || !strings.HasPrefix(got["search"], "?chain=1&tx=0xaaaa") {
+		if len(asked) == 0 || !strings.HasPrefix(asked[0], "srcChain=1&txHash=0x"+strings.Repeat("a", 60)) || !strings.HasPrefix(got["search"], "#swap=0xaaaa") {
 			t.Errorf("%s: the gateway was asked %q, and the address has %s", name, asked, got["search"])
 		}
 	}

@@ -1,7 +1,7 @@
-// Package site is the public page at the root path: for browsers a page that asks for a quote, checks it and hands it
-// to a wallet; for everyone else a short JSON index.
+// Package site is the public pages: at the root one that asks for a quote, checks it and hands it to a wallet, for
+// browsers, and a short JSON index for everyone else; and one for developers.
 //
-// What it promises: one answer holds all that a visitor needs to fill in the form. The page runs no script but its own
+// What it promises: one answer holds all that a visitor needs to fill in the form. A page runs no script but its own
 // and those of this gateway, asks nobody but this gateway and the visitor's wallet, and stores nothing. The
 // Content-Security-Policy of the answer makes the browser keep all but the last of these promises.
 package site
@@ -10,7 +10,9 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -20,37 +22,53 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-//go:embed page.html page.css index.json *.js
+//go:embed *.html *.css index.json *.js
 var files embed.FS
 
-// scripts are concatenated in this order to one module.
-var scripts = []string{
-	"page.js", "amount.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js", "start.js",
+// A document is made of files: the scripts are concatenated in their order to one module, and the styles to one sheet.
+type document struct {
+	html    string
+	styles  []string
+	scripts []string
 }
 
-// later is what is for developers, and what is needed once a swap was sent: a module that the page imports then.
-var later = []string{"code.js", "contracts.js", "receipt.js", "move.js", "versions.js"}
+var (
+	swapPage = document{"page.html", []string{"page.css"}, []string{
+		"page.js", "amount.js", "listing.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js",
+		"receipt.js", "start.js",
+	}}
+	developersPage = document{"developers.html", []string{"page.css", "developers.css"}, []string{
+		"page.js", "amount.js", "listing.js", "code.js", "move.js", "versions.js",
+	}}
+)
 
-// maxAge is short, since the page lists what the deployment can swap.
+// maxAge is short, since the pages list what the deployment can swap.
 const maxAge = time.Minute
 
 // Page answers GET / for a deployment. current is the one of the versions that the
 // index names.
 func Page(d *chain.Deployment, versions []string, current string) web.Handler {
-	body, policy := render(listingOf(d, versions))
-	page := web.Document("text/html; charset=utf-8", body, maxAge)
+	page := swapPage.handler(d, versions)
 	index := web.JSONDocument(indexOf(d, versions, current), maxAge)
-	module := "export default ({ " + shared + " }) => {\n" + join(later) + "return { " + offered + " };\n};\n"
-	rest := web.Document("text/javascript; charset=utf-8", []byte(module), maxAge)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		h := w.Header()
-		h.Add("Vary", "Accept")
-		if r.URL.Query().Get("script") == "developers" {
-			return rest(w, r)
-		}
+		w.Header().Add("Vary", "Accept")
 		if !web.PrefersHTML(r.Header) {
 			return index(w, r)
 		}
+		return page(w, r)
+	}
+}
+
+// Developers answers GET /developers for a deployment.
+func Developers(d *chain.Deployment, versions []string) web.Handler {
+	return developersPage.handler(d, versions)
+}
+
+func (doc document) handler(d *chain.Deployment, versions []string) web.Handler {
+	body, policy := doc.render(d, versions)
+	page := web.Document("text/html; charset=utf-8", body, maxAge)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin-allow-popups") // some wallets open a window
@@ -59,9 +77,10 @@ func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 }
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
-func render(l listing) (body []byte, policy string) {
-	style := tight.Replace(web.Squeeze(read("page.css")))
-	script := join(scripts)
+func (doc document) render(d *chain.Deployment, versions []string) (body []byte, policy string) {
+	l := listingOf(d, versions)
+	style := tight.Replace(join(doc.styles, web.Squeeze))
+	script := join(doc.scripts, web.SqueezeScript)
 	first := web.SqueezeScript(read("first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
@@ -81,34 +100,56 @@ func render(l listing) (body []byte, policy string) {
 	if l.Demo {
 		banner = demoBanner
 	}
+	contracts := ""
+	for _, name := range versions {
+		path := web.ContractPath(name)
+		contracts += `<a href="` + path + `">` + path + `</a> `
+	}
 	fill := strings.NewReplacer(
-		"{{style}}", style, "{{noscript}}", noScript, "{{banner}}", banner,
-		"{{first}}", first, "{{script}}", script, "{{listing}}", string(data),
+		"{{contracts}}", contracts,
+		"{{style}}", style, "{{noscript}}", noScript, "{{icon}}", icon, "{{brand}}", brandOf(d), "{{banner}}", banner,
+		"{{marks}}", web.Squeeze(read("marks.html")), "{{first}}", first, "{{script}}", script,
+		"{{listing}}", string(data),
 	)
-	return []byte(fill.Replace(web.Squeeze(read("page.html")))), policy
+	return []byte(fill.Replace(web.Squeeze(read(doc.html)))), policy
 }
 
-// demoBanner stands before the form of the reference deployment.
-const demoBanner = `<p id="demo" class="alarm" role="note"><strong>Demo deployment:</strong> ` +
-	`these contracts exist only on local test chains. Quotes are for testing and cannot be signed here.</p>`
-
-// noScript hides what does nothing without scripts.
-const noScript = ".js{display:none}#swap{min-height:0}"
-
-// What the page gives the later part, and what that gives the page.
 const (
-	shared = "$, el, text, field, mono, list, button, copyButton, complain, calm, refuseFields, day, timeOf, " +
-		"listing, readForm, source, target, isPrivate, networkOf, chainName, loadClient, " +
-		"put, facts, money, short, pairs, byKey, HUB, showAmount, duration, TITLE, newSwap, leaveSwap, choose, " +
-		"changed, enter, formQuery, coinOf, openJourney, explainWallet"
-	offered = "showSnippets, showReference, readPin, tellTime, toWrap, tellSent, showDone, offerToAdd, " +
-		"compareVersions, showVersions"
+	icon = `<link rel="icon" href="data:image/svg+xml,` +
+		`%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E` +
+		`%3Crect width='16' height='16' rx='5' fill='%230a6b4f'/%3E%3C/svg%3E">`
+	logo = `<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="10"/>` +
+		`<path d="M9 13h13l-4-4M23 19H10l4 4"/></svg>`
+	// demoBanner stands before the form of the reference deployment.
+	demoBanner = `<p id="demo" class="alarm" role="note"><strong>Demo deployment:</strong> ` +
+		`these contracts exist only on local test chains. Quotes cannot be signed here.</p>`
 )
 
-func join(names []string) string {
+// brandOf says whose service it is, and whom to ask.
+func brandOf(d *chain.Deployment) string {
+	contact := html.EscapeString(d.Contact)
+	switch {
+	case strings.HasPrefix(d.Contact, "https://"):
+		contact = `<a href="` + contact + `" rel="noreferrer">Contact</a>`
+	case mailAddress.MatchString(d.Contact):
+		contact = `<a href="mailto:` + contact + `">` + contact + `</a>`
+	}
+	if contact != "" {
+		contact = " · " + contact
+	}
+	return `<div class="who"><a class="brand" href="/">` + logo + `Quote gateway</a><p class="operator">Operated by ` +
+		html.EscapeString(d.Name) + contact + `</p></div>`
+}
+
+var mailAddress = regexp.MustCompile(`^[^\s@/:?&"'<>]+@[^\s@/:?&"'<>]+$`)
+
+// noScript hides what does nothing without scripts.
+const noScript = ".js{display:none!important}main{min-height:0}"
+
+func join(names []string, squeeze func(string) string) string {
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(web.SqueezeScript(read(name)))
+		b.WriteString(squeeze(read(name)))
 	}
 	return b.String()
 }
@@ -131,22 +172,24 @@ var tight = strings.NewReplacer(
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
-	Deployment string              `json:"deployment"`
-	Demo       bool                `json:"demo,omitempty"` // its contracts are on local chains only
-	Versions   []string            `json:"versions"`
-	Chains     map[chain.ID]string `json:"chains"`
-	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
-	Coins      map[chain.ID]string `json:"coins"`               // by network: the symbol of its own coin, if not ETH
-	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network
-	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least, most
-	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
+	Deployment string                 `json:"deployment"`
+	Demo       bool                   `json:"demo,omitempty"` // its contracts are on local chains only
+	Versions   []string               `json:"versions"`
+	Chains     map[chain.ID]string    `json:"chains"`
+	Networks   map[chain.ID]string    `json:"networks"`            // of the privacy pools
+	Coins      map[chain.ID][2]string `json:"coins"`               // by network: symbol and name, if not Ether
+	Explorers  map[chain.ID]string    `json:"explorers,omitempty"` // by network
+	Tokens     [][5]any               `json:"tokens"`              // routing ID, symbol, decimals, least, most
+	Pairs      [][4]json.Number       `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
+	ShieldBPS  uint16                 `json:"shieldBps"`           // what RAILGUN takes
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
 	l := listing{
 		Deployment: d.Name, Demo: d.Name == chain.Reference().Name, Versions: versions,
 		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{},
-		Coins: map[chain.ID]string{}, Explorers: map[chain.ID]string{},
+		Coins: map[chain.ID][2]string{}, Explorers: map[chain.ID]string{},
+		ShieldBPS: d.Railgun.ShieldBPS,
 	}
 	places := map[string]json.Number{}
 	place := func(id chain.ID, t *chain.Token) json.Number {
@@ -167,7 +210,7 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 	for _, id := range d.IDs() {
 		network, _ := chain.FindNetwork(id)
 		if network.Coin != chain.ETH {
-			l.Coins[network.ID] = network.Coin
+			l.Coins[network.ID] = [2]string{network.Coin, network.CoinName}
 		}
 		if explorer := d.Explorer(network.ID); explorer != "" {
 			l.Explorers[network.ID] = explorer

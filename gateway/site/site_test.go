@@ -190,7 +190,7 @@ func TestTextIsOnlyText(t *testing.T) {
 
 func TestPageNamesEveryCode(t *testing.T) {
 	gw := golden.Gateway(t)
-	_, body := ask(t, gw, "GET", "/?script=developers", "Accept", browserAccept)
+	_, body := ask(t, gw, "GET", "/developers")
 	for _, code := range fault.Codes() {
 		if !strings.Contains(body, string(code)) {
 			t.Errorf("the page does not explain %s", code)
@@ -212,7 +212,7 @@ func testListing(t *testing.T, gw http.Handler) {
 		Versions   []string
 		Chains     map[string]string
 		Networks   map[string]string
-		Coins      map[string]string
+		Coins      map[string][2]string
 		Explorers  map[string]string
 		Tokens     [][5]any
 		Pairs      [][4]json.Number
@@ -229,7 +229,7 @@ func testListing(t *testing.T, gw http.Handler) {
 			ChainID        int
 			Name           string
 			Network        int
-			NativeCurrency struct{ Symbol string }
+			NativeCurrency struct{ Symbol, Name string }
 			Explorer       string
 		}
 		Tokens []struct {
@@ -271,9 +271,9 @@ func testListing(t *testing.T, gw http.Handler) {
 			continue // its facts are those of its network
 		}
 		id := fmt.Sprint(c.ChainID)
-		if coin := cmp.Or(page.Coins[id], "ETH"); coin != c.NativeCurrency.Symbol || page.Explorers[id] != c.Explorer {
-			t.Errorf("chain %s: got %s and %q, want %s and %q",
-				id, coin, page.Explorers[id], c.NativeCurrency.Symbol, c.Explorer)
+		coin := cmp.Or(page.Coins[id], [2]string{"ETH", "Ether"})
+		if want := c.NativeCurrency; coin != [2]string{want.Symbol, want.Name} || page.Explorers[id] != c.Explorer {
+			t.Errorf("chain %s: got %s and %q, want %s and %q", id, coin, page.Explorers[id], want, c.Explorer)
 		}
 	}
 	for key := range got {

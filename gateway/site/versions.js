@@ -16,18 +16,26 @@ async function showVersions() {
 // The key is in the field and in one request, and nowhere else: not stored, not in the address, gone with the page.
 function ownCalls() {
   const output = el('div', { 'aria-live': 'polite' });
-  const key = el('input', { id: 'own-key', type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 100 });
-  const form = el('form', { class: 'row', id: 'own-form' }, el('label', { for: 'own-key' }, 'API key'), key, el('button', { type: 'submit', class: 'second' }, 'Show my calls'));
+  const key = el(
+    'input', { id: 'own-key', type: 'password', autocomplete: 'off', spellcheck: 'false', maxlength: 100 }
+  );
+  const form = el(
+    'form', { id: 'own-form' }, el('label', { for: 'own-key' }, 'API key'), key,
+    el('button', { type: 'submit', class: 'second' }, 'Show my calls')
+  );
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     output.replaceChildren(...await tellMine(key.value.trim()));
   });
-  return el('div', { class: 'life' }, el('h4', {}, 'Your own calls'),
-    el('p', {}, 'With an API key you see what your client still calls, what the current version would answer, and which window refuses it. The key is kept nowhere.'), form, output);
+  return el('div', { class: 'life' }, el('h3', {}, 'Your own calls'),
+    el(
+      'p', {},
+      'See what your client still calls, what v3 would answer, and which brownout includes you. The key is not stored.'
+    ), form, output);
 }
 
 async function tellMine(key) {
-  if (!/^[\x21-\x7e]+$/.test(key)) return [el('p', {}, 'Type in the key that you were given.')];
+  if (!/^[\x21-\x7e]+$/.test(key)) return [el('p', {}, 'Enter your API key.')];
   const answer = await ask('/versions/mine', { 'API-Key': key });
   const versions = field(answer.body, 'versions');
   if (!answer.ok || !Array.isArray(versions)) return [el('p', {}, titleOf(answer))];
@@ -40,14 +48,17 @@ function myVersion(version) {
   const of = (name) => days.reduce((sum, row) => sum + (Number(field(row, name)) || 0), 0);
   const window = field(version, 'window');
   const moved = timeOf(field(version, 'moved'));
-  const refusal = field(version, 'exempt') === true ? 'No window refuses you: you are exempt. The sunset does.'
-    : window ? `The next window, ${day(timeOf(field(window, 'from')))}, ${field(window, 'refused') === true ? 'refuses you.' : 'does not refuse you.'}` : 'No window is planned.';
-  return el('div', {}, el('h5', {}, `${text(field(version, 'name'), 30)}: ${text(field(version, 'state'), 30)}`),
+  const refusal = field(version, 'exempt') === true ? 'You are exempt from brownouts, not from the sunset.'
+    : window ? `The next brownout, ${day(timeOf(field(window, 'from')))}, ${field(window, 'refused') === true ? 'includes you.' : 'does not include you.'}` : 'No brownout is planned.';
+  return el('div', {}, el('h4', {}, `${text(field(version, 'name'), 30)}: ${text(field(version, 'state'), 30)}`),
     list([days.length ? `${of('served')} calls served, ${of('refused')} refused and ${of('failed')} with errors within 90 days` : 'No call within 90 days',
       moved && `You have moved: the current version served you on ${day(moved)}, after your last call here`, refusal,
       ...rows('findings').slice(0, 20).map((finding) => text(field(finding, 'says'), 300))].filter(Boolean)),
     days.length ? el('details', {}, el('summary', {}, 'Day by day'), el('table', {},
-      el('thead', {}, el('tr', {}, ['Day', 'Served', 'Refused', 'Errors'].map((head) => el('th', { scope: 'col' }, head)))),
+      el(
+        'thead', {},
+        el('tr', {}, ['Day', 'Served', 'Refused', 'Errors'].map((head) => el('th', { scope: 'col' }, head)))
+      ),
       el('tbody', {}, days.map((row) => el('tr', {}, el('th', { scope: 'row' }, text(field(row, 'day'), 20)),
         ['served', 'refused', 'failed'].map((name) => el('td', {}, text(String(field(row, name)), 20)))))))) : '');
 }
@@ -55,20 +66,36 @@ function myVersion(version) {
 function lifeOf(version) {
   const name = text(field(version, 'name'), 30);
   const brownouts = (Array.isArray(field(version, 'brownouts')) ? version.brownouts : []).slice(0, 50)
-    .map((window) => ({ from: timeOf(field(window, 'from')), to: timeOf(field(window, 'to')), share: Number(field(window, 'share')) }));
+    .map(
+      (window) => ({
+        from: timeOf(field(window, 'from')), to: timeOf(field(window, 'to')), share: Number(field(window, 'share'))
+      })
+    );
   const [deprecated, sunset] = [timeOf(field(version, 'deprecated')), timeOf(field(version, 'sunset'))];
   const events = [
     ...(deprecated ? [[deprecated, 'deprecated']] : []),
-    ...brownouts.map(({ from, to, share }) => [from, `brownout until ${day(to)}: ${Math.round(share * 1000) / 10} % of clients get 410`]),
+    ...brownouts.map(({ from, to, share }) => [
+      from, `brownout until ${day(to)}: ${Math.round(share * 1000) / 10} % of clients get 410`,
+    ]),
     ...(sunset ? [[sunset, 'sunset: every client gets 410']] : []),
   ];
   const migration = text(field(version, 'migration'), 300);
   const successor = text(field(version, 'successor'), 100);
   const output = el('div', { 'aria-live': 'polite' });
-  const rehearse = (stage) => el('button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) }, `Rehearse ${stage}`);
-  return el('div', { class: 'life' }, el('h4', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
-    ...(events.length ? [timeline(deprecated, sunset, brownouts), list([...events, [Date.now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`))] : [el('p', { class: 'hint' }, 'No end is planned.')]),
-    successor || migration ? el('p', {}, successor && `Use ${successor} instead. `, /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'How to move')) : '',
+  const rehearse = (stage) => el(
+    'button', { type: 'button', class: 'second small', click: () => rehearsal(name, stage, output) },
+    `Rehearse ${stage}`
+  );
+  return el('div', { class: 'life' },
+    el('h3', {}, `${name} `, el('span', { class: 'tag' }, text(field(version, 'state'), 30))),
+    ...(events.length ? [
+      timeline(deprecated, sunset, brownouts),
+      list([...events, [Date.now(), 'now']].sort(([a], [b]) => a - b).map(([time, what]) => `${day(time)}: ${what}`)),
+    ] : [el('p', { class: 'hint' }, 'No sunset planned.')]),
+    successor || migration ? el(
+      'p', {}, successor && `Use ${successor} instead. `,
+      /^https:\/\//.test(migration) && el('a', { href: migration, rel: 'noreferrer' }, 'Migration guide')
+    ) : '',
     el('div', {}, rehearse('retired'), rehearse('brownout')), output);
 }
 
@@ -88,8 +115,12 @@ function timeline(deprecated, sunset, brownouts) {
   svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('aria-hidden', 'true');
   draw('rect', { x: 10, y: 14, width: 980, height: 6, rx: 3, fill: 'var(--line)' });
-  if (deprecated) draw('rect', { x: x(deprecated), y: 14, width: x(sunset || end) - x(deprecated), height: 6, fill: 'var(--soft)' });
-  for (const { from, to } of brownouts) draw('rect', { x: x(from) - 2, y: 8, width: Math.max(x(to) - x(from), 4), height: 18, fill: 'var(--accent)' });
+  if (deprecated) draw(
+    'rect', { x: x(deprecated), y: 14, width: x(sunset || end) - x(deprecated), height: 6, fill: 'var(--soft)' }
+  );
+  for (const { from, to } of brownouts) draw(
+    'rect', { x: x(from) - 2, y: 8, width: Math.max(x(to) - x(from), 4), height: 18, fill: 'var(--accent)' }
+  );
   if (sunset) draw('rect', { x: x(sunset) - 3, y: 4, width: 6, height: 26, fill: 'var(--bad)' });
   draw('rect', { x: x(Date.now()) - 1, y: 0, width: 2, height: 34, fill: 'var(--text)' });
   return svg;
@@ -98,7 +129,25 @@ function timeline(deprecated, sunset, brownouts) {
 async function rehearsal(name, stage, output) {
   const path = field(QUOTES, name) ?? `/${name}/swap/quote`;
   const answer = await ask(path, { 'API-Rehearse': stage });
-  const told = ['deprecation', 'sunset', 'link', 'api-brownout', 'api-rehearse', 'retry-after'].filter((header) => answer.headers.get(header)).map((header) => `${header}: ${answer.headers.get(header)}`);
+  const told = [
+    'deprecation', 'sunset', 'link', 'api-brownout', 'api-rehearse', 'retry-after',
+  ].filter((header) => answer.headers.get(header)).map((header) => `${header}: ${answer.headers.get(header)}`);
   output.replaceChildren(answer.status === 0 ? titleOf(answer)
-    : el('pre', { tabindex: 0, 'aria-label': `Rehearsal of ${name}` }, text([`GET ${path}`, `API-Rehearse: ${stage}`, '', `HTTP ${answer.status}`, ...told, '', JSON.stringify(answer.body, null, 2)].join('\n'), 4000)));
+    : el(
+      'pre', { tabindex: 0, 'aria-label': `Rehearsal of ${name}` },
+      text(
+        [
+          `GET ${path}`, `API-Rehearse: ${stage}`, '', `HTTP ${answer.status}`, ...told, '',
+          JSON.stringify(answer.body, null, 2),
+        ].join('\n'),
+        4000
+      )
+    ));
 }
+
+showSnippets();
+showVersions();
+$('move-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  compareVersions();
+});

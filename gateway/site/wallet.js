@@ -10,14 +10,18 @@ let account;
 let balance;
 
 // A name without what cannot be seen, or turns text round.
-const plain = (value, most) => text(value, 1000).replace(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').replace(/\s+/g, ' ').trim().slice(0, most);
+const plain = (value, most) => text(value, 1000).replace(
+  /[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, ''
+).replace(/\s+/g, ' ').trim().slice(0, most);
 // With its rdns where two have the same name, or where its letters may be others than they look.
 function named({ name, rdns }) {
   const told = rdns.replace(/[^\x20-\x7e]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`);
   const clashes = [...wallets.values()].filter((other) => other.name === name).length > 1;
   return rdns && (clashes || told !== rdns) ? `${name} (${told})` : name;
 }
-const inUse = (wallet) => wallet !== undefined && (account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet);
+const inUse = (wallet) => wallet !== undefined && (
+  account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet
+);
 
 function watchWallets() {
   if (listing.demo) return;
@@ -30,7 +34,9 @@ function watchWallets() {
     wallets.delete(id);
     if (before) return void wallets.set(id, before); // it answers again; another of that rdns does not replace it
     const icon = text(field(info, 'icon'), 60_000);
-    addWallet(id, { name: plain(field(info, 'name'), 60) || 'a wallet without a name', rdns, provider, icon: /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) ? icon : '' });
+    const isPicture = /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon);
+    const name = plain(field(info, 'name'), 60) || 'Unnamed wallet';
+    addWallet(id, { name, rdns, provider, icon: isPicture ? icon : '' });
   });
   addEventListener('ethereum#initialized', offerInjected);
   seekWallets();
@@ -43,7 +49,9 @@ function seekWallets() {
 }
 function offerInjected() {
   const provider = window.ethereum;
-  if (!wallets.size && typeof provider?.request === 'function') addWallet(INJECTED, { name: 'this browser’s wallet', rdns: '', provider, icon: '' });
+  if (!wallets.size && typeof provider?.request === 'function') addWallet(
+    INJECTED, { name: 'Browser wallet', rdns: '', provider, icon: '' }
+  );
 }
 function addWallet(id, wallet) {
   wallets.set(id, wallet);
@@ -76,57 +84,146 @@ function keepFocus(draw) {
 }
 const iconOf = ({ icon }) => (icon ? el('img', { src: icon, alt: '', width: 20, height: 20 }) : '');
 
-// On a phone, a wallet is an app with a browser of its own.
+// On a phone, a wallet is an app with a browser of its own, which a link opens.
+const isPhone = () => matchMedia('(pointer: coarse), (max-width: 48rem)').matches;
+const APPS = {
+  MetaMask: () => `https://link.metamask.io/dapp/${location.host}${location.pathname}${location.search}`,
+  'Coinbase Wallet': () => `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(location.href)}`,
+  'Trust Wallet': () => `https://link.trustwallet.com/open_url?url=${encodeURIComponent(location.href)}`,
+};
+const appLinks = () => Object.entries(APPS).map(([name, link]) =>
+  el('a', { href: link(), rel: 'noreferrer' }, `Open in ${name}`));
 function withoutWallet() {
-  if (!matchMedia('(pointer: coarse), (max-width: 48rem)').matches) {
-    return [el('p', {}, 'No wallet has announced itself in this browser. Install or unlock one, or send the transactions with a program.'), button('Look again', seekWallets)];
-  }
-  const link = () => location.href;
-  return [el('p', {}, el('b', {}, 'There is no wallet in this browser.'), ' Open this page in your wallet’s browser: copy the link, and paste it there.'),
-    el('p', {}, mono(link(), 4000), ' ', copyButton('the link to this page', link))];
+  if (!isPhone()) return [
+    el(
+      'p', { class: 'risk' }, 'No wallet detected. Install or unlock one in this browser. ',
+      button('Look again', seekWallets, { class: 'second small' })
+    )
+  ];
+  return [el('div', { class: 'risk' },
+    el('b', {}, 'No wallet in this browser.'), ' Open this page in your wallet app, or copy its link there.',
+    list(appLinks()), copyButton('the link to this page', () => location.href))];
+}
+
+// A button that opens a list below it. One that is open stays open when it is drawn again.
+function menu(title, inside) {
+  const { open } = $('wallet-row').querySelector('details') ?? {};
+  return el('details', { class: 'menu', open }, el('summary', {}, title), el('div', {}, inside));
+}
+function watchMenus() {
+  const close = () => $('wallet-row').querySelector('details')?.removeAttribute('open');
+  addEventListener('click', ({ target }) => { if (!$('wallet-row').contains(target)) close(); });
+  addEventListener('keydown', ({ key }) => {
+    const summary = $('wallet-row').querySelector('details[open] summary');
+    if (key !== 'Escape' || !summary) return;
+    close();
+    summary.focus();
+  });
 }
 
 // The wallet first, if the visitor wants that.
 function showAccount() {
   const row = $('wallet-row');
-  if (listing.demo) return put(row, el('span', { class: 'hint' }, 'Demo deployment: no wallet is needed.'));
-  if (!wallets.size) return put(row, el('span', { class: 'hint' }, 'No wallet found yet. A quote needs none.'));
+  if (listing.demo) return put(row, el('span', { class: 'hint' }, 'Demo'));
   if (account) {
-    put(row, iconOf(account.wallet), el('span', {}, `${named(account.wallet)}: `, short(account.address, 'your address')),
-      button('Disconnect', () => { setAccount(undefined); }, { class: 'second small' }));
-    return undefined;
+    const { address, wallet, chain } = account;
+    const network = chain ? chainName(chain) : '';
+    return put(row, menu([
+      iconOf(wallet), el('span', { class: 'network' }, network),
+      el('span', { class: 'mono' }, `${address.slice(0, 6)}…${address.slice(-4)}`),
+    ], [
+      el('p', {}, el('b', {}, named(wallet)), el('br'), network),
+      el('p', {}, short(address, 'your address')),
+      button('Disconnect', () => setAccount(undefined), { class: 'second small' }),
+    ]));
   }
-  const buttons = [...wallets].map(([id, wallet]) => el('button', { type: 'button', class: 'second small', click: async () => {
+  if (!wallets.size) return put(
+    row, isPhone() ? menu('Open in wallet', appLinks()) : el('span', { class: 'hint' }, 'No wallet detected')
+  );
+  const entries = [...wallets].reverse();
+  if (entries.length === 1) return put(row, connectButton(...entries[0], `Connect ${named(entries[0][1])}`));
+  return put(row, menu('Connect wallet', entries.map(([id, wallet]) => connectButton(id, wallet, named(wallet)))));
+}
+function connectButton(id, wallet, words) {
+  return button([iconOf(wallet), words], async () => {
     chosen = id;
-    const tell = (words) => {
-      say(words);
-      put(row, el('span', { class: 'hint' }, words), ...row.querySelectorAll('button'));
-      return true;
-    };
     try {
       calm();
-      const { connect } = await loadSender(tell);
-      tell(`Confirm in ${named(wallet)}. If it does not open, open it yourself and unlock it.`);
-      setAccount({ address: await connect(wallet.provider), wallet });
+      const { connect } = await loadSender((waiting) => { say(waiting); return true; });
+      note(`Confirm in ${named(wallet)}.`, 'If it does not open, open and unlock it yourself.');
+      const address = await connect(wallet.provider);
+      calm();
+      watchProvider(wallet);
+      setAccount({ address, wallet });
     } catch (error) {
       showAccount();
-      complain(...explain(error), $('form'));
+      complain(...explain(error), nearby());
     }
-  } }, iconOf(wallet), ` Connect ${named(wallet)}`));
-  const rest = buttons.slice(0, -6);
-  return put(row, ...buttons.slice(-6), ...(rest.length ? [fold(`${rest.length} more`, ...rest)] : []));
+  }, { class: 'second' });
+}
+// What the visitor should know, and nothing is wrong with.
+const nearby = () => $(phase === 'form' ? 'ask-alert' : 'send-alert');
+function note(title, sentence) {
+  complain(title, sentence ? [sentence] : [], nearby());
+  $('alert').className = 'risk';
+}
+
+// A wallet that changes account or network by itself. Each is listened to once, whatever is connected how often.
+const watched = new WeakSet();
+function watchProvider({ provider }) {
+  if (watched.has(provider) || typeof provider.on !== 'function') return;
+  watched.add(provider);
+  const concerns = () => account?.wallet.provider === provider && phase !== 'signing';
+  const ended = () => (['quote', 'asking'].includes(phase) ? 'Get a new quote.' : '');
+  provider.on('accountsChanged', (accounts) => {
+    const [other] = Array.isArray(accounts) ? accounts : [];
+    if (!concerns() || isAddress(other) && other.toLowerCase() === account.address.toLowerCase()) return;
+    const next = ended();
+    setAccount(isAddress(other) ? { address: other, wallet: account.wallet } : undefined);
+    note(
+      account ? `Your wallet switched to account ${other.slice(0, 6)}…${other.slice(-4)}.` : 'Your wallet disconnected.',
+      next
+    );
+  });
+  provider.on('chainChanged', (id) => {
+    const chain = Number(id);
+    if (account?.wallet.provider !== provider || chain === account.chain) return;
+    account.chain = chain;
+    showAccount();
+    if (!concerns()) return;
+    const next = ended();
+    dropAnswer();
+    note(`Your wallet switched to ${chainName(chain)}.`, next);
+  });
 }
 function setAccount(next) {
   account = next;
   balance = undefined;
-  account?.wallet.provider.on?.('accountsChanged', ([other]) => {
-    if (account === next && phase !== 'signing') setAccount(isAddress(other) ? { ...next, address: other } : undefined);
-  });
   showAccount();
+  dropAnswer();
+  prefill();
   showRecipientHint();
   showBalance();
-  dropAnswer();
   readBalance();
+  if (next) readAccount(next);
+}
+// The network of the account, and whether it is a contract, which may not exist on another chain. One that has only
+// delegated to a contract (EIP-7702) is an account everywhere.
+async function readAccount(mine) {
+  const ask = async (method, params = []) => {
+    try {
+      return await mine.wallet.provider.request({ method, params });
+    } catch {
+      return undefined;
+    }
+  };
+  const [chain, code] = await Promise.all([ask('eth_chainId'), ask('eth_getCode', [mine.address, 'latest'])]);
+  if (account !== mine) return;
+  mine.chain ??= Number(chain) || undefined;
+  mine.isPlain = typeof code === 'string' && code.startsWith('0x') ? /^0x(ef0100|$)/i.test(code) : undefined;
+  showAccount();
+  prefill();
+  showRecipientHint();
 }
 
 // What the account has comes with a quote for it: the least that can be swapped, on a pair whose recipient it can be.
@@ -138,7 +235,10 @@ async function readBalance() {
   if (!pair || balance?.key === from.key && balance.address === account.address) return;
   const { address } = account;
   try {
-    const { quote } = await (await loadClient()).quote({ srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min, recipient: address.toLowerCase(), from: address.toLowerCase(), simulate });
+    const { quote } = await (await loadClient()).quote({
+      srcToken: from.symbol, srcChain: from.chain, dstToken: pair.to.symbol, dstChain: pair.to.chain, amount: from.min,
+      recipient: address.toLowerCase(), from: address.toLowerCase(), simulate
+    });
     noteBalance(from.key, address, quote);
   } catch { /* it stays unknown */ }
 }
@@ -153,7 +253,11 @@ const isCoin = ({ chain, symbol }) => !isPrivate(chain) && symbol === coinOf(cha
 // Undefined if there was none.
 function gasOf({ srcAmount, details }) {
   const needed = text(field(details, 'simulation.native.needed'), 78);
-  if (!/^\d+$/.test(needed) || !details.simulation.calls.every(({ status, gasLimit }) => status !== 'FAILED' && gasLimit > 0)) return undefined;
+  if (
+    !/^\d+$/.test(needed) || !details.simulation.calls.every(
+      ({ status, gasLimit }) => status !== 'FAILED' && gasLimit > 0
+    )
+  ) return undefined;
   const gas = BigInt(needed) - BigInt(srcAmount);
   return gas > 0n ? gas * 3n / 2n : undefined;
 }
@@ -168,9 +272,12 @@ function showBalance() {
     $('amount').value = showAmount(most, from.decimals);
     changed('amount');
     $('amount').focus();
-  }, { class: 'second small', 'aria-label': `Max: the most that you can send${gas ? ', less what the gas may take' : ''}` });
-  const few = () => (amount < BigInt(from.min) ? 'which is below the minimum.' : 'which is too little for the gas and the minimum.');
-  return place.replaceChildren('You have ', el('span', {}, money(amount, from)), ' ', most < BigInt(from.min) ? few() : gas === undefined ? 'of which the gas takes a part.' : max());
+  }, { class: 'second small', 'aria-label': `Max: the most you can send${gas ? ', less gas' : ''}` });
+  const few = () => (amount < BigInt(from.min) ? '(below the minimum)' : '(too little for gas and the minimum)');
+  return place.replaceChildren(
+    'Balance ', el('span', {}, money(amount, from)), ' ',
+    most < BigInt(from.min) ? few() : gas === undefined ? '(gas comes off it)' : max()
+  );
 }
 
 // Says what it means that a wallet did not send, and what to do: a title, and sentences.
@@ -179,11 +286,29 @@ function explain({ code, message, chainId, step, actual, needed, problems }, { r
   const end = said.indexOf('. ') + 1 || said.length;
   const title = said.slice(0, end);
   const amount = (units) => inWords(units, quote.srcToken);
-  if (code === 'UNKNOWN_CHAIN') {
-    return [`Your wallet does not know ${chainName(Number(chainId))}, chain ${Number(chainId)}.`, ['Add it in the wallet, or below with the address of a node that you trust: this page knows none. Then try again. Nothing was sent.']];
-  }
-  if (code === 'NO_ACCOUNT') return [title, ['It may be locked: open and unlock it, choose an account there, then try again. Nothing was sent.']];
-  if (code === 'TOO_LITTLE') return [title, [`${text(step?.from, 42)} has ${amount(actual)} on ${chainName(networkOf(request.srcChain))}, and ${amount(needed)} are needed. The swap was not sent.`]];
-  if (code === 'UNVERIFIED') return [title, [...problems.slice(0, 9).map((problem) => text(problem, 600)), 'The swap was not sent.']];
+  const network = chainName(Number(chainId ?? step?.chainId));
+  if (code === 'UNKNOWN_CHAIN') return [
+    `Your wallet does not know ${network}.`,
+    ['Add it in the wallet, or below with the address of a node that you trust. Then try again. Nothing was sent.'],
+  ];
+  if (code === 'REFUSED' && step?.step === 'switch') return [
+    `You rejected the switch to ${network}.`,
+    [`The swap is sent on ${network}: switch your wallet to it, then try again. Nothing was sent.`],
+  ];
+  if (code === 'OTHER_CHAIN' || code === 'CHAIN_CHANGED') return [
+    `Your wallet is not on ${network}.`, [`Switch it to ${network}, then try again. The swap was not sent.`],
+  ];
+  if (code === 'NO_ACCOUNT') return [
+    title, ['It may be locked: unlock it, choose an account, then try again. Nothing was sent.'],
+  ];
+  if (code === 'TOO_LITTLE') return [
+    title,
+    [
+      `${text(step?.from, 42)} has ${amount(actual)} on ${chainName(networkOf(request.srcChain))}, and ${amount(needed)} are needed. The swap was not sent.`
+    ],
+  ];
+  if (code === 'UNVERIFIED') return [
+    title, [...problems.slice(0, 9).map((problem) => text(problem, 600)), 'The swap was not sent.'],
+  ];
   return [title, [said.slice(end).trim() || 'Nothing was sent.']];
 }

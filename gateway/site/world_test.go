@@ -18,6 +18,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/testdata/browser"
 	"github.com/quotegate/quotegate/testdata/golden"
 )
@@ -29,12 +30,12 @@ const (
 )
 
 // A world is the page in a browser, and a gateway between which and the page a test can put itself. The gateway's own
-// page would sign nothing, since its deployment is the reference: the root serves the page of another name.
+// page would sign nothing, since its deployment is the reference: its pages are those of another name.
 type world struct {
 	http.Handler
-	root http.Handler
-	page *browser.Page
-	url  string
+	pages http.Handler
+	page  *browser.Page
+	url   string
 
 	mu      sync.Mutex
 	instead map[string]http.HandlerFunc // by path
@@ -62,8 +63,8 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // pass has the gateway itself answer.
 func (w *world) pass(rw http.ResponseWriter, r *http.Request) {
 	handler := w.Handler
-	if r.URL.Path == "/" {
-		handler = w.root
+	if r.URL.Path == "/" || r.URL.Path == "/developers" {
+		handler = w.pages
 	}
 	record := httptest.NewRecorder()
 	handler.ServeHTTP(record, r)
@@ -90,13 +91,18 @@ func openWorld(t *testing.T, beside *browser.Page, name string) *world {
 	t.Helper()
 	deployment := chain.Reference()
 	deployment.Name = name
-	page := site.Page(deployment, []string{"v3", "v3legacy", "v1"}, "v3")
-	root := func(rw http.ResponseWriter, r *http.Request) {
-		if err := page(rw, r); err != nil {
-			t.Error(err)
-		}
+	versions := []string{"v3", "v3legacy", "v1"}
+	pages := http.NewServeMux()
+	for path, page := range map[string]web.Handler{
+		"/{$}": site.Page(deployment, versions, "v3"), "/developers": site.Developers(deployment, versions),
+	} {
+		pages.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {
+			if err := page(rw, r); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	w := &world{Handler: golden.Gateway(t), root: http.HandlerFunc(root), instead: map[string]http.HandlerFunc{}}
+	w := &world{Handler: golden.Gateway(t), pages: pages, instead: map[string]http.HandlerFunc{}}
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	w.url = server.URL
@@ -125,7 +131,8 @@ const helpers = `
 	const alertText = () => document.querySelector('[role=alert]').innerText;
 	const statusText = () => document.querySelector('[role=status]').innerText;
 	const named = (words) => [...document.querySelectorAll('button')].find((button) => button.textContent.startsWith(words));
-	const sendButton = () => named('Sign in');
+	const sendButton = () => named('Swap ');
+	const sendWords = () => sendButton().textContent + ': ' + $('signatures').textContent;
 	const until = async (what) => {
 		for (let i = 0; i < 6000; i++) {
 			const value = await what();
@@ -146,11 +153,12 @@ const helpers = `
 	const formNow = () => ({ from: $('from-token').value + '@' + $('from-chain').value, to: $('to-token').value + '@' + $('to-chain').value,
 		amount: $('amount').value, recipient: $('recipient').value, integrator: $('integrator').value });
 	const cardText = () => $('card').innerText;
+	const isSwap = () => location.hash.startsWith('#swap=0x');
 	const openAll = () => { for (const details of document.querySelectorAll('details')) details.open = true; };
 	const quote = async (form = {}) => {
 		fill(form);
 		$('ask').click();
-		await until(() => alertText() || statusText() && !statusText().startsWith('Asking') && !statusText().includes('asks again'));
+		await until(() => alertText() || statusText() && !statusText().startsWith('Getting') && !statusText().includes('Retrying in'));
 	};
 `
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/shared/words"
 	"github.com/quotegate/quotegate/testdata/postgres"
 	"github.com/quotegate/quotegate/testdata/recorded"
 )
@@ -154,7 +155,7 @@ func checkSetBack(t *testing.T, r *recorded.Rig, kept, noticed time.Time, have s
 	t.Helper()
 	expect(t, "gaps", ask(t, r, "select began, ended from quotegate_gaps"), fmt.Sprint(kept.Unix(), noticed.Unix()))
 	missing := fmt.Sprintf("calls between %s and %s are missing: the database was set back",
-		kept.Format(time.RFC3339), noticed.Format(time.RFC3339))
+		words.Moment(kept), words.Moment(noticed))
 	contains(t, "gate", r.Evidence(t, "v1", 7).Missing, missing)
 	expect(t, "served", served(t, r), have)
 	r.Call(a, 1)

@@ -17,7 +17,7 @@ const DENIED = /\buser (has )?(rejected|denied|declined|cancell?ed)/i;
 
 // What an error says, and what to do; * is for a detail. What was sent follows, unless it is said already.
 const SAYS = {
-  REFUSED: 'You refused in the wallet.',
+  REFUSED: 'You rejected the request in your wallet.',
   UNAUTHORIZED: 'The wallet does not let this page use that account. Allow it in the wallet, then try again.',
   DISCONNECTED: 'The wallet is disconnected from the chain. Check its connection, then try again.',
   BUSY: 'The wallet is already asking you something. Open the wallet, answer it, then try again.',

@@ -1,7 +1,6 @@
 .PHONY: run devnet test generate build help
 .PHONY: test-all rest check unit vet staticcheck race long addable deletable chainable
-.PHONY: tools redis postgres node browser nginx buildah jq
-.PHONY: release bench soak mutants vectors contract contracts interop
+.PHONY: tools release bench soak mutants vectors contract contracts interop
 
 .DEFAULT_GOAL := help
 
@@ -23,7 +22,6 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show
 
 # Two tiers. `make test` is for everyone, after every change: no test in it is long. `make test-all` adds the rest, and is
 # what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
-# Every package is raced, those in raced with their long tests.
 test: tools check unit vet ## install what the tests need; check format, vet, every package and every golden
 
 generate: ## write what follows from the table of chains: tables, examples, goldens
@@ -42,9 +40,6 @@ test-all: test rest ## everything CI checks: make test, then make rest
 
 rest: staticcheck race long addable deletable chainable ## what make test leaves out
 
-# Go code under testdata has to be named: ./... leaves it out.
-packages := ./... $(patsubst %/,./%,$(sort $(dir $(wildcard testdata/*/*.go))))
-
 # The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
 unit vet staticcheck race: export GOGC := 400
 
@@ -53,12 +48,12 @@ unit vet staticcheck race: export GOGC := 400
 tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway \
-	$(addprefix ./gateway/,admin caller event evidence lifecycle limit metrics selfcheck store usage) \
-	./cmd/gateway ./cmd/internal/... ./cmd/soak $(addprefix ./shared/,account cctp guard integrator memo rpc status web)
+raced := ./gateway $(addprefix ./gateway/,caller evidence lifecycle limit selfcheck store usage) \
+	./cmd/gateway ./cmd/internal/child ./cmd/soak \
+	$(addprefix ./shared/,cctp guard integrator jsonfile memo rpc status) ./v3/client/send
 
-# Long tests of the other packages. In gateway/site nearly all the work is the browser's.
-long := ./cmd/bench ./cmd/devnet/... ./cmd/release ./gateway/site ./testdata/pages ./v3 ./v3/client
+# Long tests of the other packages.
+long := ./cmd/bench ./cmd/devnet/... ./gateway/admin ./gateway/site ./shared/testkit/pages ./v3 ./v3/client
 
 check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
@@ -66,20 +61,21 @@ check: ## check format and go.mod
 
 # These take longest, so they begin. What the compiler and vet need for one package, they find while others are tested.
 unit: ## vet and run the tests that are not long
-	go test -short -vet=all $(tested) ./gateway/usage ./gateway/evidence $(packages)
+	go test -short -vet=all $(tested) ./gateway/usage ./gateway/evidence ./...
 
 vet: ## vet every package, those without tests too
-	go vet $(packages)
+	go vet ./...
 
 staticcheck: ## run staticcheck
-	go tool staticcheck $(packages)
+	go tool staticcheck ./...
 
-# SQLite is C that was translated to Go. It is not instrumented: that would take minutes, and find nothing of ours.
+# SQLite and the virtual machine of the simulated chains are not instrumented: that would take minutes, and find nothing
+# of ours.
 race: export CGO_ENABLED := 1
-race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false
-race: ## run the tests with the race detector, the long ones where goroutines meet
+race: export GOFLAGS := $(GOFLAGS) -race -gcflags=modernc.org/...=-race=false \
+	-gcflags=github.com/ethereum/go-ethereum/core/vm/...=-race=false
+race: ## run the tests of the packages where goroutines meet with the race detector
 	go test -vet=off $(tested) $(raced)
-	go test -short -vet=off $(tested) $$(go list ./... | grep -vxF "$$(go list $(raced))")
 
 long: ## run the long tests that are not raced, and the soak that asserts the memory
 	go test -vet=off $(tested) $(long)
@@ -96,34 +92,19 @@ chainable: ## add a chain in a copy, as the chapter says; nothing may be forgott
 
 ##@ What the tests need (make test installs it)
 
-tools: redis postgres node browser nginx buildah jq ## install what the tests need
-
-redis: ## install redis-server for the tests, if run as root
-	.ci/redis
-
-postgres: ## install PostgreSQL for the tests, if run as root
-	.ci/postgres
-
-node: ## install Node.js and npm for the tests, if run as root
-	.ci/node
-
-browser: ## install Chromium for the tests, if run as root
-	.ci/browser
-
-nginx: ## install nginx for the tests, if run as root
-	.ci/nginx
-
-buildah: ## install buildah for the tests, if run as root
-	.ci/buildah
-
-jq: ## install curl and jq for the tests, if run as root
-	.ci/jq
+tools: ## install what the tests need, if run as root
+	.ci/install
 
 ##@ A release
 
-# It takes minutes: everything is built twice, the second time without a cache.
-release: ## make dist/: binaries, image, npm package, list of modules, checksums; needs npm
-	go run ./cmd/release
+# The first time it also builds goreleaser and go-licenses.
+release: export VERSION = $(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' v3/client/package.json)
+release: export COMMIT_TIME = $(shell git log -1 --format=%ct)
+release: export COMMIT_DATE = $(shell git log -1 --format=%cI)
+release: export GOFLAGS :=
+release: ## make dist/: static binaries, npm package, licences, checksums; needs npm
+	go run github.com/goreleaser/goreleaser/v2@v2.15.1 release --snapshot --clean --config .ci/goreleaser.yaml
+	mv .scratch/release/* dist/
 
 ##@ Measure
 
@@ -133,7 +114,7 @@ bench: ## measure the parts, then the served gateway beside alternatives: minute
 	go run ./cmd/bench
 
 # `make test-all` has a shorter form.
-soak: redis postgres ## load a gateway for minutes while everything it depends on fails
+soak: tools ## load a gateway for minutes while everything it depends on fails
 	go run ./cmd/soak
 
 # Not part of CI. What survives and is not in testdata/mutants.txt makes it fail.

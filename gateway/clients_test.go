@@ -16,8 +16,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/testdata/golden"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 func writeClients(t *testing.T, text string) *caller.Clients {
@@ -65,7 +65,10 @@ func TestUnknownKeys(t *testing.T) {
 	} {
 		gw := mount(t, setup{clients: tt.clients})
 		for _, m := range modules() {
-			contract := golden.ReadContract(t, gw, m.Name)
+			var contract golden.Contract
+			if tt.keys {
+				contract = golden.ReadContract(t, gw, m.Name)
+			}
 			for _, route := range m.Routes {
 				headers := []string{"API-Key", unknown}
 				if route.Revision != "" {

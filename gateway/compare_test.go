@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // Integrators of golden.Core: one in good standing, one switched off, one that

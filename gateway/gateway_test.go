@@ -14,8 +14,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 func modules() []web.Module { return gateway.Modules(golden.Core()) }

@@ -17,11 +17,11 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
-	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 // TestOneLimitForAllVersions: quotes of every version, and HEAD, count together. What does

@@ -124,7 +124,7 @@ func TestLayout(t *testing.T) {
 	}
 	listed := regexp.MustCompile(`(?m)^(?:    )?([a-z0-9/]+)/ `)
 	for _, m := range listed.FindAllStringSubmatch(layout, -1) {
-		for _, parent := range []string{".", "gateway", "shared", "testdata"} {
+		for _, parent := range []string{".", "gateway", "gateway/testkit", "shared", "shared/testkit", "testdata"} {
 			if _, err := os.Stat(filepath.Join("..", parent, m[1])); err == nil {
 				m = nil
 				break

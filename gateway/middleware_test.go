@@ -16,9 +16,9 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // one is a gateway whose current version has one route, at /v3/test.

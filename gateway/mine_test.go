@@ -16,7 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/testdata/golden"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 )
 
 // owns are the counts of some clients.

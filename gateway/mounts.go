@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/shared/answer"
@@ -59,6 +60,33 @@ func Names(modules []web.Module) []string {
 		names[i] = modules[i].Name
 	}
 	return names
+}
+
+// Moves are the steps from each older version to the current one, by version.
+func Moves(modules []web.Module) map[string][]string {
+	moves := map[string][]string{}
+	for _, old := range modules {
+		if old.Name == Current {
+			continue
+		}
+		steps := []string{"Call " + quotePaths(find(modules, Current))[0] + " instead of " +
+			strings.Join(quotePaths(&old), " or ") + "."}
+		for m := old; m.Name != Current; m = *find(modules, m.Next) {
+			steps = append(steps, m.Moves...)
+		}
+		moves[old.Name] = steps
+	}
+	return moves
+}
+
+// quotePaths are the paths where a version quotes.
+func quotePaths(m *web.Module) (paths []string) {
+	for _, route := range m.Routes {
+		if route.Quotes {
+			paths = append(paths, route.Path)
+		}
+	}
+	return paths
 }
 
 // find gives the module of a version, which must be there.

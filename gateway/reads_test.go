@@ -13,11 +13,11 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // settable is a clock that moves when told to.

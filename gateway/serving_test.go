@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 // TestPartialDeployments asks every version of a deployment that lacks pools for every pair: what is served is quoted,

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 const (
@@ -184,16 +184,18 @@ func TestSymbolsFoldASCIIOnly(t *testing.T) {
 	}
 }
 
-// TestOldVersionsSayHowToLeave: the letters to clients print what their version says, so
-// every version but the current one says which path to call, and what else to do.
+// TestOldVersionsSayHowToLeave: the letters to clients print the way to the current
+// version, whichever that is: which path to call, and what else to do.
 func TestOldVersionsSayHowToLeave(t *testing.T) {
+	moves := gateway.Moves(modules())
 	for _, m := range modules() {
-		told := strings.Join(m.Moves, "\n")
+		steps := moves[m.Name]
 		switch {
-		case m.Name == gateway.Current && told != "":
-			t.Errorf("the current version tells its clients to leave: %s", told)
-		case m.Name != gateway.Current && (len(m.Moves) < 2 || !strings.Contains(m.Moves[0], "/swap/quote")):
-			t.Errorf("%s does not say how to leave it: %q", m.Name, told)
+		case m.Name == gateway.Current && len(steps) > 0:
+			t.Errorf("the current version tells its clients to leave: %q", steps)
+		case m.Name != gateway.Current &&
+			(len(steps) < 2 || !strings.HasPrefix(steps[0], "Call /"+gateway.Current+"/swap/quote instead of /")):
+			t.Errorf("%s does not say how to leave it: %q", m.Name, steps)
 		}
 	}
 }

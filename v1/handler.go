@@ -33,8 +33,8 @@ func Module(service answer.Service) web.Module {
 		},
 		Decode:   wire.Decoder(decode),
 		MapFault: mapFault,
+		Next:     "v3",
 		Moves: []string{
-			"Call /v3/swap/quote instead of /v1/quote or /swap/v1/quote.",
 			"Read the fee from fee.protocol.percentage and fee.protocol.amount. " +
 				"The amount is in the smallest unit of the destination token, no longer of the source token.",
 			"Read the contract from \"to\" and the tokens from srcToken and destToken; " +

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/shared/testkit/npm"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/golden"
-	"github.com/quotegate/quotegate/testdata/npm"
 )
 
 // TestClient uses the client as its users do: packed by npm, in Node, compiled, bundled, and in Hermes.

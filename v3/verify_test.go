@@ -21,7 +21,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 // verifyInput is what testdata/verify/run.mjs reads.

@@ -3,7 +3,7 @@ package v3legacy
 import (
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/steps"
+	"github.com/quotegate/quotegate/shared/testkit/steps"
 )
 
 func BenchmarkSteps(b *testing.B) { steps.Version{Decode: decodeQuote, Map: mapQuote}.Benchmark(b) }

@@ -28,8 +28,9 @@ func Module(service answer.Service) web.Module {
 		},
 		Decode:   wire.Decoder(decode),
 		MapFault: wire.MapFault,
+		Next:     "v3",
 		Moves: []string{
-			"Call /v3/swap/quote, on the current host and without the header API-Revision.",
+			"Call the current host, without the header API-Revision.",
 			"Read the fee from fee.protocol.percentage and fee.protocol.amount; the numbers mean the same.",
 		},
 	}

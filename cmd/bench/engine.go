@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -22,55 +20,38 @@ type engine struct {
 
 func (e engine) perCPUSecond() float64 { return float64(e.Notes) / e.CPUSeconds }
 
-// engineRuns is how often the engine is measured; the median counts.
-const engineRuns = 3
-
-// measureEngine has the public engine make shield notes.
-func measureEngine(ctx context.Context, root, scratch string, rep *report) error {
-	const what = "the public RAILGUN engine"
-	if !haveNode(what) {
-		return nil
+// measureEngine has the public engine make shield notes on every core at once, since the gateway, too, is measured on a
+// machine that is busy. It gives nil where Node.js is missing.
+func measureEngine(ctx context.Context, root, scratch string) (*engine, error) {
+	if !haveNode("the public RAILGUN engine") {
+		return nil, nil
 	}
-	progress("installing %s", what)
 	dir := filepath.Join(scratch, "railgun")
 	interop := filepath.Join(root, "testdata/interop")
 	if err := install(ctx, dir, filepath.Join(interop, "package.json"), filepath.Join(interop, ".npmrc"),
 		filepath.Join(root, "testdata/bench/railgun.mjs")); err != nil {
-		return err
+		return nil, err
 	}
-	runs := make([]engine, engineRuns)
-	for i := range runs {
-		progress("measuring %s, run %d of %d", what, i+1, len(runs))
-		if err := runs[i].measure(ctx, dir); err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(runs, func(a, b engine) int { return cmp.Compare(a.perCPUSecond(), b.perCPUSecond()) })
-	rep.engine = &runs[len(runs)/2]
-	return nil
-}
-
-// measure runs the engine on every core at once, since the gateway, too, is
-// measured on a machine that is busy, and adds up what they did.
-func (e *engine) measure(ctx context.Context, dir string) error {
+	progress("measuring the public RAILGUN engine")
 	each := make([]engine, runtime.NumCPU())
 	var runs errgroup.Group
 	for i := range each {
 		runs.Go(func() error { return each[i].run(ctx, dir) })
 	}
 	if err := runs.Wait(); err != nil {
-		return err
+		return nil, err
 	}
+	var all engine
 	for _, one := range each {
-		e.Notes += one.Notes
-		e.CPUSeconds += one.CPUSeconds
-		e.Seconds = max(e.Seconds, one.Seconds)
+		all.Notes += one.Notes
+		all.CPUSeconds += one.CPUSeconds
+		all.Seconds = max(all.Seconds, one.Seconds)
 	}
-	return nil
+	return &all, nil
 }
 
 func (e *engine) run(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "node", "railgun.mjs", "3")
+	cmd := exec.CommandContext(ctx, "node", "railgun.mjs", "9")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {

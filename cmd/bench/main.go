@@ -1,18 +1,11 @@
-// Command bench measures the gateway as it is served: the real process with all
-// that production has, beside a bare net/http handler that returns the same
-// bytes, which is the limit, and beside the same quote served by Fastify and
-// viem, which is what a team would write otherwise. A second gateway shares its
-// budgets through Redis, to tell what that costs. All of them run on the
-// loopback, are loaded one after the other by the same generator, and have
-// every answer checked. The clients have 65,536 addresses; then gateways are compared
-// that 10, 65,536 and a million ask, for long enough that what they write to their
-// databases counts. It prints Markdown.
+// Command bench measures the gateway as it is served: the real process with all that production has, alone and with its
+// budgets in Redis, beside a bare net/http handler that returns the same bytes, which is the limit, and beside the same
+// quote served by Fastify and viem, which is what a team would write otherwise. Then gateways are compared that 10,
+// 65,536 and a million clients ask, for long enough that what they write to their databases counts. All run on the
+// loopback and are loaded one after the other, with every answer checked. It prints Markdown.
 //
-// For a quick look: -rounds 3 -fastify=false -railgun=false -mixes "v3 direct,v1 direct".
-//
-// What counts is the CPU time the kernel books for the server's process. Other
-// work on the machine adds little to it, while throughput and latency depend on
-// it wholly.
+// What counts is the CPU time the kernel books for the server's process. Other work on the machine adds little to it,
+// while throughput and latency depend on it wholly.
 package main
 
 import (
@@ -29,7 +22,8 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/cli"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 type options struct {
@@ -109,21 +103,100 @@ func run(ctx context.Context, o options) error {
 	}
 	var report report
 	describeMachine(os.Stdout)
-	if err := measureServed(ctx, o, root, scratch, mixes, &report); err != nil {
+	if report.rows, err = measureMixes(ctx, o, root, scratch, mixes); err != nil {
 		return err
 	}
 	if o.clients {
-		if err := measureClients(ctx, o, mixes, &report); err != nil {
+		if report.crowds, err = measureClients(ctx, o, mixes); err != nil {
 			return err
 		}
 	}
 	if o.railgun {
-		if err := measureEngine(ctx, root, scratch, &report); err != nil {
+		if report.engine, err = measureEngine(ctx, root, scratch); err != nil {
 			return err
 		}
 	}
 	report.print(os.Stdout)
 	return nil
+}
+
+// measureMixes compares the servers, mix by mix.
+func measureMixes(
+	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case,
+) (rows []*row, err error) {
+	f, err := newFleet(o.gateway)
+	if err != nil {
+		return nil, err
+	}
+	defer f.stop()
+	gateway, err := f.gateway(ctx, theGateway, usualLimit, "")
+	if err != nil {
+		return nil, err
+	}
+	var fastify []*row
+	if o.fastify && haveNode(theFastify) {
+		if fastify, err = f.fastifyRows(ctx, root, scratch, mixes); err != nil {
+			return nil, err
+		}
+	}
+	for _, mix := range o.mixes {
+		rows = append(rows, &row{server: gateway, mix: mix, cases: mixes[mix], clients: many})
+		if mix == direct {
+			shared, err := f.shared(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if shared != nil {
+				rows = append(rows, &row{server: shared, mix: mix, cases: mixes[mix], clients: many})
+			}
+		}
+		bare, err := f.bare(ctx, mix, mixes[mix])
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, bare)
+		for _, r := range fastify {
+			if r.mix == mix {
+				rows = append(rows, r)
+			}
+		}
+	}
+	plan := schedule{rounds: o.rounds, conns: o.conns, length: o.duration, turns: 1}
+	return rows, plan.measure(ctx, rows)
+}
+
+// measureClients finds out what a request costs, and what memory comes to, when few clients ask and when very many do.
+func measureClients(ctx context.Context, o options, mixes map[string][]load.Case) (rows []*row, err error) {
+	f, err := newFleet(o.gateway)
+	if err != nil {
+		return nil, err
+	}
+	defer f.stop()
+	for _, mix := range []string{direct, v1} {
+		bare, err := f.bare(ctx, mix, mixes[mix])
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, bare)
+	}
+	for _, c := range []struct {
+		mix            string
+		clients, limit int
+	}{
+		{direct, few, fewLimit},
+		{direct, many, usualLimit},
+		{direct, flood, usualLimit},
+		{v1, many, usualLimit},
+	} {
+		gateway, err := f.gateway(ctx, theGateway, c.limit, "")
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, &row{server: gateway, mix: c.mix, cases: mixes[c.mix], clients: c.clients})
+	}
+	// How fast a machine is changes within seconds. With ten turns a round all get their part of each change.
+	plan := schedule{rounds: o.rounds, conns: o.conns, length: o.long / 10, turns: 10, between: true}
+	return rows, plan.measure(ctx, rows)
 }
 
 // progress tells the person who waits, apart from the results.

@@ -5,16 +5,35 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/cmd/internal/redisserver"
 )
 
-// sample is one load of one server.
+// server is one of those that are compared.
+type server struct {
+	*child.Server
+	name   string
+	db     string // the database of a gateway, as a file
+	asked  int    // so far, by all clients
+	booked time.Duration
+}
+
+// row is a server that so many clients ask a mix, and what each round of that came to.
+type row struct {
+	*server
+	mix     string
+	cases   []load.Case
+	clients int
+	samples []sample
+	peak    int64     // bytes of memory
+	writes  int       // to the database
+	written time.Time // last
+}
+
+// sample is one round of one row.
 type sample struct {
 	load.Result
 	cpu time.Duration
@@ -23,183 +42,83 @@ type sample struct {
 // micros is the CPU time of one request in microseconds.
 func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float64(s.Requests) }
 
-// loadOnce loads a server and reads what that cost it.
-func loadOnce(ctx context.Context, s *server, cases []load.Case, o load.Options) (sample, error) {
-	before, err := s.CPU()
-	if err != nil {
-		return sample{}, err
-	}
-	result, err := load.Run(ctx, s.Addr, cases, o)
-	if err != nil {
-		return sample{}, fmt.Errorf("%s: %w", s.name, err)
-	}
-	after, err := s.CPU()
-	return sample{result, after - before}, err
+// schedule says how rows take turns.
+type schedule struct {
+	rounds, conns int
+	length        time.Duration // of one load
+	turns         int           // of each row within a round
+	// between has the CPU time count that a server takes while others are asked, as for writes to its database.
+	between bool
 }
 
-// measureServed compares the servers. They take turns within every round, so
-// that what disturbs the machine for a while disturbs them all.
-func measureServed(
-	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, rep *report,
-) error {
-	node := startNode()
-	defer node.Close()
-	var all fleet
-	defer all.stop()
-	if err := all.start(ctx, o, root, scratch, mixes, node.URL); err != nil {
-		return err
+// measure loads the rows in turn, round by round, so that what disturbs the machine for a while disturbs them all.
+// The first round only warms up.
+func (plan schedule) measure(ctx context.Context, rows []*row) error {
+	for _, r := range rows {
+		r.written = time.Now()
 	}
-	samples, err := loadInTurns(ctx, o, all.servers)
-	if err != nil {
-		return err
-	}
-	for _, mix := range o.mixes {
-		for _, name := range []string{theGateway, theShared, theBare, theFastify, theTuned} {
-			if all := samples[mix][name]; len(all) > 0 {
-				rep.add(mix, name, all)
+	for round := range plan.rounds + 1 {
+		progress("round %d of %d", round, plan.rounds)
+		samples := make([]sample, len(rows))
+		for n := range plan.turns * len(rows) {
+			i := (n + n/len(rows)) % len(rows) // another one begins each time
+			if err := plan.load(ctx, rows[i], &samples[i]); err != nil {
+				return fmt.Errorf("%s, %s, %d clients: %w", rows[i].mix, rows[i].name, rows[i].clients, err)
+			}
+			for _, r := range rows {
+				r.countWrite()
+			}
+		}
+		for i, r := range rows {
+			if round > 0 {
+				r.samples = append(r.samples, samples[i])
 			}
 		}
 	}
-	for _, s := range all.servers {
-		if s.name == theBare && s.mixes[o.mixes[0]] == nil {
-			continue // they are all alike
-		}
-		_, peak, err := s.Memory()
-		if err != nil {
+	for _, r := range rows {
+		var err error
+		if _, r.peak, err = r.Memory(); err != nil {
 			return err
 		}
-		rep.memory = append(rep.memory, memory{s.name, peak})
 	}
 	return nil
 }
 
-// loadInTurns loads every server with every mix that it knows, round by round, and gives
-// what that came to, by mix and server. The first round only warms up.
-func loadInTurns(ctx context.Context, o options, servers []*server) (map[string]map[string][]sample, error) {
-	samples := map[string]map[string][]sample{}
-	for _, mix := range o.mixes {
-		samples[mix] = map[string][]sample{}
-	}
-	asked := map[*server]int{}
-	for round := range o.rounds + 1 {
-		if round == 0 {
-			progress("warming up")
-		} else {
-			progress("round %d of %d", round, o.rounds)
-		}
-		for _, mix := range o.mixes {
-			for _, s := range servers {
-				cases, ok := s.mixes[mix]
-				if !ok {
-					continue
-				}
-				got, err := loadOnce(ctx, s, cases, load.Options{
-					Conns:    o.conns,
-					Duration: o.duration,
-					Clients:  many,
-					Start:    asked[s],
-				})
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", mix, err)
-				}
-				asked[s] += got.Requests
-				if round > 0 {
-					samples[mix][s.name] = append(samples[mix][s.name], got)
-				}
-			}
-		}
-	}
-	return samples, nil
-}
-
-// fleet is all servers that are compared, and what they need.
-type fleet struct {
-	servers []*server
-	redis   *redisserver.Server // nil where none is needed
-	dir     string              // of their databases
-}
-
-func (f *fleet) stop() {
-	for _, s := range f.servers {
-		s.Kill()
-	}
-	if f.redis != nil {
-		f.redis.Close()
-	}
-	os.RemoveAll(f.dir)
-}
-
-func (f *fleet) add(name string, mixes map[string][]load.Case, s *child.Server) {
-	f.servers = append(f.servers, &server{name, mixes, s})
-}
-
-// start starts all of them. They are to be stopped, after an error too.
-func (f *fleet) start(
-	ctx context.Context, o options, root, scratch string, mixes map[string][]load.Case, node string,
-) (err error) {
-	if f.dir, err = os.MkdirTemp("", "bench-usage-"); err != nil {
-		return err
-	}
-	if err := f.startGateways(ctx, o, mixes, node); err != nil {
-		return err
-	}
-	for _, mix := range o.mixes {
-		bare, cases, err := startBare(ctx, mixes[mix])
-		if err != nil {
-			return err
-		}
-		f.add(theBare, map[string][]load.Case{mix: cases}, bare)
-	}
-	if o.fastify && haveNode(theFastify) {
-		return f.startFastify(ctx, root, scratch, mixes)
-	}
-	return nil
-}
-
-// startGateways starts one that counts in memory, and one that shares its budgets.
-func (f *fleet) startGateways(ctx context.Context, o options, mixes map[string][]load.Case, node string) error {
-	gateway, err := startGateway(ctx, o.gateway, usualLimit, node, "", filepath.Join(f.dir, "gateway.db"))
+// load loads one row, and adds what that came to.
+func (plan schedule) load(ctx context.Context, r *row, sum *sample) error {
+	before, err := r.CPU()
 	if err != nil {
 		return err
 	}
-	f.add(theGateway, mixes, gateway)
-	if !slices.Contains(o.mixes, direct) || !haveRedis() {
-		return nil
+	if plan.between && r.booked > 0 {
+		before = r.booked
 	}
-	f.redis, err = redisserver.Start(ctx)
+	options := load.Options{Conns: plan.conns, Duration: plan.length, Clients: r.clients, Start: r.asked}
+	if r.clients == few {
+		options.Turn = few * (fewLimit - 10)
+	}
+	result, err := load.Run(ctx, r.Addr, r.cases, options)
 	if err != nil {
 		return err
 	}
-	url := "redis://" + f.redis.Addr
-	shared, err := startGateway(ctx, o.gateway, usualLimit, node, url, filepath.Join(f.dir, "shared.db"))
-	if err != nil {
-		return err
-	}
-	f.add(theShared, map[string][]load.Case{direct: mixes[direct]}, shared)
-	return nil
+	r.booked, err = r.CPU()
+	r.asked += result.Requests
+	sum.cpu += r.booked - before
+	result.Requests += sum.Requests
+	result.Elapsed += sum.Elapsed
+	sum.Result = result
+	return err
 }
 
-// startFastify starts the Fastify service as it is usually written, and tuned. It must
-// mean what the gateway means.
-func (f *fleet) startFastify(ctx context.Context, root, scratch string, mixes map[string][]load.Case) error {
-	dir, err := installFastify(ctx, root, scratch)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{theFastify, theTuned} {
-		fastify, err := startFastify(ctx, root, dir, name == theTuned)
-		if err != nil {
-			return err
-		}
-		own := map[string][]load.Case{}
-		f.add(name, own, fastify)
-		for _, mix := range []string{direct, burn} {
-			if own[mix], err = sameMeaning(fastify.Addr, mixes[mix]); err != nil {
-				return fmt.Errorf("%s answers otherwise than the gateway: %w", name, err)
-			}
+// countWrite looks whether the database was written. What is written within a second is one write.
+func (r *row) countWrite() {
+	for _, name := range []string{r.db, r.db + "-wal"} {
+		info, err := os.Stat(name) // a bare handler has none
+		if err == nil && info.ModTime().Sub(r.written) > time.Second {
+			r.written = info.ModTime()
+			r.writes++
 		}
 	}
-	return nil
 }
 
 // sorted gives a measure of all samples in order.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/v3/client"
 )
 

@@ -11,12 +11,12 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/railgun"
-	"github.com/quotegate/quotegate/testdata/contracts"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
@@ -39,7 +39,7 @@ func (w *world) altered(t *testing.T) {
 func (w *world) forged(t *testing.T, s swap.Swap, alter func(t *testing.T, data []byte)) (client.Call, error) {
 	t.Helper()
 	_, body := w.ask(t, "v3", s)
-	checked, err := swap.Verify(s, "v3", body, w.know)
+	checked, err := swap.Verify(s, body, w.know)
 	if err != nil {
 		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, body)
 	}
@@ -47,7 +47,7 @@ func (w *world) forged(t *testing.T, s swap.Swap, alter func(t *testing.T, data 
 	alter(t, checked.Main.Data)
 	lie := bytes.ReplaceAll(body, []byte(hexutil.Encode(truth)), []byte(hexutil.Encode(checked.Main.Data)))
 	lie = bytes.ReplaceAll(lie, note(truth), note(checked.Main.Data)) // also in the details, where a liar would not forget it
-	_, err = swap.Verify(s, "v3", lie, w.know)
+	_, err = swap.Verify(s, lie, w.know)
 	if err == nil {
 		t.Error("the check lets it pass")
 	}
@@ -256,7 +256,7 @@ func (w *world) noRecipient(t *testing.T) {
 	s := w.swap(p, amount(t, "1", p.SrcToken))
 	s.Recipient = common.Address{}.Hex()
 	q, body := w.ask(t, "v1", s)
-	_, err := swap.Verify(s, "v1", body, w.know)
+	_, err := swap.Verify(s, body, w.know)
 	says(t, err, "is the zero address")
 	tx := client.Call{To: common.HexToAddress(q.To), Value: s.Amount, Data: common.FromHex(q.MethodParameters.Calldata)}
 	orders, err := w.net.Orders(t.Context(), s.Src, w.mustSend(t, s.Src, tx))

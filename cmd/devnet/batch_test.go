@@ -12,11 +12,11 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
@@ -56,7 +56,7 @@ func (w *world) everyBatch(t *testing.T) {
 		t.Run(pairName(p), func(t *testing.T) {
 			t.Parallel()
 			quote, d, receipt := w.sendBatch(t, s, reference.User.Key, new(big.Int))
-			checked, err := swap.Verify(s, "v3", quote.Raw, w.know)
+			checked, err := swap.Verify(s, quote.Raw, w.know)
 			if err != nil {
 				t.Fatalf("a wallet would refuse this quote: %v\n%s", err, quote.Raw)
 			}

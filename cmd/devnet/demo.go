@@ -63,13 +63,13 @@ func (d *devnet) ask(ctx context.Context, s swap.Swap) (*swap.Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := gateway.QuoteURL(s.Request("v3"))
+	address, err := gateway.QuoteURL(s.Request())
 	if err != nil {
 		return nil, err
 	}
 	d.line("\n1. Ask the gateway.\n   GET %s", address)
 	know := swap.Knowledge{Deployment: d.chains.Deployment, ViewingKey: &reference.PrivateViewingKey}
-	checked, err := swap.Ask(ctx, gateway, s, "v3", know)
+	checked, err := swap.Ask(ctx, gateway, s, know)
 	if err != nil {
 		return nil, err
 	}

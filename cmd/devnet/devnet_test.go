@@ -161,7 +161,7 @@ func swapOn(t *testing.T, gateway gatewayAt, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := swap.Ask(t.Context(), gateway.Client, s, "v3", swap.Knowledge{Deployment: chain.Reference()})
+	checked, err := swap.Ask(t.Context(), gateway.Client, s, swap.Knowledge{Deployment: chain.Reference()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/browser"
-	"github.com/quotegate/quotegate/testdata/npm"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
+	"github.com/quotegate/quotegate/shared/testkit/npm"
 )
 
 // page swaps on the devnet as a visitor does: by clicks on the gateway's page, with the test wallet.

@@ -14,7 +14,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // limits of one transaction, and an amount between them that no conversion divides evenly.
@@ -171,7 +171,7 @@ func (w *world) beyondTheLimits(t *testing.T) {
 			new(big.Int).Sub(amount(t, least, p.SrcToken), one),
 			new(big.Int).Add(amount(t, most, p.SrcToken), one),
 		} {
-			_, err := w.gateway.Quote(t.Context(), w.swap(p, amount).Request("v3"))
+			_, err := w.gateway.Quote(t.Context(), w.swap(p, amount).Request())
 			if err == nil || !strings.Contains(err.Error(), "AMOUNT_OUT_OF_RANGE") {
 				t.Errorf("%s of %s on %s: got %v, want it refused", amount, p.SrcToken.Symbol, p.Src, err)
 			}

@@ -41,7 +41,7 @@ func (w *world) timeEveryPair(b *testing.B) (took []time.Duration) {
 		all.Go(func() {
 			least, _, _ := limits(p.SrcToken)
 			s := w.swap(p, amount(b, least, p.SrcToken))
-			checked, err := swap.Ask(b.Context(), w.gateway.Client, s, "v3", w.know)
+			checked, err := swap.Ask(b.Context(), w.gateway.Client, s, w.know)
 			if err != nil {
 				b.Errorf("%s: %v", pairName(p), err)
 				return

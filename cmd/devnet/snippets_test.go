@@ -16,8 +16,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
-	"github.com/quotegate/quotegate/testdata/npm"
-	"github.com/quotegate/quotegate/testdata/pages"
+	"github.com/quotegate/quotegate/shared/testkit/npm"
+	"github.com/quotegate/quotegate/shared/testkit/pages"
 )
 
 // snippets compiles and runs every snippet of the documentation, as it is printed, with a wallet on these chains.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 // makeKey runs `gateway key new` and returns the key and all it printed.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 // slipping is a listener that panics once before it accepts.

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/pages"
-	"github.com/quotegate/quotegate/testdata/ports"
+	"github.com/quotegate/quotegate/shared/testkit/pages"
+	"github.com/quotegate/quotegate/shared/testkit/ports"
 )
 
 // TestRollingRestart restarts two gateways behind the nginx of

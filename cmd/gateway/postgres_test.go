@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/postgres"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // database is a PostgreSQL server of a test's own, which it may stop and start.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // TestHangupReloadsDeploymentAndEndpoints rewrites the files of a running process:

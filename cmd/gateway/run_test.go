@@ -178,7 +178,7 @@ func TestAdminSeesWhatHappened(t *testing.T) {
 			`quotegate_http_requests_total{code="none",rehearsal="false",route="` + quotes + `",status="200",version="` + version + `"} 1`,
 			"quotegate_build_info", "go_goroutines",
 		},
-		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"findings":[{"outcome":"same","calls":1}]`, `"successor":"v3"`},
+		"/admin/usage":     {`"version":"` + version + `"`, `"calls":1`, `"client":"agent go-http-client #`, `"findings":[{"outcome":"same","calls":1}]`, `"successor":"` + gateway.Current + `"`},
 		"/admin/lifecycle": {`"version":"` + version + `","stage":"active"`},
 		"/readyz":          {`"status":"ready"`},
 	} {

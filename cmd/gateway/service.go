@@ -110,7 +110,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Current:  gateway.Current,
 		Usage:    s.recorder,
 		Plan:     s.lifecycle.Snapshot,
-		Moves:    movesOf(first.modules),
+		Moves:    gateway.Moves(first.modules),
 		Health:   s.health(cfg, sources, time.Now()),
 		Ready:    s.ready,
 		Level:    log.level,
@@ -181,15 +181,6 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
-}
-
-// movesOf are the steps out of each version.
-func movesOf(modules []web.Module) map[string][]string {
-	moves := map[string][]string{}
-	for _, m := range modules {
-		moves[m.Name] = m.Moves
-	}
-	return moves
 }
 
 // registered reports whether any registry has an integrator, and it is active. It is an

@@ -18,7 +18,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 // TestSettingsAreThoseThatAreRead compares the description with what envconfig

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // missing is a golden that a version lacks, and the request that it begins with.

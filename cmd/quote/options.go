@@ -23,7 +23,6 @@ import (
 type options struct {
 	url        string // of the gateway
 	gateway    *client.Client
-	wire       string // the interface: v3, v3legacy or v1
 	swap       swap.Swap
 	deployment *chain.Deployment
 	viewingKey *[32]byte
@@ -91,7 +90,6 @@ type given struct {
 	maxFee                      string
 	status                      string
 	key                         string
-	version                     versionFlag
 }
 
 // flags are all flags. Their values go to o and g.
@@ -105,8 +103,7 @@ func (o *options) flags(g *given) *flag.FlagSet {
 	f.StringVar(&g.recipient, "recipient", "",
 		"who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
 	f.StringVar(&g.integrator, "integrator", "", "`wallet` of a registered partner")
-	f.StringVar(&o.wire, "interface", "v3", "`version` of the gateway's interface to ask: v3, v3legacy or v1")
-	f.Var(&g.version, "version", "print the version of this program")
+	f.BoolVar(&o.showVersion, "version", false, "print the version of this program")
 	f.StringVar(&g.deployment, "deployment", "",
 		"`file` with the contracts that you have reviewed; without it, those of the reference deployment")
 	f.StringVar(&g.simulate, "simulate", "",
@@ -137,14 +134,8 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
 	}
-	if g.version.show {
-		o.showVersion = true
+	if o.showVersion {
 		return o, nil
-	}
-	if wire := g.version.wire; wire != "" {
-		fmt.Fprintf(stderr, "quote: -version %s is now -interface %s; "+
-			"-version alone prints the version of this program\n", wire, wire)
-		o.wire = wire
 	}
 	if err := o.checkGateway(); err != nil {
 		return nil, err
@@ -166,7 +157,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	}
 	return o, errors.Join(
 		o.readDeployment(g.deployment),
-		o.checkInterface(),
+		o.checkRequest(),
 		o.readViewingKey(getenv("QUOTE_VIEWING_KEY")),
 		o.readMaxFee(g.maxFee),
 		o.readKey(g.key, getenv("QUOTE_KEY")),
@@ -204,9 +195,9 @@ func (o *options) checkGateway() (err error) {
 	return nil
 }
 
-// checkInterface refuses an interface that cannot be asked for the swap.
-func (o *options) checkInterface() error {
-	_, err := o.gateway.QuoteURL(o.swap.Request(o.wire))
+// checkRequest refuses a request that the client would not send.
+func (o *options) checkRequest() error {
+	_, err := o.gateway.QuoteURL(o.swap.Request())
 	var e *client.Error
 	if errors.As(err, &e) {
 		return errors.New(e.Message)

@@ -24,10 +24,10 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/internal/cli"
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/golden"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 )
 
 // The swap of testdata/v3/pair-usdc-1-to-usdc-369.http.
@@ -125,19 +125,17 @@ func TestSaysWhatWasNotWorkedOut(t *testing.T) {
 	}
 }
 
-// TestPrintsJSON: what is printed is what was checked, of every version, and nothing else is.
+// TestPrintsJSON: what is printed is what was checked, and nothing else is.
 func TestPrintsJSON(t *testing.T) {
-	for _, version := range []string{"v3", "v3legacy", "v1"} {
-		answered := ""
-		gateway := startGateway(t, func(answer string) string { answered = answer; return answer })
-		code, stdout, stderr := call(t, nil, with(wish, "-json", "-interface", version, "-gateway", gateway)...)
-		var got, want any
-		if err := errors.Join(json.Unmarshal([]byte(stdout), &got), json.Unmarshal([]byte(answered), &want)); err != nil {
-			t.Fatalf("%s: %v: %s", version, err, stderr)
-		}
-		if code != 0 || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got exit code %d, %s and\n%s, want the fields of the answer\n%s", version, code, stderr, stdout, answered)
-		}
+	answered := ""
+	gateway := startGateway(t, func(answer string) string { answered = answer; return answer })
+	code, stdout, stderr := call(t, nil, with(wish, "-json", "-gateway", gateway)...)
+	var got, want any
+	if err := errors.Join(json.Unmarshal([]byte(stdout), &got), json.Unmarshal([]byte(answered), &want)); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	if code != 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("got exit code %d, %s and\n%s, want the fields of the answer\n%s", code, stderr, stdout, answered)
 	}
 	for name, alter := range map[string]func(string) string{
 		"another amount": func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) },
@@ -192,10 +190,8 @@ func TestPrintsTheSimulation(t *testing.T) {
 	contains(t, "the output", stdout, "Not simulated: This service has no RPC endpoint for chain 1")
 	_, stdout, _ = call(t, nil, with(wish, "-json", "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", startGateway(t, truth))...)
 	contains(t, "the JSON", stdout, `"simulation":{"blockNumber":123,`)
-	for _, args := range [][]string{{"-simulate", "alice"}, {"-simulate", little, "-interface", "v1"}} {
-		if code, _, _ := call(t, nil, with(wish, args...)...); code != 2 {
-			t.Errorf("%v: got exit code %d, want 2", args, code)
-		}
+	if code, _, _ := call(t, nil, with(wish, "-simulate", "alice")...); code != 2 {
+		t.Errorf("got exit code %d, want 2", code)
 	}
 }
 
@@ -281,8 +277,6 @@ func TestUsage(t *testing.T) {
 		"unknown flag":       {nil, with(wish, "-x"), "flag provided but not defined: -x"},
 		"argument":           {nil, with(wish, "now"), `"now" is not a flag`},
 		"gateway":            {nil, with(wish, "-gateway", "127.0.0.1:8080"), "is not an address such as"},
-		"interface":          {nil, with(wish, "-interface", "v2"), "is not v3, v3legacy or v1"},
-		"the old spelling":   {nil, with(wish, "-version", "v2"), "is not v3, v3legacy or v1"},
 		"pair":               {nil, with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
 		"deployment":         {nil, with(wish, "-deployment", "no-such-file"), "no-such-file"},
 		"recipient":          {nil, with(wish, "-recipient", "0x0000000000000000000000000000000000000001"), "below 0x10000"},
@@ -331,21 +325,11 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestVersion: -version alone is about this program, and with a value it still chooses the interface.
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"-version"}, {"--version"}} {
 		code, stdout, stderr := call(t, nil, args...)
 		if code != 0 || stderr != "" || stdout != cli.Version("quote")+"\n" {
 			t.Errorf("%q: got exit code %d, %q and %q", args, code, stdout, stderr)
-		}
-	}
-	for _, args := range [][]string{{"-version", "v1"}, {"-version=v1"}, {"--version", "v1"}, {"-interface", "v1"}} {
-		asked := ""
-		gateway := alterGateway(t, func(r *http.Request) { asked = r.URL.Path }, truth)
-		code, _, stderr := call(t, nil, with(wish, with(args, "-gateway", gateway)...)...)
-		notice := strings.Contains(stderr, "-version v1 is now -interface v1")
-		if code != 0 || asked != "/v1/quote" || notice != (args[0] != "-interface") {
-			t.Errorf("%q: got exit code %d, asked %s, and said %q", args, code, asked, stderr)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 // run asks, checks, prints and, if it should, executes.
 func run(ctx context.Context, o *options, stdout, stderr io.Writer) error {
 	known := swap.Knowledge{Deployment: o.deployment, ViewingKey: o.viewingKey}
-	checked, err := swap.Ask(ctx, o.gateway, o.swap, o.wire, known)
+	checked, err := swap.Ask(ctx, o.gateway, o.swap, known)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 const (

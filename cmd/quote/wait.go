@@ -40,33 +40,7 @@ func (d *duration) Set(text string) error {
 	return nil
 }
 
-// A versionFlag stands alone for the version of this program. Followed by a version of the interface it is the earlier
-// spelling of -interface.
-type versionFlag struct {
-	show bool
-	wire string
-}
-
-func (v *versionFlag) String() string { return v.wire }
-
-func (v *versionFlag) IsBoolFlag() bool { return true }
-
-func (v *versionFlag) Set(text string) error {
-	switch text {
-	case "true":
-		v.show = true
-	case "false":
-		v.show = false
-	default:
-		v.wire = text
-	}
-	return nil
-}
-
-var interfaces = regexp.MustCompile("^v[0-9][0-9a-z]*$")
-
-// joinValues lets the value of -wait and of the earlier -version follow as a word of its own, which a flag that may
-// stand alone does not take.
+// joinValues lets the value of -wait follow as a word of its own, which a flag that may stand alone does not take.
 func joinValues(args []string) (joined []string) {
 	for i := 0; i < len(args); i++ {
 		joined = append(joined, args[i])
@@ -84,8 +58,6 @@ func takes(name, value string) bool {
 	case "-wait", "--wait":
 		_, err := time.ParseDuration(value)
 		return err == nil
-	case "-version", "--version":
-		return interfaces.MatchString(value)
 	}
 	return false
 }

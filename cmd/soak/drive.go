@@ -4,76 +4,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/testdata/referee"
 )
 
 // workers is how many connections the crowd comes over.
 const workers = 8
 
-// drive keeps the gateway busy until ctx ends, or until it stops as it was told
-// to.
-func (w *world) drive(ctx context.Context) {
+// each runs n of them at once, each with random numbers of its own, until all have ended.
+func each(n int, run func(i int, rng *rand.Rand)) {
 	var all sync.WaitGroup
-	for i := range workers {
-		all.Go(func() { w.work(ctx, rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))) })
+	for i := range n {
+		all.Go(func() { run(i, rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))) })
 	}
 	all.Wait()
 }
 
-// work asks one question after the other.
+// drive keeps the gateway busy until ctx ends, or until it stops as it was told to.
+func (w *world) drive(ctx context.Context) {
+	each(workers, func(_ int, rng *rand.Rand) { w.work(ctx, rng) })
+}
+
+// work asks one question after the other. Connections come and go.
 func (w *world) work(ctx context.Context, rng *rand.Rand) {
-	var conn *load.Conn
-	defer func() {
-		if conn != nil {
-			conn.Close()
-		}
-	}()
 	for ctx.Err() == nil {
-		if conn == nil {
-			var err error
-			if conn, err = load.Dial(w.gateway.Addr); err != nil {
-				if !w.stopping.Load() {
-					w.tally.fail("connecting: %v", err)
-				}
-				return
+		conn, err := load.Dial(w.gateway.Addr)
+		if err != nil {
+			if !w.stopping.Load() {
+				w.tally.fail("connecting: %v", err)
 			}
+			return
 		}
+		err = w.converse(ctx, conn, rng)
+		conn.Close()
+		if err == nil {
+			continue
+		}
+		if w.stopping.Load() && errors.Is(err, load.ErrUnanswered) {
+			return
+		}
+		w.tally.fail("%v", err)
+	}
+}
+
+// converse asks on one connection, about 200 questions.
+func (w *world) converse(ctx context.Context, conn *load.Conn, rng *rand.Rand) error {
+	for ctx.Err() == nil && rng.IntN(200) != 0 {
 		q := w.question(rng)
-		client := load.ClientAddress(rng.IntN(crowdSize))
+		client := rng.IntN(crowdSize)
 		if rng.IntN(50) == 0 {
 			w.abandon(q, client, 0)
 			continue
 		}
 		if err := w.ask(conn, q, client); err != nil {
-			conn.Close()
-			conn = nil
-			if w.stopping.Load() && errors.Is(err, load.ErrUnanswered) {
-				w.tally.refused.Add(1)
-				return
-			}
-			w.tally.fail("%s %s: %v", q.method, q.target, err)
-		} else if rng.IntN(200) == 0 { // connections come and go
-			conn.Close()
-			conn = nil
+			return err
 		}
 	}
+	return nil
 }
 
-// ask asks and judges. The error is about the connection; a wrong answer is
-// tallied.
-func (w *world) ask(conn *load.Conn, q question, client netip.Addr) error {
+// ask asks as a client, by its number, and judges. The error is about the connection; a wrong answer is tallied.
+func (w *world) ask(conn *load.Conn, q question, client int) error {
 	start := time.Now()
 	answer, err := conn.Ask(q.request(w.gateway.Addr, client), askTimeout)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s %s: %w", q.method, q.target, err)
 	}
 	w.tally.answered(q.kind, answer.Status, time.Since(start))
 	if q.method == "GET" && quotes(q.target) { // any other method reaches no route, and the log names none
@@ -85,57 +85,58 @@ func (w *world) ask(conn *load.Conn, q question, client netip.Addr) error {
 	return nil
 }
 
-func (q question) request(host string, client netip.Addr) []byte {
-	request := load.AppendRequest(nil, host, q.target, client)
-	return append([]byte(q.method), request[len("GET"):]...)
+// askAlone asks on a connection of its own, and tells whether that worked.
+func (w *world) askAlone(q question, client int) bool {
+	conn, err := load.Dial(w.gateway.Addr)
+	if err == nil {
+		defer conn.Close()
+		err = w.ask(conn, q, client)
+	}
+	if err != nil && !w.stopping.Load() {
+		w.tally.fail("%s: %v", q.kind, err)
+	}
+	return err == nil
 }
 
 // abandon asks and leaves after a while.
-func (w *world) abandon(q question, client netip.Addr, after time.Duration) {
+func (w *world) abandon(q question, client int, after time.Duration) {
 	conn, err := load.Dial(w.gateway.Addr)
 	if err != nil {
 		return // the next one notices
 	}
+	defer conn.Close()
 	if quotes(q.target) {
 		w.tally.abandoned.Add(1)
 	}
-	conn.Send(q.request(w.gateway.Addr, client))
+	_, _ = conn.Write(q.request(w.gateway.Addr, client)) // nobody will read the answer
 	time.Sleep(after)
-	conn.Close()
 }
-
-// leavers is how many connections those come over who do not wait for their answer.
-const leavers = 8
 
 // leaveAtOnce is how many callers leave before one waits for its answer. Without that,
 // more and more would be under way on a machine that is slower than they are.
 const leaveAtOnce = 8
 
-// leave has callers ask what a node is needed for, and leave within 20 milliseconds,
-// until ctx ends.
-func (w *world) leave(ctx context.Context) {
-	var all sync.WaitGroup
-	for i := range leavers {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(100+i), uint64(time.Now().UnixNano())))
-			for n := 1; ctx.Err() == nil; n++ {
-				after := time.Duration(rng.IntN(21)) * time.Millisecond
-				w.abandon(w.slowQuestion(rng), load.ClientAddress(rng.IntN(crowdSize)), after)
-				if n%leaveAtOnce == 0 {
-					_, _ = w.askOnce("/v3/swap/healthcheck") // whatever it says; others judge that
-				}
+// rush has callers ask what a node is needed for, each on a connection of its own, until ctx or the gateway ends or so
+// many have asked. Half of them leave within 20 milliseconds, the others wait for their answer, which is judged.
+func (w *world) rush(ctx context.Context, requests int64) {
+	var asked atomic.Int64
+	each(2*workers, func(i int, rng *rand.Rand) {
+		for n := 1; ctx.Err() == nil && asked.Add(1) <= requests; n++ {
+			client := rng.IntN(crowdSize)
+			lives := true
+			switch {
+			case i%2 != 0:
+				lives = w.askAlone(w.slowQuestion(rng), client)
+			case n%leaveAtOnce == 0:
+				lives = w.askAlone(w.healthQuestion(), client)
+			default:
+				w.abandon(w.slowQuestion(rng), client, time.Duration(rng.IntN(21))*time.Millisecond)
 			}
-		})
-	}
-	all.Wait()
-}
-
-// issuerRates are those that a burn may be quoted with.
-func (w *world) issuerRates(s *referee.Swap) []*big.Rat {
-	if !s.Burn {
-		return nil
-	}
-	return w.issuer.rates(w.judge.BuiltInBPS(s.Src), w.judge.Domain(s.Src))
+			if !lives {
+				return
+			}
+		}
+	})
 }
 
 // overdraw asks more than one client may until ctx ends, and holds the gateway
@@ -146,25 +147,17 @@ func (w *world) overdraw(ctx context.Context) {
 	type span struct{ sent, answered time.Time }
 	var granted []span
 	rng := rand.New(rand.NewPCG(7, 7))
-	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
-	if err != nil {
-		w.tally.fail("%v", err)
-		return
-	}
 	for ctx.Err() == nil {
-		swap := w.judge.RandomSwap(rng, pair)
+		swap := w.judge.RandomSwap(rng, w.plainPair)
 		sent := time.Now()
 		refused := false
 		q := question{"over the limit", "GET", swap.Target("v3"), func(a load.Answer) error {
 			if a.Status == http.StatusTooManyRequests {
 				refused = true
-				if a.Header("Retry-After") == "" {
-					return fmt.Errorf("a 429 does not say when to come back: %s", a.Head)
-				}
 				if len(granted) < perMinute {
 					return fmt.Errorf("refused after %d requests of %d", len(granted), perMinute)
 				}
-				return isFault(a, http.StatusTooManyRequests, "RATE_LIMITED")
+				return isRetryable(a, http.StatusTooManyRequests, "RATE_LIMITED")
 			}
 			granted = append(granted, span{sent, time.Now()})
 			n := len(granted) - 1 - perMinute
@@ -173,7 +166,7 @@ func (w *world) overdraw(ctx context.Context) {
 			}
 			return w.isQuote(a, "v3", swap, 0)
 		}}
-		if !w.askAlone(q, load.ClientAddress(overLimit)) {
+		if !w.askAlone(q, overLimit) {
 			return
 		}
 		if !refused {
@@ -186,15 +179,49 @@ func (w *world) overdraw(ctx context.Context) {
 	}
 }
 
-// askAlone asks on a connection of its own, and tells whether that worked.
-func (w *world) askAlone(q question, client netip.Addr) bool {
-	conn, err := load.Dial(w.gateway.Addr)
-	if err == nil {
-		defer conn.Close()
-		err = w.ask(conn, q, client)
+const (
+	idlers      = 5000      // more than the gateway accepts at a time
+	idleLimit   = 192 << 20 // what it may come to with so many
+	askedByRest = 200       // requests of others meanwhile
+)
+
+// idle has thousands of clients ask once and stay connected. Whoever comes next
+// is answered all the same, and memory stays bounded.
+func (w *world) idle(ctx context.Context, raced bool) error {
+	conns := make(chan *load.Conn, idlers)
+	each(workers, func(_ int, rng *rand.Rand) {
+		for range idlers / workers {
+			conn, err := load.Dial(w.gateway.Addr)
+			if err == nil {
+				conns <- conn
+				err = w.ask(conn, w.question(rng), rng.IntN(crowdSize))
+			}
+			if err != nil {
+				w.tally.fail("a client that stays connected: %v", err)
+				return
+			}
+		}
+	})
+	close(conns)
+	defer func() {
+		for conn := range conns {
+			conn.Close()
+		}
+	}()
+	for range askedByRest {
+		answer, err := w.askOnce("/v3/swap/healthcheck")
+		if err != nil || answer.Status != http.StatusOK {
+			return fmt.Errorf("a client that came after %d idle ones got %d (%v)", len(conns), answer.Status, err)
+		}
 	}
-	if err != nil && !w.stopping.Load() {
-		w.tally.fail("%s: %v", q.kind, err)
+	_, peak, err := w.gateway.Memory()
+	if err != nil {
+		return err
 	}
-	return err == nil
+	w.tell("%d clients stay connected: %.1f MiB at most", len(conns), mib(peak))
+	if !raced && peak > idleLimit {
+		return fmt.Errorf("with %d idle clients the gateway came to %.1f MiB, and may not exceed %.0f",
+			len(conns), mib(peak), mib(idleLimit))
+	}
+	return ctx.Err()
 }

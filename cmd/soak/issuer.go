@@ -4,21 +4,19 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"path"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // issuer is the fee service of the issuer of USDC. Every other answer is a lie.
 type issuer struct {
-	url    string
-	server *http.Server
-	asked  atomic.Int64
+	*httptest.Server
+	asked atomic.Int64
 
 	mu     sync.Mutex
 	stated map[uint32]bool // domains for which it has told the truth
@@ -30,30 +28,26 @@ func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 10
 
 // lies are what it says otherwise. Believing any of them costs the user money
 // or the gateway its health.
-var lies = []string{
-	`[{"finalityThreshold":1000,"minimumFee":5000}]`, // absurd
-	`[{"finalityThreshold":1000,"minimumFee":-1}]`,
-	`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`, // absurd
-	`[{"finalityThreshold":1000,"minimumFee":null}]`,
-	`[{"finalityThreshold":3000,"minimumFee":77}]`,
-	`{"finalityThreshold":1000,"minimumFee":77}`,
-	`<html>` + secret + `</html>`,
-	`[{"finalityThreshold":1000,"minimumFee":77`,
-	``,
+var lies = []struct {
+	body   string
+	absurd bool // a fee that nobody believes
+}{
+	{`[{"finalityThreshold":1000,"minimumFee":5000}]`, true},
+	{`[{"finalityThreshold":1000,"minimumFee":-1}]`, false},
+	{`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`, true},
+	{`[{"finalityThreshold":1000,"minimumFee":null}]`, false},
+	{`[{"finalityThreshold":3000,"minimumFee":77}]`, false},
+	{`{"finalityThreshold":1000,"minimumFee":77}`, false},
+	{`<html>` + secret + `</html>`, false},
+	{`[{"finalityThreshold":1000,"minimumFee":77`, false},
+	{``, false},
 }
 
-func startIssuer() (*issuer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	i := &issuer{url: "http://" + listener.Addr().String(), stated: map[uint32]bool{}, absurd: map[uint32]bool{}}
-	i.server = &http.Server{Handler: i}
-	go func() { _ = i.server.Serve(listener) }() // until it is closed
-	return i, nil
+func startIssuer() *issuer {
+	i := &issuer{stated: map[uint32]bool{}, absurd: map[uint32]bool{}}
+	i.Server = httptest.NewServer(i)
+	return i
 }
-
-func (i *issuer) close() { i.server.Close() }
 
 func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	source, err := strconv.ParseUint(path.Base(path.Dir(r.URL.Path)), 10, 32)
@@ -77,27 +71,24 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // lie tells one lie after the other.
 func (i *issuer) lie(w http.ResponseWriter, r *http.Request, domain uint32, n int) {
 	n %= len(lies) + 3
-	switch n {
-	case 0, 2:
-		i.mu.Lock()
-		i.absurd[domain] = true
-		i.mu.Unlock()
-		io.WriteString(w, lies[n])
-	case len(lies): // an answer without end
+	switch n - len(lies) {
+	case 0: // an answer without end
 		for r.Context().Err() == nil {
 			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
 				return
 			}
 		}
-	case len(lies) + 1: // no answer
-		select {
-		case <-r.Context().Done():
-		case <-time.After(10 * time.Second):
-		}
-	case len(lies) + 2: // a redirect to another server
+	case 1: // no answer
+		<-r.Context().Done()
+	case 2: // a redirect to another server
 		http.Redirect(w, r, "http://127.0.0.1:9/"+secret, http.StatusFound)
 	default:
-		io.WriteString(w, lies[n])
+		if lies[n].absurd {
+			i.mu.Lock()
+			i.absurd[domain] = true
+			i.mu.Unlock()
+		}
+		io.WriteString(w, lies[n].body)
 	}
 }
 

@@ -36,7 +36,7 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary, err := buildGateway(ctx, dir, race)
+	binary, err := build(ctx, dir, race)
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,6 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 	return nil
 }
 
-func buildGateway(ctx context.Context, dir string, race bool) (string, error) {
-	var flags []string
-	if race {
-		flags = append(flags, "-race")
-	}
-	return child.Build(ctx, dir, flags...)
+func build(ctx context.Context, dir string, race bool) (string, error) {
+	return child.Build(ctx, dir, fmt.Sprintf("-race=%t", race))
 }

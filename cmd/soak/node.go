@@ -10,9 +10,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -38,7 +38,7 @@ func randomIntegrator(rng *rand.Rand, standing byte) common.Address {
 func feeBPS(integrator common.Address) int64 { return 1 + int64(integrator[len(integrator)-1]) }
 
 // mode is how a node answers.
-type mode int32
+type mode int
 
 const (
 	working      mode = iota // the truth
@@ -64,13 +64,14 @@ func (m mode) String() string {
 // node is a JSON-RPC node of a chain. It is not a real one, since a real one
 // cannot be made to fail in all these ways.
 type node struct {
-	chain   uint64
-	addr    string
-	url     string
-	server  *http.Server // nil while it refuses connections
-	mode    atomic.Int32
-	changed atomic.Pointer[chan struct{}] // closed when the mode changes
-	asked   sync.Map                      // of common.Address: integrators asked about
+	chain  uint64
+	addr   string
+	server *http.Server // closed while it refuses connections
+	asked  sync.Map     // of common.Address: integrators somebody was kept waiting for
+
+	mu      sync.Mutex
+	mode    mode
+	changed chan struct{} // closed when the mode changes
 }
 
 // secret is in what nodes say, and must never be in an answer or in the log of
@@ -78,11 +79,11 @@ type node struct {
 const secret = "hunter2"
 
 func startNode(chain uint64) (*node, error) {
-	n := &node{chain: chain, addr: "127.0.0.1:0"}
-	changed := make(chan struct{})
-	n.changed.Store(&changed)
+	n := &node{chain: chain, addr: "127.0.0.1:0", changed: make(chan struct{})}
 	return n, n.listen()
 }
+
+func (n *node) url() string { return "http://" + n.addr + "/" + secret }
 
 // listen accepts connections, also again, at the same address.
 func (n *node) listen() error {
@@ -91,7 +92,6 @@ func (n *node) listen() error {
 		return err
 	}
 	n.addr = listener.Addr().String()
-	n.url = "http://" + n.addr + "/" + secret
 	// Connections that nobody uses, or has used yet, end soon, so that what is
 	// left of them at the end is a leak.
 	server := &http.Server{Handler: n, IdleTimeout: 500 * time.Millisecond, ReadHeaderTimeout: 2 * time.Second}
@@ -100,18 +100,23 @@ func (n *node) listen() error {
 	return nil
 }
 
-// refuse ends all connections, and accepts none until listen.
-func (n *node) refuse() { n.server.Close() }
-
 func (n *node) close() {
 	n.set(working)
 	n.server.Close()
 }
 
 func (n *node) set(m mode) {
-	n.mode.Store(int32(m))
-	changed := make(chan struct{})
-	close(*n.changed.Swap(&changed))
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mode = m
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (n *node) now() (mode, chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mode, n.changed
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -119,15 +124,18 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the gateway has given up
 	}
-	calls, batch, err := parseCalls(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	batch := bytes.HasPrefix(body, []byte("["))
+	if !batch {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	var calls []call
+	if err := json.Unmarshal(body, &calls); err != nil || len(calls) == 0 {
+		http.Error(w, "not JSON-RPC", http.StatusBadRequest)
 		return
 	}
-	wallet, isCall := integratorIn(calls[0].Params)
-	changed := *n.changed.Load()
-	for mode(n.mode.Load()) == hung {
-		if isCall {
+	m, changed := n.now()
+	for m == hung {
+		if wallet, ok := integratorIn(calls[0].Params); ok {
 			n.asked.Store(wallet, nil)
 		}
 		select {
@@ -135,20 +143,9 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
-		changed = *n.changed.Load()
+		m, changed = n.now()
 	}
-	n.answer(w, calls, batch)
-}
-
-// parseCalls reads one call, or a batch of them.
-func parseCalls(body []byte) (calls []call, batch bool, err error) {
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		err = json.Unmarshal(body, &calls)
-		return calls, true, err
-	}
-	calls = make([]call, 1)
-	err = json.Unmarshal(body, &calls[0])
-	return calls, false, err
+	n.answer(w, calls, batch, m)
 }
 
 // call is a question in JSON-RPC.
@@ -158,35 +155,23 @@ type call struct {
 	Params []json.RawMessage
 }
 
-// keptWaiting tells whether somebody was kept waiting for word of an integrator.
-func (n *node) keptWaiting(integrator common.Address) bool {
-	_, ok := n.asked.Load(integrator)
-	return ok
-}
+// balanceOf is how a call of balanceOf(address) begins.
+const balanceOf = "0x70a08231"
 
 // integratorIn is whom a call of getIntegrator(bytes32) asks about.
 func integratorIn(params []json.RawMessage) (wallet common.Address, ok bool) {
-	data := dataIn(params)
+	var call struct{ Data, Input string }
+	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil {
+		return wallet, false
+	}
+	data := cmp.Or(call.Data, call.Input)
 	if len(data) != 2+8+64 || strings.HasPrefix(data, balanceOf) {
 		return wallet, false
 	}
 	return common.HexToAddress(data[10:]), true
 }
 
-// balanceOf is how a call of balanceOf(address) begins.
-const balanceOf = "0x70a08231"
-
-// dataIn is the calldata of eth_call.
-func dataIn(params []json.RawMessage) string {
-	var call struct{ Data, Input string }
-	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil {
-		return ""
-	}
-	return cmp.Or(call.Data, call.Input)
-}
-
-func (n *node) answer(w http.ResponseWriter, calls []call, batch bool) {
-	m := mode(n.mode.Load())
+func (n *node) answer(w http.ResponseWriter, calls []call, batch bool, m mode) {
 	switch m {
 	case failing:
 		http.Error(w, secret, http.StatusInternalServerError)
@@ -226,42 +211,41 @@ func (n *node) answerOne(c call, m mode) string {
 // quote shows it.
 const accountHas, accountHasShown = "0xde0b6b3a7640000", "1000000000000000000"
 
-// result is what the node knows. It knows no transaction, and cannot simulate.
+// results are those that depend on nothing. The node knows no transaction, and cannot simulate.
+var results = map[string]string{
+	"eth_getBalance":            `"` + accountHas + `"`,
+	"eth_blockNumber":           `"0x64"`,
+	"eth_getTransactionReceipt": "null",
+	"eth_getTransactionByHash":  "null",
+	"eth_getLogs":               "[]",
+	"eth_estimateGas":           `"0x5208"`,
+	"eth_gasPrice":              `"0x5208"`,
+	"eth_getCode":               `"0x60"`,
+}
+
+// result is what the node knows, empty if that is nothing.
 func (n *node) result(c call, m mode) string {
-	quoted := func(text string) string { return `"` + text + `"` }
 	switch c.Method {
 	case "eth_chainId":
 		if m == onWrongChain {
-			return quoted("0x38")
+			return `"0x38"`
 		}
-		return quoted(fmt.Sprintf("%#x", n.chain))
+		return fmt.Sprintf(`"%#x"`, n.chain)
 	case "eth_call":
 		if wallet, ok := integratorIn(c.Params); ok {
-			return quoted(registryAnswer(wallet, m == lying))
+			return registryAnswer(wallet, m == lying)
 		}
-		return quoted(fmt.Sprintf("0x%064x", new(big.Int).Lsh(big.NewInt(1), 200))) // enough of every token
-	case "eth_getBalance":
-		return quoted(accountHas)
-	case "eth_blockNumber":
-		return quoted("0x64")
+		return fmt.Sprintf(`"0x%064x"`, new(big.Int).Lsh(big.NewInt(1), 200)) // enough of every token
 	case "eth_getBlockByNumber":
 		return fmt.Sprintf(`{"number":"0x64","hash":"0x%064x","timestamp":"%#x"}`, 100, time.Now().Unix())
-	case "eth_getTransactionReceipt", "eth_getTransactionByHash":
-		return "null"
-	case "eth_getLogs":
-		return "[]"
-	case "eth_estimateGas", "eth_gasPrice":
-		return quoted("0x5208")
-	case "eth_getCode":
-		return quoted("0x60")
 	}
-	return ""
+	return results[c.Method]
 }
 
 // registryAnswer is what getIntegrator(bytes32) returns.
 func registryAnswer(wallet common.Address, lie bool) string {
 	words := func(owner common.Address, bps, active int64) string {
-		return fmt.Sprintf("0x%064x%064x%064x", owner.Big(), bps, active)
+		return fmt.Sprintf(`"0x%064x%064x%064x"`, owner.Big(), bps, active)
 	}
 	switch {
 	case lie && wallet[1]%2 == 0:

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
@@ -24,10 +23,24 @@ type question struct {
 	judge  func(load.Answer) error
 }
 
+func (q question) request(host string, client int) []byte {
+	request := load.AppendRequest(nil, host, q.target, load.ClientAddress(client))
+	return append([]byte(q.method), request[len("GET"):]...)
+}
+
 // quotes tells whether a request is for a quote.
 func quotes(target string) bool {
 	path, _, _ := strings.Cut(target, "?")
 	return strings.HasSuffix(path, "/quote")
+}
+
+// randomSwap is some swap over a pair that fits.
+func (w *world) randomSwap(rng *rand.Rand, fits func(referee.Pair) bool) *referee.Swap {
+	for {
+		if pair := w.pairs[rng.IntN(len(w.pairs))]; fits(pair) {
+			return w.judge.RandomSwap(rng, pair)
+		}
+	}
 }
 
 // question makes one up, of some kind.
@@ -40,12 +53,7 @@ func (w *world) question(rng *rand.Rand) question {
 	case n < 92:
 		return w.wrongQuestion(rng)
 	case n < 97:
-		return question{"health", "GET", "/v3/swap/healthcheck", func(a load.Answer) error {
-			if w.stopping.Load() && a.Status == http.StatusServiceUnavailable {
-				return hasField(a, http.StatusServiceUnavailable, "status", "draining")
-			}
-			return hasField(a, http.StatusOK, "status", "ok")
-		}}
+		return w.healthQuestion()
 	default:
 		return question{"routers", "GET", "/v3/app/routers", func(a load.Answer) error {
 			var body struct{ Data []json.RawMessage }
@@ -55,6 +63,15 @@ func (w *world) question(rng *rand.Rand) question {
 			return nil
 		}}
 	}
+}
+
+func (w *world) healthQuestion() question {
+	return question{"health", "GET", "/v3/swap/healthcheck", func(a load.Answer) error {
+		if w.stopping.Load() && a.Status == http.StatusServiceUnavailable {
+			return hasField(a, http.StatusServiceUnavailable, "status", "draining")
+		}
+		return hasField(a, http.StatusOK, "status", "ok")
+	}}
 }
 
 // slowQuestion asks for what a node is needed for.
@@ -77,10 +94,7 @@ func (w *world) statusQuestion(rng *rand.Rand) question {
 		chain, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64())
 	return question{"status", "GET", target, func(a load.Answer) error {
 		if a.Status == http.StatusServiceUnavailable {
-			if a.Header("Retry-After") == "" {
-				return fmt.Errorf("a 503 does not say when to come back: %s", a.Head)
-			}
-			return isFault(a, http.StatusServiceUnavailable, "CHAIN_UNAVAILABLE")
+			return isRetryable(a, http.StatusServiceUnavailable, "CHAIN_UNAVAILABLE")
 		}
 		return hasField(a, http.StatusOK, "state", "NOT_FOUND")
 	}}
@@ -89,13 +103,7 @@ func (w *world) statusQuestion(rng *rand.Rand) question {
 // accountQuestion asks what an account has, and has its calls be tried. Nodes never
 // decide whether there is a quote, but for that of an integrator.
 func (w *world) accountQuestion(rng *rand.Rand, kind, include string) question {
-	var fromNodes []referee.Pair // from a chain that has nodes
-	for _, p := range w.pairs {
-		if p.Src == 1 || p.Src == 369 {
-			fromNodes = append(fromNodes, p)
-		}
-	}
-	swap := w.judge.RandomSwap(rng, fromNodes[rng.IntN(len(fromNodes))])
+	swap := w.randomSwap(rng, func(p referee.Pair) bool { return p.Src == 1 || p.Src == 369 }) // which have nodes
 	var integrator common.Address
 	if swap.FeeChain() == 369 && rng.IntN(2) == 0 {
 		integrator = randomIntegrator(rand.New(rand.NewPCG(1, uint64(rng.IntN(20)))), active)
@@ -104,17 +112,15 @@ func (w *world) accountQuestion(rng *rand.Rand, kind, include string) question {
 	from := randomIntegrator(rng, 0x77).Hex()
 	target := swap.Target("v3") + "&from=" + from + "&include=" + include
 	return question{kind, "GET", target, func(a load.Answer) error {
-		text := bytes.TrimRight(a.Body, "\n")
-		end := a.Body[len(text):]
-		quote, details, found := bytes.Cut(text, []byte(`,"details":`))
-		if a.Status == http.StatusOK && !found {
-			return fmt.Errorf("it has no details: %s", a.Body)
-		}
 		if a.Status == http.StatusOK {
-			if err := w.judgeAccount(bytes.TrimSuffix(details, []byte("}")), from, kind); err != nil {
+			quote, details, err := referee.SplitDetails(a.Body)
+			if err == nil {
+				err = w.judgeAccount(details, from, kind)
+			}
+			if err != nil {
 				return err
 			}
-			a.Body = slices.Concat(quote, []byte("}"), end)
+			a.Body = quote
 		}
 		if swap.Integrator != "" {
 			return w.judgeIntegrator(a, swap, integrator)
@@ -152,15 +158,11 @@ func (w *world) judgeAccount(details []byte, from, kind string) error {
 
 // quoteQuestion asks any version for any pair it knows.
 func (w *world) quoteQuestion(rng *rand.Rand) question {
-	version := w.served.judged[rng.IntN(len(w.served.judged))]
-	pair := w.pairs[rng.IntN(len(w.pairs))]
-	for !referee.Knows(version, pair) {
-		pair = w.pairs[rng.IntN(len(w.pairs))]
-	}
-	swap := w.judge.RandomSwap(rng, pair)
-	mayBeRefused := version == w.served.retiring && w.plan.refusing.Load()
+	version := w.versions[rng.IntN(len(w.versions))]
+	swap := w.randomSwap(rng, func(p referee.Pair) bool { return referee.Knows(version, p) })
+	mayBeRefused := version == w.retiring && w.refusing.Load()
 	return question{version, "GET", swap.Target(version), func(a load.Answer) error {
-		if a.Status == http.StatusGone && version == w.served.retiring && (mayBeRefused || w.plan.refusing.Load()) {
+		if a.Status == http.StatusGone && version == w.retiring && (mayBeRefused || w.refusing.Load()) {
 			return isFault(a, http.StatusGone, "VERSION_BROWNOUT")
 		}
 		return w.isQuote(a, version, swap, 0)
@@ -172,10 +174,14 @@ func (w *world) isQuote(a load.Answer, version string, swap *referee.Swap, integ
 	if w.isSuspended(a, swap) {
 		return nil
 	}
-	if a.Status != http.StatusOK || a.Header("Content-Type") != "application/json" {
+	if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "application/json" {
 		return fmt.Errorf("got %d %s, want a quote", a.Status, a.Body)
 	}
-	if err := w.judge.Check(version, swap, integratorBPS, w.issuerRates(swap), a.Body); err != nil {
+	var rates []*big.Rat // that a burn may be quoted with
+	if swap.Burn {
+		rates = w.issuer.rates(w.judge.BuiltInBPS(swap.Src), w.judge.Domain(swap.Src))
+	}
+	if err := w.judge.Check(version, swap, integratorBPS, rates, a.Body); err != nil {
 		return err
 	}
 	if version != "v3" || w.signed.Add(1)%clientChecks != 0 {
@@ -187,7 +193,7 @@ func (w *world) isQuote(a load.Answer, version string, swap *referee.Swap, integ
 // isSuspended tells whether a burn was refused, rightly, because of a fee that nobody believes.
 func (w *world) isSuspended(a load.Answer, swap *referee.Swap) bool {
 	return swap.Burn && w.issuer.maySuspend(w.judge.BuiltInBPS(swap.Src), w.judge.Domain(swap.Src)) &&
-		isFault(a, http.StatusServiceUnavailable, "ISSUER_FEE_TOO_HIGH") == nil && a.Header("Retry-After") != ""
+		isRetryable(a, http.StatusServiceUnavailable, "ISSUER_FEE_TOO_HIGH") == nil
 }
 
 // clientChecks: one of so many quotes of v3 is checked by the client too, which takes longer than the referee.
@@ -204,13 +210,7 @@ func (w *world) wouldSign(swap *referee.Swap, answer []byte) error {
 
 // integratorQuestion names an integrator, whose standing may be out of reach.
 func (w *world) integratorQuestion(rng *rand.Rand) question {
-	var towardsHub []referee.Pair
-	for _, p := range w.pairs {
-		if p.FeeChain() == 369 {
-			towardsHub = append(towardsHub, p)
-		}
-	}
-	swap := w.judge.RandomSwap(rng, towardsHub[rng.IntN(len(towardsHub))])
+	swap := w.randomSwap(rng, func(p referee.Pair) bool { return p.FeeChain() == 369 })
 	// Most integrators come again, so that caches are used; some are new each time.
 	standing := byte(active)
 	source := rand.New(rand.NewPCG(1, uint64(rng.IntN(20))))
@@ -232,10 +232,7 @@ func (w *world) integratorQuestion(rng *rand.Rand) question {
 
 func (w *world) judgeIntegrator(a load.Answer, swap *referee.Swap, integrator common.Address) error {
 	if a.Status == http.StatusServiceUnavailable && !w.isSuspended(a, swap) {
-		if a.Header("Retry-After") == "" {
-			return fmt.Errorf("a 503 does not say when to come back: %s", a.Head)
-		}
-		return isFault(a, http.StatusServiceUnavailable, "INTEGRATOR_UNVERIFIED")
+		return isRetryable(a, http.StatusServiceUnavailable, "INTEGRATOR_UNVERIFIED")
 	}
 	// A node that lies names a fee above the cap for every other integrator.
 	if integrator[1]%2 != 0 && isFault(a, http.StatusBadRequest, "INTEGRATOR_FEE_TOO_HIGH") == nil {
@@ -276,16 +273,24 @@ func (w *world) wrongQuestion(rng *rand.Rand) question {
 	}}
 }
 
+// isRetryable judges an error that says when to come back.
+func isRetryable(a load.Answer, status int, code string) error {
+	if a.Header.Get("Retry-After") == "" {
+		return fmt.Errorf("a %d does not say when to come back: %v", a.Status, a.Header)
+	}
+	return isFault(a, status, code)
+}
+
 // isFault judges an error: JSON in full, with the ID that the header has.
 func isFault(a load.Answer, status int, code string) error {
 	var body struct{ Error, Code, RequestID string }
 	if err := json.Unmarshal(a.Body, &body); err != nil {
 		return fmt.Errorf("not JSON: %s", a.Body)
 	}
-	identified := body.RequestID != "" && body.RequestID == a.Header("X-Request-Id")
-	typed := a.Header("Content-Type") == "application/json"
+	identified := body.RequestID != "" && body.RequestID == a.Header.Get("X-Request-Id")
+	typed := a.Header.Get("Content-Type") == "application/json"
 	if a.Status != status || body.Code != code || body.Error == "" || !identified || !typed {
-		return fmt.Errorf("got %s%s, want %d %s", a.Head, a.Body, status, code)
+		return fmt.Errorf("got %d %v %s, want %d %s", a.Status, a.Header, a.Body, status, code)
 	}
 	if strings.Contains(string(a.Body), secret) {
 		return fmt.Errorf("it shows a secret: %s", a.Body)

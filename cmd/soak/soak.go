@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // memoryLimit is what a gateway may come to, with hundreds of requests waiting for nodes that hang.
@@ -28,35 +28,19 @@ const memoryLimit = 120 << 20
 // Progress and figures go to out. The error lists all that went wrong.
 func soak(ctx context.Context, root, binary string, duration time.Duration, raced bool, out io.Writer) error {
 	start := time.Now()
-	tell := func(format string, args ...any) {
+	w, err := newWorld(ctx, root, binary, true, func(format string, args ...any) {
 		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
-	}
-	w, err := newWorld(ctx, root, binary, true)
+	})
 	defer w.close()
 	if err != nil {
 		return err
 	}
-	if w.redis == nil {
-		tell("NOT TESTED: Redis; install the package redis-server")
-	}
-	if w.postgres == nil {
-		tell("NOT TESTED: PostgreSQL; install the package postgresql")
-	}
-	for _, version := range w.served.unjudged {
-		tell("NOT TESTED: %s, which testdata/referee does not know", version)
-	}
-	switch {
-	case w.served.retiring == "":
-		tell("NOT TESTED: the plan; no older version is served that it could retire")
-	case !w.planned:
-		tell("NOT TESTED: this gateway follows no plan: GET /versions is not 200")
-	}
-	err = w.live(ctx, duration, raced, tell)
+	err = w.live(ctx, duration, raced)
 	if err == nil {
-		err = w.idle(ctx, raced, tell)
+		err = w.idle(ctx, raced)
 	}
 	if err == nil {
-		err = w.end(ctx, tell)
+		err = w.end(ctx)
 	}
 	fmt.Fprint(out, &w.tally)
 	if err == nil {
@@ -64,11 +48,11 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	} else {
 		err = fmt.Errorf("%w\nthe log of the gateway ends with:\n%s", err, w.log.Tail())
 	}
-	return errors.Join(append([]error{err}, w.tally.errors()...)...)
+	return errors.Join(err, w.tally.err())
 }
 
 // live takes the gateway through all that can go wrong, and sees it well again.
-func (w *world) live(ctx context.Context, duration time.Duration, raced bool, tell func(string, ...any)) error {
+func (w *world) live(ctx context.Context, duration time.Duration, raced bool) error {
 	warm, cancel := context.WithTimeout(ctx, min(duration/4, 2*time.Second))
 	defer cancel()
 	w.drive(warm)
@@ -76,11 +60,11 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 	if err != nil {
 		return err
 	}
-	tell("warmed up: %v", before)
-	if err := w.askFromEverywhere(ctx, raced, tell); err != nil {
+	w.tell("warmed up: %v", before)
+	if err := w.askFromEverywhere(ctx, raced); err != nil {
 		return err
 	}
-	if err := w.burst(ctx, raced, tell); err != nil {
+	if err := w.burst(ctx, raced); err != nil {
 		return err
 	}
 
@@ -89,8 +73,8 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 	var load sync.WaitGroup
 	load.Go(func() { w.drive(loaded) })
 	load.Go(func() { w.overdraw(loaded) })
-	load.Go(func() { w.leave(loaded) })
-	err = w.breakThings(ctx, duration, func(name string) { tell("%s", name) })
+	load.Go(func() { w.rush(loaded, math.MaxInt64) })
+	err = w.breakThings(ctx, duration)
 	if err == nil {
 		err = w.recovered(ctx)
 	}
@@ -104,7 +88,7 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 		return err
 	}
 	after, err := w.settle(ctx, before)
-	tell("all well again: %v; under load %.1f MiB at most", after, mib(peak))
+	w.tell("all well again: %v; under load %.1f MiB at most", after, mib(peak))
 	// The race detector's own memory is not the gateway's.
 	if err == nil && !raced && peak > memoryLimit {
 		err = fmt.Errorf("the gateway came to %.1f MiB, and may not exceed %.0f", mib(peak), mib(memoryLimit))
@@ -115,21 +99,16 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool, te
 // askFromEverywhere has every client of the crowd ask the current version for a quote,
 // and then the one that retires, each from a network of its own: memory grows with
 // those.
-func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(string, ...any)) error {
+func (w *world) askFromEverywhere(ctx context.Context, raced bool) error {
 	clients := crowdSize
 	if raced { // its memory is not judged
 		clients /= 16
 	}
-	pair, err := w.judge.Find("USDC", 1, "USDC", 369)
-	if err != nil {
-		return err
-	}
-	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(5, 5)), pair)
-	versions := []string{"v3"}
-	if w.served.retiring != "" {
-		versions = append(versions, w.served.retiring)
-	}
-	for _, version := range versions {
+	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(5, 5)), w.plainPair)
+	for _, version := range []string{"v3", w.retiring} {
+		if version == "" {
+			continue
+		}
 		body, err := w.judge.Body(version, swap, referee.Terms{}, referee.Note())
 		if err != nil {
 			return err
@@ -147,75 +126,35 @@ func (w *world) askFromEverywhere(ctx context.Context, raced bool, tell func(str
 		w.tally.quoting.Add(int64(got.Requests))
 	}
 	_, peak, err := w.gateway.Memory()
-	tell("asked from %d addresses: %.1f MiB at most", clients, mib(peak))
+	w.tell("asked from %d addresses: %.1f MiB at most", clients, mib(peak))
 	return err
 }
 
 // burst asks what nodes are needed for as fast as it goes, while they hang up and half
 // of the callers leave. What goes wrong between an answer and the end of its request
 // does so once in thousands of answers.
-func (w *world) burst(ctx context.Context, raced bool, tell func(string, ...any)) error {
+func (w *world) burst(ctx context.Context, raced bool) error {
 	requests := int64(30_000)
 	if raced {
 		requests /= 4
 	}
-	for _, n := range w.nodes {
-		n.set(hangingUp)
-	}
-	const conns = 16
-	var asked atomic.Int64
-	var all sync.WaitGroup
-	for i := range conns {
-		all.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(200+i), uint64(time.Now().UnixNano())))
-			for ctx.Err() == nil {
-				if asked.Add(1) > requests {
-					return
-				}
-				if lives := w.burstOnce(rng, i%2 == 0); !lives {
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	for _, n := range w.nodes {
-		n.set(working)
-	}
+	w.setNodes(hangingUp)
+	w.rush(ctx, requests)
+	w.setNodes(working)
 	select {
 	case <-w.gateway.Done():
-		return fmt.Errorf("nodes hang up: the gateway has ended after %d answers: %v",
-			w.tally.total(), w.gateway.Wait())
+		return fmt.Errorf("nodes hang up: the gateway has ended: %v", w.gateway.Wait())
 	default:
 	}
-	tell("asked %d times for what a node is needed, while nodes hang up", requests)
+	w.tell("asked %d times for what a node is needed, while nodes hang up", requests)
 	return ctx.Err()
-}
-
-// burstOnce asks on a connection of its own, and tells whether the gateway lives. Who
-// stays gets an answer, which is judged as all others are.
-func (w *world) burstOnce(rng *rand.Rand, leaves bool) bool {
-	q := w.slowQuestion(rng)
-	client := load.ClientAddress(rng.IntN(crowdSize))
-	if leaves {
-		w.abandon(q, client, time.Duration(rng.IntN(21))*time.Millisecond)
-	} else if !w.askAlone(q, client) {
-		return false
-	}
-	select {
-	case <-w.gateway.Done():
-		return false
-	default:
-		return true
-	}
 }
 
 // recovered waits until integrators can be verified again.
 func (w *world) recovered(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(11, 11))
 	err := eventually(ctx, func() (bool, error) {
-		q, _ := w.heldQuestion(rng)
-		answer, err := w.askOnce(q.target)
+		answer, err := w.askOnce(w.heldQuestion(randomIntegrator(rng, active)).target)
 		return answer.Status == http.StatusOK, err
 	})
 	if err != nil {
@@ -226,31 +165,22 @@ func (w *world) recovered(ctx context.Context) error {
 
 // heldQuestion needs an integrator that the gateway has not heard of, so that
 // its answer is held up by the node.
-func (w *world) heldQuestion(rng *rand.Rand) (question, common.Address) {
-	swap := w.judge.RandomSwap(rng, w.pairs[0])
-	integrator := randomIntegrator(rng, active)
+func (w *world) heldQuestion(integrator common.Address) question {
+	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(13, 13)), w.pairs[0])
 	swap.Integrator = integrator.Hex()
 	return question{"held", "GET", swap.Target("v3"), func(a load.Answer) error {
 		return w.judgeIntegrator(a, swap, integrator)
-	}}, integrator
-}
-
-// held is a request that is kept waiting for word of its integrator.
-type held struct {
-	integrator common.Address
-	answered   atomic.Bool
+	}}
 }
 
 // end stops the gateway while it is loaded and some requests wait for a node.
 // They are answered, and what comes later is refused in order.
-func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
+func (w *world) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var asking sync.WaitGroup
 	asking.Go(func() { w.drive(ctx) })
-	for _, n := range w.nodes {
-		n.set(hung)
-	}
+	w.setNodes(hung)
 	waiting, err := w.hold(ctx, &asking)
 	if err != nil {
 		return err
@@ -262,18 +192,16 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 	if err := eventually(ctx, w.refusesConnections); err != nil {
 		return fmt.Errorf("new connections are still accepted: %w", err)
 	}
-	for _, n := range w.nodes {
-		n.set(working)
-	}
+	w.setNodes(working)
 	asking.Wait()
 	select {
 	case <-w.gateway.Done():
 	case <-ctx.Done():
 		return errors.New("the gateway does not end after SIGTERM")
 	}
-	tell("ended under load, with %d requests waiting for a node", len(waiting))
-	for _, h := range waiting {
-		if !h.answered.Load() {
+	w.tell("ended under load, with %d requests waiting for a node", len(waiting))
+	for _, answered := range waiting {
+		if !answered.Load() {
 			w.tally.fail("a request under way at SIGTERM was not answered")
 		}
 	}
@@ -283,18 +211,23 @@ func (w *world) end(ctx context.Context, tell func(string, ...any)) error {
 	return nil
 }
 
-// hold asks what nodes are needed for, and returns the requests that wait for one.
-func (w *world) hold(ctx context.Context, asking *sync.WaitGroup) (waiting []*held, err error) {
+// hold asks what nodes are needed for until a request waits for one, and gives for all that do whether they are
+// answered.
+func (w *world) hold(ctx context.Context, asking *sync.WaitGroup) (waiting []*atomic.Bool, err error) {
 	rng := rand.New(rand.NewPCG(13, uint64(time.Now().UnixNano())))
-	all := make([]held, 8)
-	for i := range all {
-		q, integrator := w.heldQuestion(rng)
-		all[i].integrator = integrator
-		client := load.ClientAddress(firstOfMany + int(w.newClients.Add(1)))
-		asking.Go(func() { all[i].answered.Store(w.askAlone(q, client)) })
+	all := map[common.Address]*atomic.Bool{}
+	for range 8 {
+		integrator := randomIntegrator(rng, active)
+		answered := new(atomic.Bool)
+		all[integrator] = answered
+		asking.Go(func() { answered.Store(w.askAlone(w.heldQuestion(integrator), w.newClient())) })
 	}
 	err = eventually(ctx, func() (bool, error) {
-		waiting = w.waiting(all)
+		for integrator, answered := range all {
+			if w.keptWaiting(integrator) {
+				waiting = append(waiting, answered)
+			}
+		}
 		return len(waiting) > 0, nil
 	})
 	if err != nil {
@@ -303,17 +236,14 @@ func (w *world) hold(ctx context.Context, asking *sync.WaitGroup) (waiting []*he
 	return waiting, nil
 }
 
-// waiting are those whose question has reached a node that does not answer.
-func (w *world) waiting(all []held) (reached []*held) {
-	for i := range all {
-		for _, n := range w.nodes {
-			if n.keptWaiting(all[i].integrator) {
-				reached = append(reached, &all[i])
-				break
-			}
+// keptWaiting tells whether a question about an integrator has reached a node that does not answer.
+func (w *world) keptWaiting(integrator common.Address) bool {
+	for _, n := range w.nodes {
+		if _, ok := n.asked.Load(integrator); ok {
+			return true
 		}
 	}
-	return reached
+	return false
 }
 
 func (w *world) refusesConnections() (bool, error) {
@@ -350,18 +280,8 @@ func (w *world) verdict() error {
 	if truths := len(w.issuer.stated); truths == 0 || w.issuer.asked.Load() < 2 {
 		add("the fee service was asked %d times and told the truth about %d domains", w.issuer.asked.Load(), truths)
 	}
-	if w.planned && w.tally.count(w.served.retiring, http.StatusGone) == 0 {
+	if w.retiring != "" && w.tally.count(w.retiring, http.StatusGone) == 0 {
 		add("the plan was not felt")
 	}
 	return errors.Join(wrong...)
-}
-
-func (t *tally) errors() []error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := make([]error, len(t.failures))
-	for i, text := range t.failures {
-		all[i] = errors.New(strings.TrimSpace(text))
-	}
-	return all
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 // gatewayBinary builds the gateway once, with the race detector if the tests
 // have it.
 var gatewayBinary = sync.OnceValues(func() (string, error) {
-	return buildGateway(context.Background(), scratch, raced())
+	return build(context.Background(), scratch, raced())
 })
 
 func raced() bool {
@@ -68,7 +69,7 @@ func setUp(t *testing.T) (root, binary string) {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary, false)
+	w, err := newWorld(t.Context(), root, binary, false, t.Logf)
 	t.Cleanup(w.close)
 	if err != nil {
 		t.Fatal(err)
@@ -76,37 +77,42 @@ func startWorld(t *testing.T) *world {
 	return w
 }
 
-// TestSoak is the short form of the command. Without a redis-server it tests the rest, except on CI.
+// TestSoak is the short form of the command. Without Redis or PostgreSQL it tests the rest,
+// except on CI.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("redis-server"); err != nil && os.Getenv("CI") != "" {
-		t.Fatal("CI is set, and there is no redis-server: install the package redis-server")
-	}
-	if _, err := exec.LookPath("pg_config"); err != nil && os.Getenv("CI") != "" {
-		if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) == 0 {
-			t.Fatal("CI is set, and there is no PostgreSQL: install the package postgresql")
-		}
-	}
 	root, binary := setUp(t)
-	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), t.Output()); err != nil {
+	var out bytes.Buffer
+	if err := soak(t.Context(), root, binary, 6*time.Second, raced(), io.MultiWriter(&out, t.Output())); err != nil {
 		t.Error(err)
+	}
+	for _, missing := range []string{"NOT TESTED: Redis", "NOT TESTED: PostgreSQL"} {
+		if os.Getenv("CI") != "" && strings.Contains(out.String(), missing) {
+			t.Errorf("CI is set, and %s", missing)
+		}
 	}
 }
 
-// A version that is added or deleted needs no change here.
-func TestSortVersions(t *testing.T) {
-	for _, c := range []struct {
-		names string
-		want  versions
-	}{
-		{"v1 v3 v3legacy", versions{judged: []string{"v1", "v3", "v3legacy"}, retiring: "v1"}},
-		{"v3 v3legacy", versions{judged: []string{"v3", "v3legacy"}, retiring: "v3legacy"}},
-		{"v3", versions{judged: []string{"v3"}}},
-		{"v1 v3 v4", versions{judged: []string{"v1", "v3"}, unjudged: []string{"v4"}, retiring: "v1"}},
-		{"v3 v4", versions{judged: []string{"v3"}, unjudged: []string{"v4"}}},
+// TestNotices has the soak meet a gateway that goes wrong, in an answer or in its log.
+func TestNotices(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"no answer":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"wrong answer": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"draining"}`) },
+		"no JSON":      func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") },
 	} {
-		if got := sortVersions(strings.Fields(c.names)); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: got %+v, want %+v", c.names, got, c.want)
+		server := httptest.NewServer(handler)
+		w := &world{gateway: &child.Server{Addr: server.Listener.Addr().String()}}
+		w.askAlone(w.healthQuestion(), 1)
+		if w.tally.err() == nil {
+			t.Errorf("%s: not noticed", name)
+		}
+		server.Close()
+	}
+	for _, line := range []string{"WARNING: DATA RACE", "panic: oops", "fatal error: all asleep", `{"url":"/hunter2"}`} {
+		var tally tally
+		tally.see([]byte(line))
+		if tally.err() == nil {
+			t.Errorf("%s: not noticed", line)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 type tally struct {
 	quoting   atomic.Int64 // requests for a quote that were answered
 	abandoned atomic.Int64 // that their client gave up
-	refused   atomic.Int64 // for which not one byte came back, once the gateway was told to stop
 	logged    atomic.Int64 // that the gateway's access log knows of
 	dropped   atomic.Int64 // lines that are missing from the log, as it says itself
 
@@ -28,7 +28,7 @@ type tally struct {
 	mu       sync.Mutex
 	answers  map[string]int // by kind and status
 	slowest  time.Duration
-	failures []string
+	failures []error
 }
 
 // maxFailures is how many are told; the rest are like them.
@@ -48,7 +48,7 @@ func (t *tally) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.failures) < maxFailures {
-		t.failures = append(t.failures, fmt.Sprintf(format, args...))
+		t.failures = append(t.failures, fmt.Errorf(format, args...))
 	}
 }
 
@@ -88,22 +88,20 @@ func (t *tally) count(kind string, status int) int {
 	return t.answers[fmt.Sprintf("%d %s", status, kind)]
 }
 
-// total is how many answers there were.
-func (t *tally) total() (n int) {
+// err is all that failed, nil if nothing did.
+func (t *tally) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, some := range t.answers {
-		n += some
-	}
-	return n
+	return errors.Join(t.failures...)
 }
 
 func (t *tally) String() string {
-	total := t.total()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	total := 0
 	var lines []string
 	for name, n := range t.answers {
+		total += n
 		lines = append(lines, fmt.Sprintf("  %-40s %d", name, n))
 	}
 	slices.Sort(lines)

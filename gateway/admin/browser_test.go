@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/testdata/browser"
-	"github.com/quotegate/quotegate/testdata/npm"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
+	"github.com/quotegate/quotegate/shared/testkit/npm"
 )
 
 // window is a browser and the server that it looks at.

@@ -15,8 +15,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // processor is the processor time that this process has taken.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // The evidence is of all the days, of calls served and calls that a brownout

@@ -10,8 +10,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // clockPlan retires v1 on 15 February with a gate of five days.

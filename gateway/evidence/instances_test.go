@@ -8,8 +8,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // planOf retires v1 three days after a time, with a gate of one day.

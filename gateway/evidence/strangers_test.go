@@ -13,9 +13,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
 var byWords = lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 21}

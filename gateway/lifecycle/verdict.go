@@ -11,7 +11,7 @@ import (
 // Verdict says whether a version can be retired, and when. Pages, JSON, report and
 // commands have it from here.
 type Verdict struct {
-	Says      string    `json:"says"`               // "v1 cannot be retired yet: 12 clients in 7 days (limit 5)"
+	Says      string    `json:"says"`               // "v2 cannot be retired yet: 12 clients in 7 days (limit 5)"
 	Blocked   bool      `json:"blocked"`            // the sunset would not take effect now
 	Late      bool      `json:"late,omitempty"`     // nor on its date, as far as can be told
 	Earliest  time.Time `json:"earliest,omitzero"`  // when the version can go; zero: not known, gone, or no sunset

@@ -23,7 +23,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

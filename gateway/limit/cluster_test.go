@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 const masters = 3

@@ -19,8 +19,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/quotegate/quotegate/testdata/journal"
-	"github.com/quotegate/quotegate/testdata/ports"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/ports"
 )
 
 // go-redis tries to reach a server that is away until a second after its client

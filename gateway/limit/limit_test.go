@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 var alice = Address(netip.MustParseAddr("203.0.113.1"))

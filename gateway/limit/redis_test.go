@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 const keyPrefix = "quotegate:limit:"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/pages"
+	"github.com/quotegate/quotegate/shared/testkit/pages"
 )
 
 const docs = "../../docs/operate/"

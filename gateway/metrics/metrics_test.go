@@ -30,8 +30,8 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/journal"
 )
 
 var (

@@ -12,10 +12,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	testcontracts "github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
-	testcontracts "github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // The tests of chain 8453.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/testdata/journal"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // The log tells of a change once, and a failed test counts until it passes.

@@ -14,7 +14,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 // TestPhone uses the page as someone does who has little room, little time, and no mouse.

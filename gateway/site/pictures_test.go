@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 // TestPictures writes docs/page.png if UPDATE_PICTURES is set, and what a person should look at to the folder that

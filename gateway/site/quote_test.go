@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 // TestPage uses the page as a visitor does, in several tabs of one browser.

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/testdata/npm"
+	"github.com/quotegate/quotegate/shared/testkit/npm"
 )
 
 func olderVersions(t *testing.T, w *world) {

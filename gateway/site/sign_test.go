@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/testdata/browser"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 // linkedRecipient: nothing can be signed for a recipient that came from outside until the visitor has confirmed it, in
@@ -721,7 +721,7 @@ func manyWallets(t *testing.T, w *world) {
 		if width == 390 {
 			here := strings.TrimPrefix(none[2], "http://")
 			wantWords(t, "the wallet apps", none[4], "https://link.metamask.io/dapp/"+here,
-				"https://go.cb-w.com/dapp?cb_url="+url.QueryEscape(none[2]), "https://link.trustwallet.com/open_url?url="+url.QueryEscape(none[2]))
+				"https://go.cb-w.com/dapp?cb_url="+url.QueryEscape(none[2]), "https://link.trustwallet.com/open_url?coin_id=60&url="+url.QueryEscape(none[2]))
 		}
 	}
 	emulate(t, w, "light", 1200, 900)

@@ -15,9 +15,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
@@ -86,7 +87,7 @@ func TestIndexNamesWhatThereIs(t *testing.T) {
 			t.Errorf("the index names %s, which answers %d", path, res.StatusCode)
 		}
 	}
-	if found < 8 || index["name"] != "quotegate" || index["status"] != "/v3/swap/status" {
+	if found < 8 || index["name"] != "quotegate" || index["status"] != "/"+gateway.Current+"/swap/status" {
 		t.Errorf("got the index %s", body)
 	}
 }
@@ -281,7 +282,7 @@ func testListing(t *testing.T, gw http.Handler) {
 			t.Errorf("the page offers %s, which is not in the listing", key)
 		}
 	}
-	if len(page.Pairs) != len(list.Pairs) || len(page.Pairs) < 13 || len(page.Chains) != len(list.Chains) || page.Deployment != list.Deployment || page.Versions[0] != "v3" {
+	if len(page.Pairs) != len(list.Pairs) || len(page.Pairs) < 13 || len(page.Chains) != len(list.Chains) || page.Deployment != list.Deployment || page.Versions[0] != gateway.Current {
 		t.Errorf("got %d pairs of %s, want %d of %s", len(page.Pairs), page.Deployment, len(list.Pairs), list.Deployment)
 	}
 }

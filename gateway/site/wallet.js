@@ -89,7 +89,7 @@ const isPhone = () => matchMedia('(pointer: coarse), (max-width: 48rem)').matche
 const APPS = {
   MetaMask: () => `https://link.metamask.io/dapp/${location.host}${location.pathname}${location.search}`,
   'Coinbase Wallet': () => `https://go.cb-w.com/dapp?cb_url=${encodeURIComponent(location.href)}`,
-  'Trust Wallet': () => `https://link.trustwallet.com/open_url?url=${encodeURIComponent(location.href)}`,
+  'Trust Wallet': () => `https://link.trustwallet.com/open_url?coin_id=60&url=${encodeURIComponent(location.href)}`,
 };
 const appLinks = () => Object.entries(APPS).map(([name, link]) =>
   el('a', { href: link(), rel: 'noreferrer' }, `Open in ${name}`));

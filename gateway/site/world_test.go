@@ -17,10 +17,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/quotegate/quotegate/gateway/site"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/testdata/browser"
-	"github.com/quotegate/quotegate/testdata/golden"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 func TestConfig(t *testing.T) {

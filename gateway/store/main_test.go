@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 )
 
 func TestMain(m *testing.M) { recorded.Main(m) }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/testdata/journal"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // Who reads needs the tables of this release, and writes nothing.

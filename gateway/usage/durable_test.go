@@ -15,9 +15,9 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // Whatever happens to the connection, every call is written once, and afterwards nothing

@@ -10,9 +10,9 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 // days are the numbers of the oldest and the newest day, from noon's, and how many rows

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 func TestMain(m *testing.M) { recorded.Main(m) }

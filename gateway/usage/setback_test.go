@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 	"github.com/quotegate/quotegate/shared/words"
-	"github.com/quotegate/quotegate/testdata/postgres"
-	"github.com/quotegate/quotegate/testdata/recorded"
 )
 
 // setBack is a way in which a database comes to an earlier state. keep is called where

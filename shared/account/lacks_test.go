@@ -13,7 +13,7 @@ import (
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // refusal is how a provider refuses a method: an HTTP status, or a JSON-RPC error.

@@ -2,14 +2,17 @@ package answer
 
 import (
 	"embed"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// parts describe the answers of the service for the contract file of a version. In them,
-// {version} is its name.
+// parts describe the answers of the service for the contract file of a version: paths-*.yaml
+// are paths, the others the components of one section each. In them, {version} is its name.
 //
 //go:embed contract/*.yaml
 var parts embed.FS
@@ -18,8 +21,9 @@ var parts embed.FS
 const contractAge = 5 * time.Minute
 
 // Contract serves the contract file of a version: its own text, in which a line such as
-// "# part: headers" stands for a file of parts. A version that has renamed a field which
-// the part speaks of says so in that line: "# part: schemas-rest destAmount=dstAmount".
+// "# part: paths-swaps" stands for a file of parts, and the components that it refers to
+// and does not define. A version that has renamed a field which these speak of says so:
+// "# renamed: destAmount=dstAmount".
 func Contract(version string, own []byte) web.Route {
 	whole := compose(version, string(own))
 	return web.Route{
@@ -29,25 +33,122 @@ func Contract(version string, own []byte) web.Route {
 	}
 }
 
+const renaming = "# renamed: "
+
 func compose(version, own string) string {
-	var whole strings.Builder
-	for line := range strings.Lines(own) {
-		named, isPart := strings.CutPrefix(strings.TrimSpace(line), "# part: ")
-		if !isPart {
-			whole.WriteString(line)
-			continue
+	read := reader(version, own)
+	head, text, found := strings.Cut(own, "\ncomponents:\n")
+	var paths strings.Builder
+	for line := range strings.Lines(head) {
+		if name, isPart := strings.CutPrefix(strings.TrimSpace(line), "# part: "); isPart {
+			line = read(name)
 		}
-		name, renamed, _ := strings.Cut(named, " ")
+		if !strings.HasPrefix(line, renaming) {
+			paths.WriteString(line)
+		}
+	}
+	if !found {
+		return paths.String()
+	}
+	all := components{}
+	for _, section := range sections {
+		all[section] = map[string]string{}
+	}
+	all.addOwn(text)
+	for added := true; added; { // what is added may refer to more
+		added = false
+		for _, ref := range references.FindAllStringSubmatch(paths.String()+all.String(), -1) {
+			section, name := ref[1], ref[2]
+			if all[section][name] == "" {
+				all[section][name] = component(read(section), name)
+				added = true
+			}
+		}
+	}
+	return strings.TrimSuffix(paths.String(), "\n") + "\ncomponents:\n" + all.String()
+}
+
+// reader gives files of parts, in the words of a version.
+func reader(version, own string) func(name string) string {
+	words := []string{"{version}", version}
+	for line := range strings.Lines(own) {
+		if renamed, ok := strings.CutPrefix(line, renaming); ok {
+			field, own, _ := strings.Cut(strings.TrimSpace(renamed), "=")
+			words = append(words, "`"+field+"`", "`"+own+"`")
+		}
+	}
+	replacer := strings.NewReplacer(words...)
+	return func(name string) string {
 		part, err := parts.ReadFile("contract/" + name + ".yaml")
 		if err != nil {
 			panic("the contract of " + version + " names a part that is not there: " + err.Error())
 		}
-		text := strings.ReplaceAll(string(part), "{version}", version)
-		for rename := range strings.FieldsSeq(renamed) {
-			field, own, _ := strings.Cut(rename, "=")
-			text = strings.ReplaceAll(text, "`"+field+"`", "`"+own+"`")
-		}
-		whole.WriteString(text)
+		return replacer.Replace(string(part))
 	}
-	return whole.String()
+}
+
+var (
+	sections   = []string{"securitySchemes", "parameters", "headers", "responses", "schemas", "examples"}
+	references = regexp.MustCompile(`#/components/(\w+)/(\w+)`)
+)
+
+// components are the texts of a contract's components, by section and name.
+type components map[string]map[string]string
+
+// addOwn adds the components that a version's file has.
+func (c components) addOwn(text string) {
+	var section, name string
+	for line := range strings.Lines(text) {
+		switch {
+		case isKey(line, 2):
+			section = keyOf(line)
+			continue
+		case isKey(line, 4):
+			name = keyOf(line)
+		}
+		c[section][name] += line
+	}
+}
+
+// component is the text of one in the text of its section.
+func component(section, name string) string {
+	var text strings.Builder
+	inside := false
+	for line := range strings.Lines(section) {
+		if isKey(line, 4) {
+			inside = keyOf(line) == name
+		}
+		if inside {
+			text.WriteString(line)
+		}
+	}
+	if text.Len() == 0 {
+		panic("a contract refers to the component " + name + ", which is not there")
+	}
+	return text.String()
+}
+
+// isKey tells whether a line begins a value at this depth.
+func isKey(line string, depth int) bool {
+	rest := strings.TrimLeft(line, " ")
+	return len(line)-len(rest) == depth && rest != "\n" && !strings.HasPrefix(rest, "#")
+}
+
+func keyOf(line string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+	return name
+}
+
+func (c components) String() string {
+	var text strings.Builder
+	for _, section := range sections {
+		if len(c[section]) == 0 {
+			continue
+		}
+		text.WriteString("  " + section + ":\n")
+		for _, name := range slices.Sorted(maps.Keys(c[section])) {
+			text.WriteString(c[section][name])
+		}
+	}
+	return text.String()
 }

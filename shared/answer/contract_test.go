@@ -1,44 +1,63 @@
 package answer
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
 )
 
 func TestCompose(t *testing.T) {
-	for name, test := range map[string]struct{ own, want string }{
-		"nothing":     {"", ""},
-		"no part":     {"paths:\n  # a comment\n", "paths:\n  # a comment\n"},
-		"no line end": {"paths:", "paths:"},
+	const own = `paths:
+  # part: paths-service
+# renamed: destAmount=dstAmount
+components:
+  responses:
+    Internal:
+      description: Ours.
+  schemas:
+    Mine: { $ref: "#/components/schemas/Quote" }
+    Quote: { $ref: "#/components/schemas/Details" }
+`
+	got := compose("v9", own)
+	for what, want := range map[string]string{
+		"a part in its place":             "\n  /v9/openapi.yaml:\n",
+		"what the part refers to":         "\n    MethodNotAllowed:\n",
+		"and what that refers to":         "\n    ErrorCode:\n",
+		"the version's own":               "\n    Internal:\n      description: Ours.\n",
+		"what only that refers to":        "\n    Details:\n",
+		"the field under its name here":   "`dstAmount`",
+		"each section once, in its order": "\ncomponents:\n  parameters:\n",
 	} {
-		if got := compose("v9", test.own); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got no %q", what, want)
 		}
 	}
-	files, err := fs.Glob(parts, "contract/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no parts (%v)", err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(strings.TrimPrefix(file, "contract/"), ".yaml")
-		got := compose("v9", "before\n    # part: "+name+"\nafter\n")
-		placed := strings.HasPrefix(got, "before\n ") && strings.HasSuffix(got, "\nafter\n")
-		if !placed || strings.Contains(got, "# part") {
-			t.Errorf("%s is not put in its place", name)
-		}
-		if strings.Contains(got, "{version}") {
-			t.Errorf("%s does not name the version", name)
+	for what, unwanted := range map[string]string{
+		"a part that stays a comment":  "# part",
+		"a note for us":                "# renamed",
+		"no version":                   "{version}",
+		"the field under its old name": "`destAmount`",
+		"what nobody refers to":        "\n    Status:\n",
+	} {
+		if strings.Contains(got, unwanted) {
+			t.Errorf("%s: got %q", what, unwanted)
 		}
 	}
-	renamed := compose("v9", "# part: schemas-rest destAmount=dstAmount Amount=x\n")
-	if strings.Contains(renamed, "`destAmount`") || strings.Count(renamed, "`dstAmount`") != 3 {
-		t.Errorf("a renamed field keeps its name")
+	_, responses, _ := strings.Cut(got, "\n  responses:\n")
+	responses, _, _ = strings.Cut(responses, "\n  schemas:\n")
+	if strings.Count(responses, "    Internal:\n") != 1 {
+		t.Error("what the version defines is not there once")
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a part that is not there is left out")
-		}
-	}()
-	compose("v9", "# part: none\n")
+	if got := compose("v9", "paths: {}\n"); got != "paths: {}\n" {
+		t.Errorf("without components: got %q", got)
+	}
+	for _, wrong := range []string{"# part: none\n", "a: \"#/components/schemas/None\"\ncomponents:\n  schemas:\n"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q: what is not there is left out", wrong)
+				}
+			}()
+			compose("v9", wrong)
+		}()
+	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // TestEmittedSwap holds the event of a pool to the call: the sender and every argument count.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // state is that of one source.

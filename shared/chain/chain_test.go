@@ -12,7 +12,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // TestNetworksAgreeWithPublicFacts holds the table to the list of public facts

@@ -81,10 +81,6 @@ const (
 	Malformed       Reason = "MALFORMED"         // no address, or not one for this chain
 )
 
-func Reasons() []Reason {
-	return []Reason{Zero, Checksum, Name, Contract, Token, Reserved, PrivateOnPublic, PublicOnPrivate, Malformed}
-}
-
 // BadRecipient is an InvalidRecipient with its reason.
 func BadRecipient(reason Reason, format string, args ...any) *Error {
 	e := New(InvalidRecipient, format, args...)

@@ -128,16 +128,20 @@ var (
 	ether      = amountLimits{min: 1, max: 20_00}
 )
 
-func limitsOf(symbol string) amountLimits {
-	if symbol == chain.ETH || symbol == chain.WETH {
-		return ether
-	}
-	return stablecoin
+// limits of each token, by its symbol. One that is not here cannot be swapped: its
+// limits are zero, and a test fails.
+var limits = map[string]amountLimits{
+	chain.USDC: stablecoin,
+	chain.USDT: stablecoin,
+	chain.DAI:  stablecoin,
+	chain.USD1: stablecoin,
+	chain.ETH:  ether,
+	chain.WETH: ether,
 }
 
 // Limits are the least and the most of a token that one transaction can move.
 func Limits(token *chain.Token) (min, max uint256.Int) {
-	l := limitsOf(token.Symbol)
+	l := limits[token.Symbol]
 	unit := &powers[token.Decimals-2]
 	min.Mul(uint256.NewInt(l.min), unit)
 	max.Mul(uint256.NewInt(l.max), unit)
@@ -157,7 +161,7 @@ func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 	default:
 		return nil
 	}
-	l := limitsOf(token.Symbol)
+	l := limits[token.Symbol]
 	e := fault.New(fault.AmountOutOfRange,
 		"The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
 		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 func TestProbe(t *testing.T) {

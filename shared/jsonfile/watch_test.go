@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/testdata/journal"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 func parseFile(data []byte) (f file, err error) { return f, jsonfile.Decode(data, &f).Err() }

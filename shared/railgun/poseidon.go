@@ -4,9 +4,11 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"math/big"
 	"strings"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	iden3 "github.com/iden3/go-iden3-crypto/poseidon"
 )
 
 // Poseidon over the scalar field of BN254, as in circomlib for two inputs: a
@@ -29,33 +31,26 @@ type (
 )
 
 // poseidon hashes two numbers below the prime of the field.
-func poseidon(a, b [32]byte) [32]byte { return plainHash.hash(a, b) }
+func poseidon(a, b [32]byte) [32]byte { return hash.of(a, b) }
 
-// poseidonBlinded computes the same hash as poseidon with different numbers.
-// SelfTest proves the steps of the hash, which are the same for every input. An
-// arithmetic fault, such as a lost carry, may still affect single inputs. Here
-// every number is multiplied by a secret random factor, so that no addition or
-// multiplication has the operands it has in poseidon.
-func poseidonBlinded(a, b [32]byte) [32]byte { return blindedHash.hash(a, b) }
-
-var (
-	plainHash   = newPermutation(fr.One())
-	blindedHash = newPermutation(randomFactor())
-)
-
-func randomFactor() (factor fr.Element) {
-	for factor.IsZero() || factor.IsOne() {
-		factor.MustSetRandom()
+// poseidonAgain is the same hash by another library. SelfTest proves the steps of
+// ours, which are the same for every input; an arithmetic fault, such as a lost carry,
+// may still affect single inputs, and no two libraries have the same.
+func poseidonAgain(a, b [32]byte) (again [32]byte, err error) {
+	x, err := iden3.Hash([]*big.Int{new(big.Int).SetBytes(a[:]), new(big.Int).SetBytes(b[:])})
+	if err != nil {
+		return again, err
 	}
-	return factor
+	x.FillBytes(again[:])
+	return again, nil
 }
 
-// permutation is Poseidon on numbers that are all multiplied by a factor.
+var hash = newPermutation()
+
 type permutation struct {
-	factor, inverse fr.Element
-	first           state // added to the input
-	before, after   [fullRounds / 2]fullRound
-	partial         [partialRounds]partialRound
+	first         state // added to the input
+	before, after [fullRounds / 2]fullRound
+	partial       [partialRounds]partialRound
 }
 
 type fullRound struct {
@@ -70,13 +65,10 @@ type partialRound struct {
 	column   [stateSize - 1]fr.Element // below the row
 }
 
-func (p *permutation) hash(a, b [32]byte) [32]byte {
+func (p *permutation) of(a, b [32]byte) [32]byte {
 	var s state
 	s[1].SetBytes(a[:])
 	s[2].SetBytes(b[:])
-	for i := range s {
-		s[i].Mul(&s[i], &p.factor)
-	}
 	s.add(&p.first)
 	for r := range p.before {
 		p.before[r].apply(&s)
@@ -87,7 +79,6 @@ func (p *permutation) hash(a, b [32]byte) [32]byte {
 	for r := range p.after {
 		p.after[r].apply(&s)
 	}
-	s[0].Mul(&s[0], &p.inverse)
 	return s[0].Bytes()
 }
 
@@ -141,19 +132,9 @@ func dot(a, b *state) (sum fr.Element) {
 //go:embed poseidon.txt
 var poseidonText string
 
-// newPermutation prepares the permutation for numbers multiplied by a factor f. The
-// fifth power of f·x is f⁵·x⁵, so what is added to it is multiplied by f⁵, and the
-// matrix entries by which it is multiplied are divided by f⁴.
-func newPermutation(f fr.Element) *permutation {
-	one, fifth := fr.One(), f
-	fifthPower(&fifth)
-	var inverse, raised fr.Element // raised is 1/f⁴, for what is multiplied by a fifth power
-	inverse.Inverse(&f)
-	raised.Inverse(&fifth)
-	raised.Mul(&raised, &f)
-
+func newPermutation() *permutation {
 	lines := strings.Fields(poseidonText)
-	next := func(scale *fr.Element) (x fr.Element) {
+	next := func() (x fr.Element) {
 		b, err := hex.DecodeString(lines[0])
 		if err == nil {
 			err = x.SetBytesCanonical(b)
@@ -162,24 +143,20 @@ func newPermutation(f fr.Element) *permutation {
 			panic(fmt.Sprintf("poseidon.txt: %q: %v", lines[0], err))
 		}
 		lines = lines[1:]
-		x.Mul(&x, scale)
 		return x
 	}
-	row := func(scale *fr.Element) state { return state{next(scale), next(scale), next(scale)} }
+	row := func() state { return state{next(), next(), next()} }
+	full := func() fullRound { return fullRound{row(), matrix{row(), row(), row()}} }
 
-	p := &permutation{factor: f, inverse: inverse, first: row(&f)}
+	p := &permutation{first: row()}
 	for r := range p.before {
-		p.before[r] = fullRound{row(&fifth), matrix{row(&raised), row(&raised), row(&raised)}}
+		p.before[r] = full()
 	}
 	for r := range p.partial {
-		p.partial[r] = partialRound{
-			next(&fifth),
-			state{next(&raised), next(&one), next(&one)},
-			[...]fr.Element{next(&raised), next(&raised)},
-		}
+		p.partial[r] = partialRound{next(), row(), [...]fr.Element{next(), next()}}
 	}
 	for r := range p.after {
-		p.after[r] = fullRound{row(&fifth), matrix{row(&raised), row(&raised), row(&raised)}}
+		p.after[r] = full()
 	}
 	return p
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // A second question goes to another endpoint than the first, and a third to none if

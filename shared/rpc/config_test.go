@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 func TestReadConfig(t *testing.T) {

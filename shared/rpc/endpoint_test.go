@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 func TestLongAnswer(t *testing.T) {

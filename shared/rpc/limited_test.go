@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 func TestRetryAfter(t *testing.T) {

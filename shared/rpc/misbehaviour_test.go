@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 type misbehaviour struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"github.com/quotegate/quotegate/testdata/journal"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // simple is a node of chain 369 that gives every call and balance the same

@@ -10,11 +10,11 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/node"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // TestStatus starts the chains once, for everything that is wanted of them.

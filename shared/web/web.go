@@ -35,8 +35,10 @@ type Module struct {
 	Decode func(*http.Request) (quote.Request, error)
 	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
-	// Moves is what every client has to do to leave this version, as
-	// docs/migrate.md tells it. It is empty for the current version.
+	// Next is the version that Moves leads to, and Moves what every client has to do
+	// for it beside calling it, as docs/migrate.md tells it. Both are empty for the
+	// newest version.
+	Next  string
 	Moves []string
 }
 

@@ -190,7 +190,7 @@ func (q *Query) readRecipient(accept func(quote.Recipient) error) (recipient quo
 		return recipient, err
 	}
 	parse := func(text string) (quote.Recipient, error) {
-		parsed, err := q.recipient.get(func() (quote.Recipient, error) { return kind.ParseOrZero(text) })
+		parsed, err := q.recipient.get(func() (quote.Recipient, error) { return kind.Parse(text) })
 		if err == nil {
 			err = accept(parsed)
 		}

@@ -1,4 +1,4 @@
-// Compiles every contract beside this file into artifacts/. It is run from a folder where package.json is installed
+// Compiles every contract beside this file into cmd/devnet/contracts/artifacts. It is run from a folder where package.json is installed
 // (`make contracts` does both), and gives the same bytes for the same sources wherever it runs.
 
 import { createHash } from "node:crypto";
@@ -49,7 +49,7 @@ function reach(file, seen = new Set()) {
   return seen;
 }
 
-const artifacts = join(here, "artifacts");
+const artifacts = join(here, "../../cmd/devnet/contracts/artifacts");
 rmSync(artifacts, { recursive: true, force: true });
 mkdirSync(artifacts);
 

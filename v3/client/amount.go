@@ -37,7 +37,7 @@ func (a *Amount) UnmarshalJSON(data []byte) error {
 // A Percentage is a number from 0 to 100 as an answer writes it, such as 0.3; empty if it is not there.
 type Percentage string
 
-var percentages = regexp.MustCompile(`^(0|[1-9][0-9]?|100)(\.[0-9]+)?$`)
+var percentages = regexp.MustCompile(`^((0|[1-9][0-9]?)(\.[0-9]+)?|100(\.0+)?)$`)
 
 // UnmarshalJSON refuses what is not such a number.
 func (p *Percentage) UnmarshalJSON(data []byte) error {

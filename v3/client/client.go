@@ -192,7 +192,7 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if checked.Quote.Details == nil && r.detailed() {
+	if checked.Quote.Details == nil {
 		return nil, a.unverified(refusedQuote, fmt.Errorf("details: there are none, and they were asked for"))
 	}
 	checked.Expires = checked.Quote.expires(asked, a.header)

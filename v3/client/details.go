@@ -15,10 +15,6 @@ func (c *check) checkDetails() {
 	if d == nil {
 		return
 	}
-	if !c.request.detailed() {
-		c.problem("details: they were not asked for")
-		return
-	}
 	c.checkUnderstood(d.Request)
 	call := c.main.explain(c.result.Main.Data)
 	c.compare("details.call.function", d.Call.Function, call.Function)

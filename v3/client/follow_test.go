@@ -268,7 +268,7 @@ func TestAmounts(t *testing.T) {
 			t.Errorf("%s is taken for an amount", text)
 		}
 	}
-	for text, want := range map[string]int64{`0`: 0, `0.3`: 30, `10.01`: 1001, `100`: 10000, `0.50`: 50} {
+	for text, want := range map[string]int64{`0`: 0, `0.3`: 30, `10.01`: 1001, `100`: 10000, `100.0`: 10000, `0.50`: 50} {
 		var p Percentage
 		if err := p.UnmarshalJSON([]byte(text)); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -277,7 +277,7 @@ func TestAmounts(t *testing.T) {
 			t.Errorf("%s: got %d", text, got)
 		}
 	}
-	for _, text := range []string{`"0.3"`, `null`, `-1`, `101`, `1e1`, `00.3`, `.3`, `3.`, `1e999`} {
+	for _, text := range []string{`"0.3"`, `null`, `-1`, `101`, `100.5`, `1e1`, `00.3`, `.3`, `3.`, `1e999`} {
 		if err := new(Percentage).UnmarshalJSON([]byte(text)); err == nil {
 			t.Errorf("%s is taken for a percentage", text)
 		}

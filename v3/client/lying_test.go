@@ -26,8 +26,6 @@ var honest = map[string][2]string{
 	"details, burn":    {"v3", "details-burn-partner"},
 	"details, account": {"v3", "simulation-fails"},
 	"unshielding":      {"v3", "details-unshield"},
-	"v3legacy":         {"v3legacy", "pair-usdc-1-to-usdc-369"},
-	"v1":               {"v1", "pair-usdc-1-to-usdc-369"},
 }
 
 // A leaf is a value of an answer, and the way to it.

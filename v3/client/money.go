@@ -17,24 +17,14 @@ func (c *check) checkAmounts() {
 	gross := new(big.Int).Mul(amount, pow10(p.DstToken.Decimals))
 	gross.Quo(gross, pow10(p.SrcToken.Decimals))
 	protocol := part(gross, p.FeeBPS)
-	integrator := new(big.Int)
 
-	switch c.request.Interface {
-	case "v1": // states the fee in the source token
-		c.checkRate("fee.percentage", q.Fee.Percentage, p.FeeBPS)
-		c.compare("fee.amount", q.Fee.Amount, part(amount, p.FeeBPS))
-	case "v3legacy":
-		c.compare("fee.token", q.Fee.Token, "destination")
-		c.checkRate("fee.percentage", q.Fee.Percentage, p.FeeBPS)
-		c.compare("fee.amount", q.Fee.Amount, protocol)
-	default:
-		c.compare("fee.chainId", q.Fee.ChainID, c.feeChain)
-		c.compare("fee.token", q.Fee.Token, "destination")
-		c.checkRate("fee.protocol.percentage", q.Fee.Protocol.Percentage, p.FeeBPS)
-		c.compare("fee.protocol.amount", q.Fee.Protocol.Amount, protocol)
-		integrator = c.checkIntegrator(gross)
-		c.compare("fee.total.amount", q.Fee.Total.Amount, new(big.Int).Add(protocol, integrator))
-	}
+	c.compare("fee.chainId", q.Fee.ChainID, c.feeChain)
+	c.compare("fee.token", q.Fee.Token, "destination")
+	c.checkRate("fee.protocol.percentage", q.Fee.Protocol.Percentage, p.FeeBPS)
+	c.compare("fee.protocol.amount", q.Fee.Protocol.Amount, protocol)
+	integrator := c.checkIntegrator(gross)
+	c.compare("fee.total.amount", q.Fee.Total.Amount, new(big.Int).Add(protocol, integrator))
+
 	dest := new(big.Int).Sub(gross, protocol)
 	dest.Sub(dest, integrator)
 	c.compare("destAmount", q.DestAmount, dest)

@@ -27,15 +27,13 @@ type Token struct {
 	ChainID  uint64 `json:"chainId"` // a network, also for a privacy pool
 }
 
-// Fee has the fields of every interface: v3 fills the inner ones, the earlier ones the flat ones.
+// Fee is what is taken, and where.
 type Fee struct {
-	ChainID    uint64        `json:"chainId,omitzero"`
-	Token      string        `json:"token,omitzero"`
-	Percentage Percentage    `json:"percentage,omitzero"`
-	Amount     Amount        `json:"amount,omitzero"`
-	Protocol   FeePart       `json:"protocol,omitzero"`
-	Integrator IntegratorFee `json:"integrator,omitzero"`
-	Total      TotalFee      `json:"total,omitzero"`
+	ChainID    uint64        `json:"chainId"`
+	Token      string        `json:"token"`
+	Protocol   FeePart       `json:"protocol"`
+	Integrator IntegratorFee `json:"integrator"`
+	Total      TotalFee      `json:"total"`
 }
 
 // FeePart is what the protocol takes.
@@ -71,18 +69,9 @@ type Payload struct {
 	Value    string `json:"value"`
 }
 
-// Route has the fields of every interface.
+// Route is the way that the money takes.
 type Route struct {
-	Type  string     `json:"type,omitempty"`
-	Paths []string   `json:"paths,omitempty"`
-	Swaps []PoolSwap `json:"swaps,omitempty"`
-}
-
-// PoolSwap is one step of a route.
-type PoolSwap struct {
-	Pool string `json:"pool"`
-	In   string `json:"in"`
-	Out  string `json:"out"`
+	Type string `json:"type"`
 }
 
 // Details are what v3 says beyond the quote.

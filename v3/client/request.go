@@ -23,59 +23,36 @@ type Request struct {
 	Integrator common.Address // the wallet of a registered partner, whose fee is added; zero for none
 	From       common.Address // the account that will send: its balance and allowance are read; zero for none
 	Simulate   bool           // try the calls of From on the newest state first: see Quote.Details.Simulation
-
-	// Interface is v3 if it is empty. The earlier ones, v3legacy and v1, know no integrator and no details.
-	Interface string
 }
-
-// paths of the quote endpoint, by interface.
-var paths = map[string]string{
-	"":         "/v3/swap/quote",
-	"v3":       "/v3/swap/quote",
-	"v3legacy": "/v3legacy/swap/quote",
-	"v1":       "/v1/quote",
-}
-
-// detailed tells whether details are asked for.
-func (r Request) detailed() bool { return r.Interface == "" || r.Interface == "v3" }
 
 // path is where to ask, or why that is not possible.
 func (r Request) path() (string, error) {
-	path, ok := paths[r.Interface]
 	refuse := func(format string, args ...any) (string, error) {
 		return "", &Error{Code: InvalidRequest, Message: fmt.Sprintf(format, args...)}
 	}
 	none := common.Address{}
 	switch {
-	case !ok:
-		return refuse("interface %q is not v3, v3legacy or v1", r.Interface)
 	case r.Amount == nil || r.Amount.Sign() <= 0 || r.Amount.BitLen() > 256:
 		return refuse("the amount must be more than nothing, and fit into 256 bits")
 	case r.Simulate && r.From == none:
 		return refuse("a simulation needs the account that will send")
-	case !r.detailed() && r.Integrator != none:
-		return refuse("%s knows no integrators: use v3", r.Interface)
-	case !r.detailed() && r.Simulate:
-		return refuse("%s knows no simulation: use v3", r.Interface)
 	}
 	query := url.Values{
 		"srcToken": {r.SrcToken}, "dstToken": {r.DstToken},
 		"srcChain": {strconv.FormatUint(r.SrcChain, 10)}, "dstChain": {strconv.FormatUint(r.DstChain, 10)},
 		"amount": {r.Amount.String()}, "recipient": {r.Recipient},
+		"include": {"details"},
 	}
-	if r.detailed() {
-		query.Set("include", "details")
-		if r.From != none {
-			query.Set("from", r.From.Hex())
-		}
-		if r.Integrator != none {
-			query.Set("integratorId", r.Integrator.Hex())
-		}
+	if r.From != none {
+		query.Set("from", r.From.Hex())
+	}
+	if r.Integrator != none {
+		query.Set("integratorId", r.Integrator.Hex())
 	}
 	if r.Simulate {
 		query.Set("include", "details,simulation")
 	}
-	return path + "?" + query.Encode(), nil
+	return "/v3/swap/quote?" + query.Encode(), nil
 }
 
 // integratorID names the integrator to the contracts.

@@ -298,12 +298,6 @@ func (c *check) checkTarget() {
 }
 
 func (c *check) checkRoute() {
-	if c.request.Interface == "v1" {
-		src, dst := c.pair.SrcToken.Address.Hex(), c.pair.DstToken.Address.Hex()
-		c.compare("route.paths", c.quote.Route.Paths, []string{src, dst})
-		c.compare("route.swaps", c.quote.Route.Swaps, []PoolSwap{{c.to.Hex(), src, dst}})
-		return
-	}
 	c.compare("route.type", c.quote.Route.Type, c.pair.Type)
 }
 
@@ -344,14 +338,13 @@ func (c *check) approval(amount *big.Int) Call {
 	return Call{token.ChainID, token.Address, new(big.Int), approveCall.encode(c.to[:], amount.Bytes())}
 }
 
-// checkApproval makes sure that nobody but the target may take the money, and no more of it. The oldest interface
-// leaves the approval to its clients: here it is.
+// checkApproval makes sure that nobody but the target may take the money, and no more of it.
 func (c *check) checkApproval() {
 	want := c.approval(c.request.Amount)
 	got := c.quote.Approval
 	native := c.pair.SrcToken.Native()
 	switch {
-	case native || c.request.Interface == "v1":
+	case native:
 		if got != nil {
 			c.problem("approval: there is one, where there must be none")
 		}

@@ -453,15 +453,10 @@ func TestRequests(t *testing.T) {
 		change func(*Request)
 		says   string
 	}{
-		"no amount":              {func(r *Request) { r.Amount = nil }, "more than nothing"},
-		"nothing":                {func(r *Request) { r.Amount = new(big.Int) }, "more than nothing"},
-		"a debt":                 {func(r *Request) { r.Amount = big.NewInt(-1) }, "more than nothing"},
-		"more than a word holds": {func(r *Request) { r.Amount = new(big.Int).Lsh(big.NewInt(1), 256) }, "256 bits"},
-		"another interface":      {func(r *Request) { r.Interface = "v2" }, `interface "v2" is not v3, v3legacy or v1`},
-		"an integrator of old":   {func(r *Request) { r.Interface = "v1" }, "v1 knows no integrators"},
-		"a simulation of old": {func(r *Request) {
-			r.Interface, r.Integrator, r.Simulate, r.From = "v3legacy", common.Address{}, true, Native
-		}, "v3legacy knows no simulation"},
+		"no amount":                {func(r *Request) { r.Amount = nil }, "more than nothing"},
+		"nothing":                  {func(r *Request) { r.Amount = new(big.Int) }, "more than nothing"},
+		"a debt":                   {func(r *Request) { r.Amount = big.NewInt(-1) }, "more than nothing"},
+		"more than a word holds":   {func(r *Request) { r.Amount = new(big.Int).Lsh(big.NewInt(1), 256) }, "256 bits"},
 		"a simulation of nobody's": {func(r *Request) { r.Simulate = true }, "needs the account"},
 	} {
 		r := right

@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 const (

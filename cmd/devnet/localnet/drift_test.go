@@ -6,19 +6,18 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 // The artifacts are what the sources in the tree compile to; `make contracts` brings them up to date.
 func TestArtifactsMatchSources(t *testing.T) {
-	dir := os.DirFS("../../../testdata/contracts")
-	read := func(name string, into any) {
+	sources, artifacts := os.DirFS("../../../testdata/contracts"), os.DirFS("../contracts/artifacts")
+	read := func(dir fs.FS, name string, into any) {
 		t.Helper()
 		text, err := fs.ReadFile(dir, name)
 		if err != nil {
@@ -28,7 +27,7 @@ func TestArtifactsMatchSources(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	glob := func(pattern string) []string {
+	glob := func(dir fs.FS, pattern string) []string {
 		t.Helper()
 		names, err := fs.Glob(dir, pattern)
 		if err != nil {
@@ -41,8 +40,8 @@ func TestArtifactsMatchSources(t *testing.T) {
 	}
 
 	hashes := make(map[string]string)
-	for _, name := range glob("*.sol") {
-		text, err := fs.ReadFile(dir, name)
+	for _, name := range glob(sources, "*.sol") {
+		text, err := fs.ReadFile(sources, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,16 +49,16 @@ func TestArtifactsMatchSources(t *testing.T) {
 		hashes[name] = hex.EncodeToString(sum[:])
 	}
 	var pinned struct{ DevDependencies struct{ Solc string } }
-	read("package.json", &pinned)
+	read(sources, "package.json", &pinned)
 
 	compiled := make(map[string]bool)
-	for _, name := range glob("artifacts/*.json") {
+	for _, name := range glob(artifacts, "*.json") {
 		var artifact struct {
 			Contract, Solc string
 			Sources        map[string]string
 		}
-		read(name, &artifact)
-		if want := artifact.Contract + ".json"; path.Base(name) != want {
+		read(artifacts, name, &artifact)
+		if want := artifact.Contract + ".json"; name != want {
 			t.Errorf("%s is named as if it were not %s", name, want)
 		}
 		if !strings.HasPrefix(artifact.Solc, pinned.DevDependencies.Solc+"+") {

@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 // Where things stand on the chain of the pool tests.

@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 // TestSettlementIDs wants one settlement for each swap and each burn, under the id that its source gives it.

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // An Order is a swap that somebody paid for, as a chain reports it.

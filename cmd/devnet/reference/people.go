@@ -6,7 +6,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
 // An Account can sign. Its key is made from a published phrase, so whatever it holds on a real chain belongs to anyone.

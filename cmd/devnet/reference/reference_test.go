@@ -14,8 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // TestNet starts the chains once, for everything that is wanted of them.

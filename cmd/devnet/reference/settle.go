@@ -7,10 +7,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/referee"
+	"github.com/quotegate/quotegate/shared/fee"
 )
 
 // A Payout is an order, settled.
@@ -93,8 +94,12 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 			return contracts.Settlement{}, err
 		}
 	}
-	protocolBPS := referee.ProtocolBPS(o.Src.Private(), uint64(o.DstChain))
-	split := referee.Divide(o.Amount, o.Decimals, pool.Token.Decimals, protocolBPS, int64(entry.FeeBPS))
+	amount, overflow := uint256.FromBig(o.Amount)
+	if overflow {
+		return contracts.Settlement{}, fmt.Errorf("the amount %s does not fit 256 bits", o.Amount)
+	}
+	gross := fee.Convert(amount, o.Decimals, pool.Token.Decimals)
+	split := fee.Divide(&gross, fee.Protocol(o.Src, o.DstChain), fee.BPS(entry.FeeBPS))
 	return contracts.Settlement{
 		Source:        o.Source,
 		SrcPool:       o.SrcPool,
@@ -102,10 +107,10 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 		Token:         pool.Token.Address.Address,
 		Recipient:     o.Recipient,
 		RecipientType: o.RecipientType,
-		Amount:        split.Net,
-		ProtocolFee:   split.Protocol,
+		Amount:        split.Net.ToBig(),
+		ProtocolFee:   split.Protocol.ToBig(),
 		Integrator:    entry.Wallet,
-		IntegratorFee: split.Integrator,
+		IntegratorFee: split.Integrator.ToBig(),
 	}, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/railgun"
-	"github.com/quotegate/quotegate/testdata/contracts"
 )
 
 // A Shielded note is one as RAILGUN announces it, for its owner to find.

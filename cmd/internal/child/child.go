@@ -1,5 +1,5 @@
-// Package child builds the gateway and runs it, or another server, as a child process, the way an operator does: what
-// is tried and measured is the program that users run. On Linux it also reads from /proc what a child costs.
+// Package child builds the gateway and runs it, a Redis or another server as a child process, the way an operator
+// does: what is tried and measured is the program that users run. On Linux it also reads from /proc what a child costs.
 //
 // A server that has been started answers requests. Its end is the caller's business: Stop, Kill, or Signal and Wait.
 package child
@@ -12,10 +12,41 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 )
 
-// Server is a child process that serves HTTP.
+// Root is the folder of the module that the working directory is in.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("there is no go.mod in the working directory or above it")
+		}
+		dir = parent
+	}
+}
+
+// Build compiles the gateway into dir. It needs Go, and a working directory within the module.
+func Build(ctx context.Context, dir string, flags ...string) (binary string, err error) {
+	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/quotegate/quotegate/cmd/gateway")...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets go remove its temporary files
+	cmd.WaitDelay = stopTimeout
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the gateway: %w\n%s", err, output)
+	}
+	return filepath.Join(dir, "gateway"), nil
+}
+
+// Server is a child process that serves.
 type Server struct {
 	Addr  string // where it serves
 	Admin string // where a gateway serves its operator
@@ -36,7 +67,7 @@ type Gateway struct {
 
 // Start runs the gateway and waits until it serves. An error quotes the end of its log.
 func (g Gateway) Start(ctx context.Context) (*Server, error) {
-	return start(ctx, g.Listen, "/v3/swap/healthcheck", g.Log, func(addr, admin string) *exec.Cmd {
+	return start(ctx, g.Listen, answers("/v3/swap/healthcheck"), g.Log, func(addr, admin string) *exec.Cmd {
 		cmd := exec.Command(g.Binary)
 		cmd.Env = append(g.Env[:len(g.Env):len(g.Env)], "LISTEN_ADDR="+addr, "ADMIN_ADDR="+admin)
 		if g.Log != nil {
@@ -46,16 +77,60 @@ func (g Gateway) Start(ctx context.Context) (*Server, error) {
 	})
 }
 
-// Start runs what command makes for a free address, and waits until it answers GET ready with 200.
-func Start(ctx context.Context, ready string, command func(addr string) *exec.Cmd) (*Server, error) {
-	return start(ctx, "", ready, nil, func(addr, _ string) *exec.Cmd { return command(addr) })
+// Start runs what command makes for a free address, and waits until it answers GET path with 200.
+func Start(ctx context.Context, path string, command func(addr string) *exec.Cmd) (*Server, error) {
+	return start(ctx, "", answers(path), nil, func(addr, _ string) *exec.Cmd { return command(addr) })
+}
+
+// ErrNoRedis is what StartRedis returns on a machine without Redis.
+var ErrNoRedis = errors.New("there is no redis-server on this machine; install the package redis-server")
+
+// StartRedis runs a Redis that keeps nothing, at the wanted address or any free one.
+func StartRedis(ctx context.Context, wanted string) (*Server, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, ErrNoRedis
+	}
+	return start(ctx, wanted, accepts, nil, func(addr, _ string) *exec.Cmd {
+		_, port, _ := net.SplitHostPort(addr) // of a listener
+		return exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	})
+}
+
+// ready tells whether the server at addr serves.
+type ready func(ctx context.Context, addr string) bool
+
+// answers waits for 200 to GET path.
+func answers(path string) ready {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return func(ctx context.Context, addr string) bool {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
+		if err != nil {
+			return false
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return false
+		}
+		res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	}
+}
+
+func accepts(_ context.Context, addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 func start(
-	ctx context.Context, listen, ready string, log *Log, command func(addr, admin string) *exec.Cmd,
+	ctx context.Context, wanted string, serves ready, log *Log, command func(addr, admin string) *exec.Cmd,
 ) (*Server, error) {
 	for try := 1; ; try++ {
-		addr, err := FreeAddress(listen)
+		addr, err := FreeAddress(wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +148,7 @@ func start(
 			close(s.done)
 			ended(fmt.Errorf("it ended: %v", s.cmd.ProcessState))
 		}()
-		if err = s.awaitReady(starting, ready); err == nil {
+		if err = s.await(starting, serves); err == nil {
 			return s, nil
 		}
 		s.Kill()
@@ -87,27 +162,17 @@ func start(
 // startTimeout is longer than any server takes to start.
 const startTimeout = time.Minute
 
-func (s *Server) awaitReady(ctx context.Context, path string) error {
+func (s *Server) await(ctx context.Context, serves ready) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+path, nil)
-		if err != nil {
-			return err
-		}
-		if res, err := client.Do(req); err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
+	for !serves(ctx, s.Addr) {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not serve: %w", s.cmd.Path, context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	return nil
 }
 
 // FreeAddress gives an address that is free now: the wanted one, or any of the loopback if that is empty or taken.

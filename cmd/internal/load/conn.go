@@ -5,27 +5,25 @@ package load
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strconv"
+	"net/http"
 	"time"
 )
 
-// Conn is one HTTP/1.1 connection that is kept open.
+// Conn is one HTTP/1.1 connection that is kept open. Unlike net/http's client it never asks
+// again by itself: an answer that is missing is noticed.
 type Conn struct {
-	conn net.Conn
-	r    *bufio.Reader
-	head []byte
-	body []byte
+	net.Conn
+	r *bufio.Reader
 }
 
-// Answer is valid until the connection is asked again.
+// Answer is what came back for a request, in full.
 type Answer struct {
 	Status int
-	Head   []byte // the status line and the headers
+	Header http.Header
 	Body   []byte
 }
 
@@ -40,91 +38,34 @@ func Dial(addr string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, r: bufio.NewReaderSize(conn, 8<<10)}, nil
+	return &Conn{conn, bufio.NewReaderSize(conn, 8<<10)}, nil
 }
 
-// Close ends the connection.
-func (c *Conn) Close() error { return c.conn.Close() }
-
-// Ask sends a request and reads the answer. After an error the connection is
-// of no further use.
+// Ask sends a request and reads the answer. After an error the connection is of no further use.
 func (c *Conn) Ask(request []byte, timeout time.Duration) (Answer, error) {
-	if err := c.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return Answer{}, err
 	}
-	if _, err := c.conn.Write(request); err != nil {
+	if _, err := c.Write(request); err != nil {
 		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	}
 	if _, err := c.r.Peek(1); err != nil {
-		if timedOut(err) {
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
 			return Answer{}, fmt.Errorf("no answer within %s", timeout)
 		}
 		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	}
-	a, err := c.read()
+	res, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return a, fmt.Errorf("the answer is broken after %q: %w", c.head, err)
+		return Answer{}, fmt.Errorf("the answer is broken: %w", err)
 	}
-	return a, nil
+	defer res.Body.Close()
+	if res.ContentLength < 0 || res.ContentLength > maxBody {
+		return Answer{}, fmt.Errorf("the answer has no Content-Length up to %d: %v", maxBody, res.Header)
+	}
+	body := make([]byte, res.ContentLength)
+	if _, err := io.ReadFull(res.Body, body); err != nil {
+		return Answer{}, fmt.Errorf("the answer is broken after %d %v: %w", res.StatusCode, res.Header, err)
+	}
+	return Answer{res.StatusCode, res.Header, body}, nil
 }
-
-func timedOut(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-func (c *Conn) read() (Answer, error) {
-	c.head = c.head[:0]
-	length := -1
-	for {
-		line, err := c.r.ReadSlice('\n')
-		c.head = append(c.head, line...)
-		if err != nil {
-			return Answer{}, err
-		}
-		if len(bytes.TrimRight(line, "\r\n")) == 0 {
-			break
-		}
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
-			length, err = strconv.Atoi(string(bytes.TrimSpace(value)))
-			if err != nil || length < 0 || length > maxBody {
-				return Answer{}, fmt.Errorf("Content-Length %q", value)
-			}
-		}
-	}
-	if length < 0 {
-		return Answer{}, errors.New("it has no Content-Length")
-	}
-	status, err := parseStatus(c.head)
-	if err != nil {
-		return Answer{}, err
-	}
-	if cap(c.body) < length {
-		c.body = make([]byte, 2*length)
-	}
-	c.body = c.body[:length]
-	if _, err := io.ReadFull(c.r, c.body); err != nil {
-		return Answer{}, err
-	}
-	return Answer{status, c.head, c.body}, nil
-}
-
-func parseStatus(head []byte) (int, error) {
-	if !bytes.HasPrefix(head, []byte("HTTP/1.1 ")) || len(head) < 12 {
-		return 0, errors.New("it is not HTTP/1.1")
-	}
-	return strconv.Atoi(string(head[9:12]))
-}
-
-// Header is the value of a header, empty where there is none.
-func (a Answer) Header(name string) string {
-	for line := range bytes.Lines(a.Head) {
-		if n, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(n, []byte(name)) {
-			return string(bytes.TrimSpace(value))
-		}
-	}
-	return ""
-}
-
-// Send sends a request whose answer nobody will read.
-func (c *Conn) Send(request []byte) { _, _ = c.conn.Write(request) }

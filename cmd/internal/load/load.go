@@ -34,17 +34,16 @@ type Options struct {
 	Conns    int           // connections, each with one request under way
 	Duration time.Duration // of the load
 	Requests int           // ends it earlier; 0 for no end but Duration
-	// Clients is how many client addresses take turns in X-Forwarded-For, and
-	// First the number of the first of them. After Turn requests, if it is set, as
-	// many others take their place.
-	Clients, First, Turn int
-	Start                int // the number of the first request, so that a load can go on where another ended
+	// Clients is how many client addresses take turns in X-Forwarded-For. After Turn
+	// requests, if it is set, as many others take their place.
+	Clients, Turn int
+	Start         int // the number of the first request, so that a load can go on where another ended
 }
 
 func (o *Options) client(n int) netip.Addr {
-	first := o.First
+	first := 0
 	if o.Turn > 0 {
-		first += n / o.Turn * o.Clients
+		first = n / o.Turn * o.Clients
 	}
 	return ClientAddress(first + n%o.Clients)
 }

@@ -33,7 +33,7 @@ func Dial(gateway string, d *chain.Deployment, options ...client.Option) (*clien
 }
 
 // Ask gets a quote from a client that Dial made, and checks it. The gateway's own listing must name the same contract.
-func Ask(ctx context.Context, c *client.Client, s Swap, version string, k Knowledge) (*Checked, error) {
+func Ask(ctx context.Context, c *client.Client, s Swap, k Knowledge) (*Checked, error) {
 	if err := s.CheckRecipient(k.Deployment); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func Ask(ctx context.Context, c *client.Client, s Swap, version string, k Knowle
 			Message: fmt.Sprintf("the recipient %s is a contract of the service: what is sent there is lost", address),
 		}
 	}
-	q, err := c.Quote(ctx, s.Request(version))
+	q, err := c.Quote(ctx, s.Request())
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func unverified(format string, args ...any) *client.Error {
 }
 
 // Verify checks an answer as it came.
-func Verify(s Swap, version string, answer []byte, k Knowledge) (*Checked, error) {
+func Verify(s Swap, answer []byte, k Knowledge) (*Checked, error) {
 	if err := s.CheckRecipient(k.Deployment); err != nil {
 		return nil, err
 	}
-	q, err := client.Verify(s.Request(version), answer, client.Known{Listing: Listing(k.Deployment)})
+	q, err := client.Verify(s.Request(), answer, client.Known{Listing: Listing(k.Deployment)})
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func spendable(t *testing.T, s Swap, data []byte) bool {
 func TestOwnNote(t *testing.T) {
 	g := read(t, "pair-usdc-1-to-usdc-69696969")
 	k := knowledge(t, g.swap)
-	opened, err := Verify(g.swap, "v3", g.body, k)
+	opened, err := Verify(g.swap, g.body, k)
 	if err != nil || opened.OwnNote || strings.Contains(strings.Join(opened.Unchecked, "\n"), "note") {
 		t.Fatalf("got %+v and %v, want the answer's own note, which the viewing key opens", opened, err)
 	}
@@ -38,7 +38,7 @@ func TestOwnNote(t *testing.T) {
 		forged[i] ^= 1
 		body := bytes.Clone(g.body)
 		copy(body[at:], fmt.Sprintf("%x", forged))
-		checked, err := Verify(g.swap, "v3", body, blind)
+		checked, err := Verify(g.swap, body, blind)
 		if i < noteAt {
 			if err == nil {
 				t.Fatalf("byte %d, outside of the note, may be anything", i)
@@ -58,14 +58,14 @@ func TestOwnNote(t *testing.T) {
 		if last := checked.Calls[len(checked.Calls)-1]; !bytes.Equal(last.Data, data) {
 			t.Fatalf("byte %d: the calls have another note", i)
 		}
-		if _, err := Verify(g.swap, "v3", body, k); err == nil && !spendable(t, g.swap, forged[noteAt:]) {
+		if _, err := Verify(g.swap, body, k); err == nil && !spendable(t, g.swap, forged[noteAt:]) {
 			t.Fatalf("byte %d: with the viewing key, a note that is not the recipient's passes", i)
 		}
 	}
 	other := k
 	key := [32]byte{1}
 	other.ViewingKey = &key
-	if _, err := Verify(g.swap, "v3", g.body, other); err == nil || !strings.Contains(err.Error(), "cannot open it") {
+	if _, err := Verify(g.swap, g.body, other); err == nil || !strings.Contains(err.Error(), "cannot open it") {
 		t.Errorf("got %v for another's viewing key", err)
 	}
 }

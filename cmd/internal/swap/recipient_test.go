@@ -41,7 +41,7 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 				return
 			}
 			wantError(t, err, test.says)
-			_, err = Verify(g.swap, "v3", g.body, Knowledge{Deployment: d})
+			_, err = Verify(g.swap, g.body, Knowledge{Deployment: d})
 			wantError(t, err, test.says)
 		})
 	}

@@ -92,7 +92,7 @@ func knowledge(t *testing.T, s Swap) Knowledge {
 func checkedQuote(t *testing.T, name string) *Checked {
 	t.Helper()
 	g := read(t, name)
-	checked, err := Verify(g.swap, "v3", g.body, knowledge(t, g.swap))
+	checked, err := Verify(g.swap, g.body, knowledge(t, g.swap))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,12 +69,12 @@ func NewSwap(from, to, amount, recipient, integrator string) (Swap, error) {
 	return s, nil
 }
 
-// Request asks for the swap in the words of an interface: v3, v3legacy or v1.
-func (s Swap) Request(version string) client.Request {
+// Request asks for the swap.
+func (s Swap) Request() client.Request {
 	return client.Request{
 		SrcChain: uint64(s.Src), SrcToken: s.SrcToken.Symbol, DstChain: uint64(s.Dst), DstToken: s.DstToken.Symbol,
 		Amount: s.Amount, Recipient: s.Recipient, Integrator: s.Integrator,
-		From: s.Sender, Simulate: s.Sender != common.Address{}, Interface: version,
+		From: s.Sender, Simulate: s.Sender != common.Address{},
 	}
 }
 

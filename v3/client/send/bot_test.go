@@ -19,9 +19,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/golden"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/v3/client"
 	"github.com/quotegate/quotegate/v3/client/send"
 )

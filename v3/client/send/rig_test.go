@@ -19,8 +19,8 @@ import (
 	"github.com/ethereum/go-ethereum/ethclient/simulated"
 	gethnode "github.com/ethereum/go-ethereum/node"
 
-	"github.com/quotegate/quotegate/testdata/contracts"
-	"github.com/quotegate/quotegate/testdata/golden"
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/v3/client"
 	"github.com/quotegate/quotegate/v3/client/send"
 )

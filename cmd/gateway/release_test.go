@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/testkit/ports"
+)
+
+// Whoever has the commit and the Go of a release can build its programs again, wherever the checkout is.
+func TestBuildIsReproducible(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the gateway in two clones")
+	}
+	t.Parallel()
+	var built [2][]byte
+	for i, folder := range []string{"here", "somewhere/else"} {
+		clone := filepath.Join(t.TempDir(), folder)
+		sh(t, ".", "git", "clone", "--quiet", "../..", clone)
+		sh(t, clone, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", "gateway.bin", "./cmd/gateway")
+		var err error
+		if built[i], err = os.ReadFile(filepath.Join(clone, "gateway.bin")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(built[0], built[1]) {
+		t.Error("the programs of two clones differ")
+	}
+}
+
+func sh(t *testing.T, folder, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// The image has no certificates of a system, so the program brings its own.
+func TestCertificates(t *testing.T) {
+	const nowhere = "/nowhere"
+	if os.Getenv("SSL_CERT_DIR") != nowhere {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCertificates$")
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+nowhere, "SSL_CERT_DIR="+nowhere)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("without certificates of the system: %v\n%s", err, out)
+		}
+		return
+	}
+	bringCertificates()
+	pool, err := x509.SystemCertPool()
+	if err != nil || pool.Equal(x509.NewCertPool()) {
+		t.Errorf("got %v and no certificates", err)
+	}
+}
+
+// The Containerfile makes an image that quotes, and says that it is healthy.
+func TestImage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes an image and runs it")
+	}
+	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("install the package buildah and be root: CI is set")
+		}
+		t.Skip("SKIPPED, NOT TESTED: install the package buildah and be root to run the image")
+	}
+	t.Parallel()
+	folder := t.TempDir()
+	sh(t, ".", "go", "build", "-trimpath", "-o", filepath.Join(folder, "bin/gateway"), ".")
+	storage := []string{"--storage-driver=vfs", "--root=" + filepath.Join(folder, "root"), "--runroot=" + filepath.Join(folder, "run")}
+	buildah := func(args ...string) []string { return append(storage[:3:3], args...) }
+	sh(t, ".", "buildah", buildah("bud", "--quiet", "--format=docker", "--isolation=chroot", "-f", "Containerfile",
+		"-t", "quotegate", filepath.Join(folder, "bin"))...)
+	if config := sh(t, ".", "buildah", buildah("inspect", "--type=image", "quotegate")...); !strings.Contains(config, `"/gateway"`) ||
+		!strings.Contains(config, `"health"`) || !strings.Contains(config, `"65532:65532"`) {
+		t.Errorf("want the program, its health check and its user in\n%s", config)
+	}
+	container := strings.TrimSpace(sh(t, ".", "buildah", buildah("from", "--quiet", "quotegate")...))
+	t.Cleanup(func() { _ = exec.Command("buildah", buildah("rm", container)...).Run() })
+
+	public, admin := ports.Free(t), ports.Free(t)
+	inside := func(args ...string) []string {
+		fixed := buildah("run", "--isolation=chroot", "-e", "LISTEN_ADDR="+public, "-e", "ADMIN_ADDR="+admin, container, "--")
+		return append(fixed, args...)
+	}
+	started := exec.Command("buildah", inside("/gateway")...)
+	var log bytes.Buffer
+	started.Stdout, started.Stderr = &log, &log
+	if err := started.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := func() string {
+		_ = started.Process.Signal(os.Interrupt)
+		_ = started.Wait()
+		return log.String()
+	}
+	body := getEventually(t, "http://"+public+"/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000"+
+		"&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
+	if !strings.Contains(body, `"destAmount":"99700000"`) {
+		t.Errorf("got %s", body)
+	}
+	if out, err := exec.Command("buildah", inside("/gateway", "health")...).CombinedOutput(); err != nil {
+		t.Errorf("gateway health in the image: %v\n%s", err, out)
+	}
+	if log := stop(); t.Failed() {
+		t.Log(log)
+	}
+}
+
+// getEventually gives what an address answers once it does.
+func getEventually(t *testing.T, url string) string {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		res, err := http.Get(url)
+		if err != nil {
+			if time.Now().After(end) {
+				t.Error(err)
+				return ""
+			}
+			continue
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+}

@@ -1,0 +1,282 @@
+// Package recorded is a recorder under test, with the reader of its reports, on a clock
+// that moves when told to.
+package recorded
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
+)
+
+// Clock is a time that moves when told to.
+type Clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+// Noon is in the middle of an hour.
+var Noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
+
+// At is a clock that shows a time.
+func At(t time.Time) *Clock { return &Clock{t: t} }
+
+// Now is the time that it shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+// Pass lets time pass.
+func (c *Clock) Pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+// Rig is a recorder under test, of the versions v3 and v1, of which v3 is the current one.
+type Rig struct {
+	*usage.Recorder
+	Clock *Clock
+	Log   *journal.Journal
+}
+
+// Option changes what a recorder is begun with.
+type Option func(*Clock, *store.Store, *usage.Options)
+
+// Ahead has the recorder's own clock be ahead of the database's.
+func Ahead(d time.Duration) Option {
+	return func(c *Clock, _ *store.Store, o *usage.Options) {
+		o.Now = func() time.Time { return c.Now().Add(d) }
+	}
+}
+
+// Within has the database give counts up above a size.
+func Within(bytes int64) Option {
+	return func(_ *Clock, db *store.Store, _ *usage.Options) { db.Most = bytes }
+}
+
+// Knowing has the operator know some clients.
+func Knowing(find func(recorded string) (caller.Client, bool)) Option {
+	return func(_ *Clock, _ *store.Store, o *usage.Options) { o.Known = find }
+}
+
+// Begin starts a recorder, which writes when the test says so. It is closed at the end of
+// the test.
+func Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
+	t.Helper()
+	r, err := Start(t, cfg, at, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// Start is Begin that may fail.
+func Start(t testing.TB, cfg store.Config, at *Clock, options ...Option) (*Rig, error) {
+	t.Helper()
+	r := &Rig{Clock: at, Log: &journal.Journal{}}
+	db, err := store.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db.Clock = at.Now
+	never := func(time.Duration) <-chan time.Time { return nil } // after the first write only the test writes
+	o := usage.Options{After: never, Options: evidence.Options{
+		Versions: []string{"v3", "v1"}, Current: "v3", Now: at.Now, Log: slog.New(slog.NewTextHandler(r.Log, nil)),
+	}}
+	for _, option := range options {
+		option(at, db, &o)
+	}
+	r.Recorder, err = usage.New(t.Context(), db, o)
+	if err == nil {
+		r.Slow = time.Hour // no test gets what was read before
+	}
+	return r, err
+}
+
+// Kill ends it as kill -9 would: what is not written yet never is, and it writes no more.
+func (r *Rig) Kill() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.Recorder.Close(ctx)
+}
+
+// Close stops the recorder. What its database does not take within seconds is lost.
+func (r *Rig) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_ = r.Recorder.Close(ctx)
+}
+
+// Rows is how many rows a table has.
+func (r *Rig) Rows(t testing.TB, table string) (n int) {
+	t.Helper()
+	if err := r.DB.QueryRow("select count(*) from " + table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Evidence is that of a gate that counts every name, before any sunset.
+func (r *Rig) Evidence(t testing.TB, version string, days int) lifecycle.Evidence {
+	t.Helper()
+	return r.Gate(t, version, lifecycle.Gate{Days: days})
+}
+
+// Gate is the evidence of a gate, before any sunset.
+func (r *Rig) Gate(t testing.TB, version string, gate lifecycle.Gate) lifecycle.Evidence {
+	t.Helper()
+	e, err := r.Recorder.Evidence(version, gate, r.Clock.Now().Add(time.Hour))
+	if err != nil {
+		t.Error(err)
+	}
+	return e
+}
+
+// Flush writes what was counted.
+func (r *Rig) Flush(t testing.TB) {
+	t.Helper()
+	if err := r.Recorder.Flush(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Up lets time pass while the service is up, and writes.
+func (r *Rig) Up(t testing.TB, d time.Duration) {
+	t.Helper()
+	r.Clock.Pass(d)
+	r.Flush(t)
+}
+
+// Age makes the database look as if the service had been up for days.
+func (r *Rig) Age(t testing.TB, days int) {
+	t.Helper()
+	r.Flush(t)
+	since := r.Clock.Now().Unix() - int64(days)*store.Day
+	r.Exec(t, fmt.Sprintf("update quotegate_meta set value = '%d' where name = 'since'", since))
+	r.Exec(t, fmt.Sprintf("update quotegate_instances set started = %d", since))
+}
+
+// Exec runs a statement on the database.
+func (r *Rig) Exec(t testing.TB, statement string) {
+	t.Helper()
+	if _, err := r.DB.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// Report is that of all clients.
+func (r *Rig) Report(t testing.TB) evidence.Report {
+	t.Helper()
+	read, err := r.Recorder.Report(context.Background(), evidence.Query{Per: 1000})
+	if err != nil {
+		t.Error(err)
+		t.FailNow()
+	}
+	return read
+}
+
+// Names are the clients of the last 90 days.
+func (r *Rig) Names(t testing.TB) (names []string) {
+	for _, c := range r.Report(t).Clients {
+		names = append(names, c.Client)
+	}
+	return names
+}
+
+// Pair is what a served call has quoted.
+var Pair = &chain.Pair{}
+
+// Call has v1 serve calls of a client now.
+func (r *Rig) Call(client string, times int) {
+	for range times {
+		r.On("v1", client)
+	}
+}
+
+// On has a version serve a call of a client now.
+func (r *Rig) On(version, client string) {
+	r.Observe(&event.Event{Time: r.Clock.Now(), Version: version, Client: client, Pair: Pair})
+}
+
+// Found has v1 serve calls of which the current version makes something.
+func (r *Rig) Found(client string, times int, what event.Finding) {
+	for range times {
+		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: client, Pair: Pair, Finding: what})
+	}
+}
+
+// Refuse has a brownout, or a retired version, refuse calls of a client now.
+func (r *Rig) Refuse(client string, times int, code fault.Code) {
+	for range times {
+		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: client, Quotes: true, Code: code})
+	}
+}
+
+// Errs has a client get errors of its own.
+func (r *Rig) Errs(client string, times int) { r.Refuse(client, times, fault.MissingParameter) }
+
+// As has a caller get a quote of a version.
+func (r *Rig) As(version string, c caller.Caller) (name string) {
+	name = r.Name(c.Identity())
+	r.Observe(&event.Event{
+		Time: r.Clock.Now(), Version: version, Caller: c, Client: name, Pair: Pair, Quotes: true,
+	})
+	return name
+}
+
+// From has a client with an Origin call v1 from an address.
+func (r *Rig) From(addr, origin string) {
+	c := caller.Caller{Origin: origin, Agent: "curl", Addr: netip.MustParseAddr(addr)}
+	r.Observe(&event.Event{
+		Time: r.Clock.Now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()), Pair: Pair,
+	})
+}
+
+// Agent is the identity of a caller without integrator and Origin.
+func Agent(addr string) caller.Identity {
+	return caller.Caller{Agent: "curl", Addr: netip.MustParseAddr(addr)}.Identity()
+}
+
+// OnEach runs a test on an empty database of every kind.
+func OnEach(t *testing.T, test func(*testing.T, store.Config)) {
+	t.Run("memory", func(t *testing.T) { test(t, store.Config{}) })
+	OnDisk(t, test)
+}
+
+// OnDisk runs a test on an empty database of every kind that outlives a process.
+func OnDisk(t *testing.T, test func(*testing.T, store.Config)) {
+	t.Run("file", func(t *testing.T) {
+		test(t, store.Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")})
+	})
+	t.Run("postgres", func(t *testing.T) { test(t, store.Config{DB: postgres.Shared(t).Fresh(t)}) })
+}
+
+// Main runs the tests of a package. Nothing of theirs may run on.
+func Main(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		postgres.StopShared()
+		os.Exit(code)
+	}))
+}

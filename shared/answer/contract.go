@@ -50,20 +50,29 @@ func compose(version, own string) string {
 	if !found {
 		return paths.String()
 	}
-	all := components{}
+	all, shared := components{}, components{}
 	for _, section := range sections {
 		all[section] = map[string]string{}
-	}
-	all.addOwn(text)
-	for added := true; added; { // what is added may refer to more
-		added = false
-		for _, ref := range references.FindAllStringSubmatch(paths.String()+all.String(), -1) {
-			section, name := ref[1], ref[2]
-			if all[section][name] == "" {
-				all[section][name] = component(read(section), name)
-				added = true
-			}
+		shared[section] = map[string]string{}
+		if section != "securitySchemes" { // each version has its own
+			shared.add(section, read(section))
 		}
+	}
+	all.add("", text)
+	for missing := paths.String() + text; missing != ""; { // what is added may refer to more
+		var added strings.Builder
+		for _, ref := range references.FindAllStringSubmatch(missing, -1) {
+			section, name := ref[1], ref[2]
+			if all[section][name] != "" {
+				continue
+			}
+			if shared[section][name] == "" {
+				panic("the contract of " + version + " refers to the component " + name + ", which is not there")
+			}
+			all[section][name] = shared[section][name]
+			added.WriteString(all[section][name])
+		}
+		missing = added.String()
 	}
 	return strings.TrimSuffix(paths.String(), "\n") + "\ncomponents:\n" + all.String()
 }
@@ -95,9 +104,9 @@ var (
 // components are the texts of a contract's components, by section and name.
 type components map[string]map[string]string
 
-// addOwn adds the components that a version's file has.
-func (c components) addOwn(text string) {
-	var section, name string
+// add adds the components of a text: of one section, or of all where the text names them.
+func (c components) add(section, text string) {
+	var name string
 	for line := range strings.Lines(text) {
 		switch {
 		case isKey(line, 2):
@@ -108,24 +117,6 @@ func (c components) addOwn(text string) {
 		}
 		c[section][name] += line
 	}
-}
-
-// component is the text of one in the text of its section.
-func component(section, name string) string {
-	var text strings.Builder
-	inside := false
-	for line := range strings.Lines(section) {
-		if isKey(line, 4) {
-			inside = keyOf(line) == name
-		}
-		if inside {
-			text.WriteString(line)
-		}
-	}
-	if text.Len() == 0 {
-		panic("a contract refers to the component " + name + ", which is not there")
-	}
-	return text.String()
 }
 
 // isKey tells whether a line begins a value at this depth.

@@ -48,12 +48,12 @@ unit vet staticcheck race: export GOGC := 400
 tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./gateway $(addprefix ./gateway/,caller evidence lifecycle limit selfcheck store usage) \
-	./cmd/gateway ./cmd/internal/child ./cmd/soak \
-	$(addprefix ./shared/,cctp guard integrator jsonfile memo rpc status) ./v3/client/send
+raced := ./cmd/gateway ./cmd/soak ./cmd/internal/child \
+	./gateway $(addprefix ./gateway/,usage evidence lifecycle limit caller selfcheck store) \
+	$(addprefix ./shared/,cctp safego integrator jsonfile cache rpc status) ./v3/client/send
 
 # Long tests of the other packages.
-long := ./cmd/bench ./cmd/devnet/... ./gateway/admin ./gateway/site ./shared/testkit/pages ./v3 ./v3/client
+long := ./cmd/devnet/... ./v3 ./gateway/site ./gateway/admin ./v3/client ./shared/testkit/pages ./cmd/bench
 
 check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
@@ -79,7 +79,7 @@ race: ## run the tests of the packages where goroutines meet with the race detec
 
 long: ## run the long tests that are not raced, and the soak that asserts the memory
 	go test -vet=off $(tested) $(long)
-	go test -vet=off $(tested) -run '^TestSoak$$' ./cmd/soak
+	go test -vet=off $(tested) -run '^Test(Soak|Quotes)$$' ./cmd/soak
 
 addable: ## add a version in a copy, by the steps of docs/CONTRIBUTING.md, and test it
 	.ci/addable
@@ -87,7 +87,7 @@ addable: ## add a version in a copy, by the steps of docs/CONTRIBUTING.md, and t
 deletable: ## delete each older version in a copy, and check what is left
 	.ci/deletable
 
-chainable: ## add a chain in a copy, as the chapter says; nothing may be forgotten
+chainable: ## add a chain and a token in a copy, as the chapters say; nothing may be forgotten
 	.ci/chainable
 
 ##@ What the tests need (make test installs it)

@@ -23,7 +23,7 @@ type AccessLog struct {
 	level     slog.Leveler
 	addresses bool
 	text      slog.Handler // nil: JSON
-	refusals  limit.Thinner
+	refusals  limit.LogSampler
 }
 
 // NewAccessLog makes a log that writes each line in one call. Many goroutines may

@@ -36,16 +36,16 @@ type Parts struct {
 	Modules []web.Module // the versions
 	// Current names the one that clients are told to use. It also answers errors for
 	// paths that belong to no version.
-	Current   string
-	Formers   []Former
-	Lifecycle *lifecycle.Keeper
-	Limiter   *limit.Limiter
-	Proxies   caller.Proxies  // whose X-Forwarded-For is trusted
-	Clients   *caller.Clients // those with a name or a key; nil: none
-	Names     Namer
-	Own       Counts
-	Observers []event.Observer // called for every answered request, in this order
-	Log       *slog.Logger
+	Current         string
+	RetiredVersions []RetiredVersion
+	Lifecycle       *lifecycle.Keeper
+	Limiter         *limit.Limiter
+	Proxies         caller.Proxies  // whose X-Forwarded-For is trusted
+	Clients         *caller.Clients // those with a name or a key; nil: none
+	Names           Namer
+	Own             Counts
+	Observers       []event.Observer // called for every answered request, in this order
+	Log             *slog.Logger
 }
 
 // Counts knows what a known client did on each version, at a cost that does not grow

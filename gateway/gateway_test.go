@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,10 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-func modules() []web.Module { return gateway.Modules(golden.Core()) }
+// modules are the real versions. Their pages and documents take long to make, so that all tests share them.
+func modules() []web.Module { return slices.Clone(shared()) }
+
+var shared = sync.OnceValue(func() []web.Module { return gateway.Modules(golden.Core()) })
 
 // newGateway serves the real versions without a limit.
 func newGateway(t testing.TB) *gateway.Gateway {
@@ -32,7 +36,7 @@ type setup struct {
 	gateway.Config
 	modules   []web.Module
 	current   string // empty: gateway.Current
-	formers   []gateway.Former
+	formers   []gateway.RetiredVersion
 	budget    limit.Config
 	clients   *caller.Clients
 	now       func() time.Time
@@ -67,7 +71,7 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), Formers: s.formers, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts,
+		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), RetiredVersions: s.formers, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts,
 		Own: cmp.Or[gateway.Counts](s.own, counts), Log: log,
 		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level, false)),
 	})

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -129,10 +130,7 @@ func TestAVersionIsWalkedOut(t *testing.T) {
 func TestRehearsal(t *testing.T) {
 	gw := newGateway(t)
 	for _, m := range modules() {
-		r := httptest.NewRequest("GET", quotePath(m)+someQuote+"&recipient="+somebody, nil)
-		r.Header.Set("API-Rehearse", "retired")
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
+		w := askWith(gw, quotePath(m)+someQuote+"&recipient="+somebody, "API-Rehearse", "retired")
 		if w.Code != http.StatusGone || !strings.Contains(w.Body.String(), "VERSION_RETIRED") {
 			t.Errorf("%s: got %d %s", m.Name, w.Code, w.Body)
 		}
@@ -144,40 +142,16 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// TestVersionsDocument lists every version, free of the budget.
-func TestVersionsDocument(t *testing.T) {
-	_, body := get(t, newGateway(t), "/versions")
-	var document struct {
-		Versions []struct{ Name, State, Contract string }
-	}
-	if err := json.Unmarshal(body, &document); err != nil {
-		t.Fatal(err)
-	}
-	all := modules()
-	if len(document.Versions) != len(all) {
-		t.Fatalf("got %s, want %d versions", body, len(all))
-	}
-	for i, v := range document.Versions {
-		if v.Name != all[i].Name || v.State != "active" || v.Contract != "/"+v.Name+"/openapi.yaml" {
-			t.Errorf("got %+v for %s", v, all[i].Name)
-		}
-	}
-}
-
 // TestRehearsalsAreCachedByNobody, not even those of a document that everyone
 // may cache.
 func TestRehearsalsAreCachedByNobody(t *testing.T) {
 	gw := newGateway(t)
 	for _, m := range modules() {
-		r := httptest.NewRequest("GET", "/"+m.Name+"/openapi.yaml", nil)
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
+		w := ask(gw, "/"+m.Name+"/openapi.yaml")
 		if got := w.Header().Get("Cache-Control"); got != "public, max-age=300" {
 			t.Errorf("%s: got Cache-Control %q", m.Name, got)
 		}
-		r.Header.Set("API-Rehearse", "brownout")
-		w = httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
+		w = askWith(gw, "/"+m.Name+"/openapi.yaml", "API-Rehearse", "brownout")
 		if got := w.Header().Get("Cache-Control"); w.Code != http.StatusOK || got != "no-store" {
 			t.Errorf("%s, rehearsed: got %d, Cache-Control %q", m.Name, w.Code, got)
 		}
@@ -200,11 +174,52 @@ func TestTheLogTellsTracesAndRehearsals(t *testing.T) {
 	} {
 		var logs bytes.Buffer
 		gw := mount(t, setup{logs: &logs})
-		r := httptest.NewRequest("GET", "/v3/swap/quote"+someQuote+"&recipient="+somebody, nil)
-		r.Header.Set(tt.header, tt.value)
-		gw.ServeHTTP(httptest.NewRecorder(), r)
+		askWith(gw, "/v3/swap/quote"+someQuote+"&recipient="+somebody, tt.header, tt.value)
 		if strings.Contains(logs.String(), tt.want) != tt.logged {
 			t.Errorf("%s: that %s is logged should be %v:\n%s", name, tt.want, tt.logged, &logs)
 		}
+	}
+}
+
+// TestFormers: a version that is gone says so at every path of its own and wherever its
+// revision is named, by header or by host, and nobody else is told so. `make deletable`
+// runs it with each older version deleted.
+func TestFormers(t *testing.T) {
+	made := gateway.RetiredVersion{Name: "v2", Prefixes: []string{"/v2/", "/swap/v2/"}, Revision: "second", Successor: "/v3/swap/quote"}
+	formers := append(slices.Clone(gateway.RetiredVersions), made)
+	gw := mount(t, setup{formers: formers, Config: gateway.Config{LegacyHosts: []string{"legacy.example"}}})
+	const query = "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	for _, f := range formers {
+		for _, prefix := range f.Prefixes {
+			for _, path := range []string{"quote" + query, "swap/quote" + query, "app/routers", "openapi.yaml", ""} {
+				checkFormer(t, f, ask(gw, prefix+path))
+			}
+		}
+		if f.Revision != "" {
+			checkFormer(t, f, askWith(gw, f.Successor+query, "API-Revision", f.Revision))
+		}
+		if f.Revision == "legacy" {
+			checkFormer(t, f, ask(gw, "http://legacy.example"+f.Successor+query))
+			if w := ask(gw, "http://legacy.example/v3/app/routers"); w.Code != http.StatusOK {
+				t.Errorf("the listing, which had no revision: got %d", w.Code)
+			}
+		}
+	}
+	for _, path := range []string{"/v3/swap/quote" + query, "/v3/swap/healthcheck", "/versions"} {
+		if w := ask(gw, path); w.Code != http.StatusOK {
+			t.Errorf("%s: got %d", path, w.Code)
+		}
+	}
+}
+
+func checkFormer(t *testing.T, f gateway.RetiredVersion, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var body struct{ Error, Code, Successor, RequestID string }
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	if w.Code != http.StatusGone || body.Code != "VERSION_RETIRED" || body.Successor != f.Successor || body.RequestID == "" ||
+		!strings.HasPrefix(body.Error, f.Name+" was retired") || !strings.Contains(w.Header().Get("Link"), f.Successor) {
+		t.Errorf("%s: got %d %s", f.Name, w.Code, w.Body)
 	}
 }

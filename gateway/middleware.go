@@ -15,9 +15,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -84,7 +84,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["Vary"] = varies
 		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, s))
 		next.ServeHTTP(&s.response, r)
-		guard.Do(g.Log, "the report of a request", func() { g.report(s, r) })
+		safego.Do(g.Log, "the report of a request", func() { g.report(s, r) })
 	})
 }
 
@@ -181,7 +181,7 @@ func (g *Gateway) recoverPanics(next http.Handler) http.Handler {
 			if p := recover(); p == http.ErrAbortHandler {
 				panic(p)
 			} else if p != nil {
-				g.fail(w, r, guard.Caught(p))
+				g.fail(w, r, safego.PanicError(p))
 			}
 		}()
 		next.ServeHTTP(w, r)

@@ -34,8 +34,8 @@ func one(t *testing.T, s setup, handle web.Handler) *gateway.Gateway {
 // once, and the answer has the headers of every response.
 func TestEveryAnswerHasOneEvent(t *testing.T) {
 	seen := &events{}
-	former := gateway.Former{Name: "v0", Prefixes: []string{"/v0/"}, Successor: "/v3/swap/quote"}
-	gw := mount(t, setup{modules: append(modules(), broken()), formers: []gateway.Former{former}, observers: []event.Observer{seen}})
+	former := gateway.RetiredVersion{Name: "v0", Prefixes: []string{"/v0/"}, Successor: "/v3/swap/quote"}
+	gw := mount(t, setup{modules: append(modules(), broken()), formers: []gateway.RetiredVersion{former}, observers: []event.Observer{seen}})
 	long := "/v3/swap/quote?a=" + strings.Repeat("x", 4096)
 	for _, tt := range []struct {
 		method, target, header string

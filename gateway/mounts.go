@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/quotegate/quotegate/gateway/site"
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/v1"
 	"github.com/quotegate/quotegate/v3"
@@ -17,19 +17,19 @@ const Current = "v3"
 
 // versions are all that this gateway serves. CONTRIBUTING says how one is added, and how
 // one is deleted.
-var versions = []func(answer.Service) web.Module{
+var versions = []func(api.Service) web.Module{
 	v3.Module,
 	v3legacy.Module,
 	v1.Module,
 }
 
-// Formers are the versions that were deleted from the code, so that their clients are
+// RetiredVersions are the versions that were deleted from the code, so that their clients are
 // told, and never answered in the shape of another version.
-var Formers = []Former{}
+var RetiredVersions = []RetiredVersion{}
 
-// Former is a version that is no longer in the code. Whatever is asked of it is
+// RetiredVersion is a version that is no longer in the code. Whatever is asked of it is
 // answered 410, for ever.
-type Former struct {
+type RetiredVersion struct {
 	Name     string
 	Prefixes []string // of the paths that were its own
 	// Revision is what its clients named to reach it at the path of its successor, in
@@ -39,7 +39,7 @@ type Former struct {
 }
 
 // Modules are the versions, over one service. The current one also has the public pages.
-func Modules(service answer.Service) []web.Module {
+func Modules(service api.Service) []web.Module {
 	service.Engine = recordingQuoter{service.Engine}
 	modules := make([]web.Module, len(versions))
 	for i, module := range versions {

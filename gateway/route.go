@@ -23,8 +23,8 @@ import (
 // HEAD.
 func (g *Gateway) mount(router chi.Router) {
 	paths := g.paths()
-	for _, f := range g.Formers {
-		gone := g.former(f)
+	for _, f := range g.RetiredVersions {
+		gone := g.retiredVersion(f)
 		for _, prefix := range f.Prefixes {
 			router.Handle(prefix+"*", gone)
 		}
@@ -77,7 +77,7 @@ func (g *Gateway) byRevision(revisions map[string]http.HandlerFunc) http.Handler
 func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
 	m, _ := g.module(r)
 	g.refuse(w, r, fault.New(fault.NotFound,
-		"There is nothing at this path; %s describes what there is", web.ContractPath(m.Name)))
+		"Not found. See %s for the available endpoints", web.ContractPath(m.Name)))
 }
 
 func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Use GET: every endpoint only reads"))
+	g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Method not allowed. Use GET"))
 }
 
 func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 }
 
 // former answers for a version that is gone, in the format of the current one.
-func (g *Gateway) former(f Former) http.HandlerFunc {
+func (g *Gateway) retiredVersion(f RetiredVersion) http.HandlerFunc {
 	link := []string{`<` + f.Successor + `>; rel="successor-version"`}
 	return func(w http.ResponseWriter, r *http.Request) {
 		g.attribute(stateOf(r), r, f.Name, web.Route{})
@@ -118,15 +118,16 @@ func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
 	}
 	if !who.Proven() {
 		w.Header()["Www-Authenticate"] = challenge
-		g.fail(w, r, fault.New(fault.UnknownKey, "This is about the calls of one client, and only a key proves whose "+
-			"they are: send the key you were given in the API-Key header, once and unchanged"))
+		g.fail(w, r, fault.New(fault.UnknownKey,
+			"This endpoint reports the calls of one client and requires its API key. "+
+				"Send the key once, in the API-Key header"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	own, err := g.Own.Own(ctx, who.Known.Name)
 	if err == nil {
-		err = web.JSON(w, http.StatusOK, g.Lifecycle.Mine(*who, own))
+		err = web.JSON(w, http.StatusOK, g.Lifecycle.OwnUsage(*who, own))
 	}
 	if err != nil {
 		g.fail(w, r, err)
@@ -190,8 +191,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *state, route 
 	}
 	if unknownKey {
 		h["Www-Authenticate"] = challenge
-		return fault.New(fault.UnknownKey, "The API-Key header is not a key that we know: send the key you were "+
-			"given, once and unchanged, or leave the header out, since no endpoint needs one")
+		return fault.New(fault.UnknownKey, "Unknown API key. Check the API-Key header, "+
+			"or omit it: quotes do not require a key")
 	}
 	return gone
 }

@@ -56,8 +56,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 		t.Run(tt.path, func(t *testing.T) {
 			var logs bytes.Buffer
 			gw := mount(t, setup{modules: []web.Module{broken()}, current: "broken", logs: &logs})
-			w := httptest.NewRecorder()
-			gw.ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+			w := ask(gw, tt.path)
 
 			var body struct {
 				Error     string
@@ -105,32 +104,6 @@ func TestTheLogNamesTheClientAndNoSecrets(t *testing.T) {
 			if strings.Contains(logs.String(), secret) != tellsAll {
 				t.Errorf("at %s, that %s is in the log should be %v:\n%s", level, secret, tellsAll, &logs)
 			}
-		}
-	}
-}
-
-func TestAnErrorAfterTheAnswerDoesNotGarbleIt(t *testing.T) {
-	gw := mount(t, setup{modules: []web.Module{broken()}, current: "broken"})
-	w := httptest.NewRecorder()
-	gw.ServeHTTP(w, httptest.NewRequest("GET", "/broken/late", nil))
-	if got := w.Body.String(); w.Code != 200 || got != "\"half\"\n" {
-		t.Errorf("got %d %q", w.Code, got)
-	}
-}
-
-// TestHeadIsGetWithoutTheBody speaks to a real server, where net/http takes
-// the body away.
-func TestHeadIsGetWithoutTheBody(t *testing.T) {
-	server := httptest.NewServer(newGateway(t))
-	defer server.Close()
-	for _, path := range []string{"/v3/swap/healthcheck", "/v3/app/routers"} {
-		head, err := http.Head(server.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer head.Body.Close()
-		if body, _ := io.ReadAll(head.Body); head.StatusCode != 200 || len(body) != 0 || head.ContentLength <= 0 {
-			t.Errorf("%s: got %d with %d bytes of body, Content-Length %d", path, head.StatusCode, len(body), head.ContentLength)
 		}
 	}
 }

@@ -1,21 +1,27 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
 const (
@@ -196,6 +202,133 @@ func TestOldVersionsSayHowToLeave(t *testing.T) {
 		case m.Name != gateway.Current &&
 			(len(steps) < 2 || !strings.HasPrefix(steps[0], "Call /"+gateway.Current+"/swap/quote instead of /")):
 			t.Errorf("%s does not say how to leave it: %q", m.Name, steps)
+		}
+	}
+}
+
+// TestVersionsKeepTheContract validates the document of all versions, with a
+// plan in force and without one.
+func TestVersionsKeepTheContract(t *testing.T) {
+	for name, cfg := range map[string]gateway.Config{"no plan": {}, "a plan": {LifecycleFile: writePlan(t, old(t).Name)}} {
+		t.Run(name, func(t *testing.T) {
+			gw := mount(t, setup{Config: cfg})
+			r := httptest.NewRequest("GET", "/versions", nil)
+			w := httptest.NewRecorder()
+			gw.ServeHTTP(w, r)
+			golden.ReadContract(t, gw, gateway.Current).Check(t, r, w)
+			var document struct {
+				Versions []struct{ Name, Contract string }
+			}
+			if err := json.Unmarshal(w.Body.Bytes(), &document); err != nil || w.Code != http.StatusOK {
+				t.Errorf("got %d, %v", w.Code, err)
+			}
+			var listed []string
+			for _, v := range document.Versions {
+				listed = append(listed, v.Name)
+				if v.Contract != "/"+v.Name+"/openapi.yaml" {
+					t.Errorf("got %+v", v)
+				}
+			}
+			if !slices.Equal(listed, gateway.Names(modules())) {
+				t.Errorf("got %q", listed)
+			}
+		})
+	}
+}
+
+// TestContractsListEveryCode makes sure that a client generated from the
+// contract knows every code it can meet.
+func TestContractsListEveryCode(t *testing.T) {
+	gw := newGateway(t)
+	ofIntegrators := []fault.Code{
+		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive,
+		fault.IntegratorFeeTooHigh, fault.IntegratorUnverified,
+	}
+	ofStatus := []fault.Code{fault.StatusUnavailable, fault.ChainUnavailable}
+	for _, m := range modules() {
+		contract := golden.ReadContract(t, gw, m.Name).Doc.Components
+		schemas := contract.Schemas
+		var without []fault.Code
+		if contract.Parameters["Integrator"] == nil {
+			without = append(without, ofIntegrators...)
+		}
+		if contract.Schemas["Status"] == nil {
+			without = append(without, ofStatus...)
+		}
+		listed := schemas["KnownErrorCode"].Value.Enum
+		for _, code := range fault.Codes() {
+			if slices.Contains(without, code) {
+				continue
+			}
+			if !slices.Contains(listed, any(string(code))) {
+				t.Errorf("%s: the contract does not list %s", m.Name, code)
+			}
+		}
+		for _, code := range listed {
+			if !slices.Contains(fault.Codes(), fault.Code(code.(string))) {
+				t.Errorf("%s: the contract lists %s, which does not exist", m.Name, code)
+			}
+		}
+		reasons := []any{
+			"ZERO", "CHECKSUM", "NAME", "CONTRACT", "TOKEN", "RESERVED", "PRIVATE_ON_PUBLIC", "PUBLIC_ON_PRIVATE", "MALFORMED",
+		}
+		if got := schemas["RecipientReason"].Value.Enum; !slices.Equal(got, reasons) {
+			t.Errorf("%s: the contract lists the reasons %v, want %v", m.Name, got, reasons)
+		}
+	}
+}
+
+// asked is a core that notes what it is asked, and answers nothing.
+type asked struct{ request *quote.Request }
+
+func (a *asked) Quote(_ context.Context, req *quote.Request) (*quote.Quote, error) {
+	a.request = req
+	return nil, errors.New("no answer")
+}
+
+// TestModulesDecodeAsTheirHandlersDo sends the query of every golden to all
+// routes that quote, and to Decode: both come to the same request, or to the
+// same error.
+func TestModulesDecodeAsTheirHandlersDo(t *testing.T) {
+	core := &asked{}
+	for _, m := range gateway.Modules(api.Service{Deployment: chain.Reference(), Engine: core}) {
+		files, err := filepath.Glob("../testdata/" + m.Name + "/*.http")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no goldens (%v)", m.Name, err)
+		}
+		requests, refusals := 0, 0
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, _, _ := strings.Cut(string(data), "\n")
+			_, query, _ := strings.Cut(line, "?")
+			for _, route := range m.Routes {
+				if !route.Quotes {
+					continue
+				}
+				core.request = nil
+				request := &http.Request{URL: &url.URL{RawQuery: query}}
+				handled := route.Handle(httptest.NewRecorder(), request)
+				decoded, err := m.Decode(request)
+				if err != nil {
+					refusals++
+					got, want := fault.From(err), fault.From(handled)
+					if core.request != nil || got.Code != want.Code || got.Message != want.Message || wire.Param(got) != wire.Param(want) {
+						t.Errorf("%s: decoded to %v, handled to %v", file, err, handled)
+					}
+				} else if core.request == nil {
+					t.Errorf("%s: decoded, but handled to %v", file, handled)
+				} else if same, role := decoded.Same(core.request); !same {
+					t.Errorf("%s: decoded and handled differ in the %s", file, wire.Name(role))
+				} else {
+					requests++
+				}
+			}
+		}
+		if requests == 0 || refusals == 0 {
+			t.Errorf("%s: %d requests and %d refusals compared, want some of each", m.Name, requests, refusals)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +84,14 @@ func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote
 // quotes of all pairs.
 func learn(t testing.TB) map[string]words {
 	t.Helper()
+	all, err := learned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var learned = sync.OnceValues(func() (map[string]words, error) {
 	service := golden.Core()
 	core := &overheard{Quoter: service.Engine}
 	service.Engine = core
@@ -103,7 +112,7 @@ func learn(t testing.TB) map[string]words {
 		var found [5]string
 		for i, names := range fields {
 			if len(names) == 0 {
-				t.Fatalf("%s: no field of its quotes has fact %d of every pair", m.Name, i)
+				return nil, fmt.Errorf("%s: no field of its quotes has fact %d of every pair", m.Name, i)
 			}
 			found[i] = slices.SortedFunc(maps.Keys(names), func(a, b string) int {
 				return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -111,8 +120,8 @@ func learn(t testing.TB) map[string]words {
 		}
 		all[m.Name] = words{found[0], found[1], found[2], found[3], found[4]}
 	}
-	return all
-}
+	return all, nil
+})
 
 // narrow keeps the fields that have the fact. At first, nil, all may.
 func narrow(fields map[string]bool, answer map[string]string, fact string) map[string]bool {

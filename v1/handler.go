@@ -5,7 +5,7 @@ package v1
 import (
 	_ "embed"
 
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -14,7 +14,7 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(service answer.Service) web.Module {
+func Module(service api.Service) web.Module {
 	decode := wire.For(service.Deployment, decodeQuote)
 	quotes := wire.Quotes{
 		Quoter: service.Engine,
@@ -29,7 +29,7 @@ func Module(service answer.Service) web.Module {
 		Routes: []web.Route{
 			{Path: "/v1/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
-			answer.Contract("v1", contract),
+			api.Contract("v1", contract),
 		},
 		Decode:   wire.Decoder(decode),
 		MapFault: mapFault,

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -22,14 +22,14 @@ var contract []byte
 //go:embed client/*.js client/*.d.ts
 var clientFiles embed.FS
 
-func Module(service answer.Service) web.Module {
+func Module(service api.Service) web.Module {
 	decode := wire.For(service.Deployment, decodeQuote)
 	quotes := wire.Quotes{Quoter: service.Engine, Params: params, Decode: decode, Map: mapQuote}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: slices.Concat(
-			[]web.Route{{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle}, answer.Contract("v3", contract)},
+			[]web.Route{{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle}, api.Contract("v3", contract)},
 			service.Routes("v3"),
 			clientRoutes(),
 		),
@@ -60,7 +60,7 @@ func clientRoutes() []web.Route {
 		case strings.HasSuffix(at, ".d.ts"):
 			kind = "text/plain; charset=utf-8"
 		case strings.HasPrefix(at, "/v3/client/"):
-			body = []byte(web.SqueezeScript(string(body)))
+			body = []byte(web.MinifyScript(string(body)))
 		}
 		routes = append(routes, web.Route{Path: at, Handle: web.Document(kind, body, 5*time.Minute), Free: true})
 	}

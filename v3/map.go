@@ -1,7 +1,7 @@
 package v3
 
 import (
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -17,6 +17,6 @@ func mapQuote(q *quote.Quote) *wire.Body {
 	b.Approval("approval", q)
 	b.Call("methodParameters", q)
 	b.Route("route", q.Pair.Route)
-	answer.MapDetails(b, q)
+	api.MapDetails(b, q)
 	return b
 }

@@ -148,18 +148,21 @@ func TestVerify(t *testing.T) {
 	}
 	input := readVerifyInput(t)
 	folder := t.TempDir()
-	data, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, folder, "input.json", data)
 	writeFile(t, folder, "verify.mjs", readFile(t, "client/verify.js"))
 	writeFile(t, folder, "run.mjs", readFile(t, "../testdata/verify/run.mjs"))
 	writeFile(t, folder, "page.html", []byte(`<!DOCTYPE html><link rel="icon" href="data:,">`+
 		`<script>output = import("./run.mjs").then((run) => run.default)</script>`))
 
-	t.Run("node", func(t *testing.T) { judge(t, input, runInNode(t, folder)) })
-	t.Run("browser", func(t *testing.T) { judge(t, input, runInBrowser(t, folder)) })
+	t.Run("node", func(t *testing.T) {
+		writeFile(t, folder, "input.json", []byte(marshal(t, input)))
+		judge(t, input, runInNode(t, folder))
+	})
+	t.Run("browser", func(t *testing.T) {
+		// Node has the same engine: of the thousands of lies and hostile values, those about one quote are told here.
+		input.Lies, input.Hostile = input.Lies[:1], input.Hostile[:1]
+		writeFile(t, folder, "input.json", []byte(marshal(t, input)))
+		judge(t, input, runInBrowser(t, folder))
+	})
 }
 
 func runInNode(t *testing.T, folder string) []byte {
@@ -242,13 +245,10 @@ func readVerifyInput(t *testing.T) verifyInput {
 	var alterations []alteration
 	decodeFile(t, "../testdata/verify/alterations.json", &alterations)
 	input.Alterations = append(input.Alterations, alterations...)
-	input.Hostile = []string{
-		"details/allowance in place", "details/dry run", "details/native", "details/burn with an integrator", "details/shielding", "details/unshielding",
-	}
-	input.Lies = append([]string{
-		"pair-usdc-1-to-usdc-369", "pair-eth-1-to-weth-369", "pair-usdc-369-to-usdc-56", "pair-usdc-59144-to-usdc-369",
-		"integrator-address", "integrator-burn", "pair-usdc-1-to-usdc-69696969", "details/reset", "details/chain not read",
-	}, input.Hostile...)
+	// One quote of each kind.
+	input.Hostile = []string{"details/dry run", "details/native", "details/burn with an integrator", "details/shielding"}
+	input.Lies = []string{"pair-usdc-1-to-usdc-369", "integrator-address", "details/reset", "details/unshielding"}
+	input.Lies = append(input.Lies, input.Hostile...)
 	input.Requests = otherRequests
 	input.Calldata, input.decoded = readVectors(t)
 	input.Others = readOthers(t, &input)

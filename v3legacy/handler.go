@@ -6,7 +6,7 @@ package v3legacy
 import (
 	_ "embed"
 
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -14,7 +14,7 @@ import (
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(service answer.Service) web.Module {
+func Module(service api.Service) web.Module {
 	decode := wire.For(service.Deployment, decodeQuote)
 	quotes := wire.Quotes{Quoter: service.Engine, Params: wire.Params, Decode: decode, Map: mapQuote}
 	return web.Module{
@@ -24,7 +24,7 @@ func Module(service answer.Service) web.Module {
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
-			answer.Contract("v3legacy", contract),
+			api.Contract("v3legacy", contract),
 		},
 		Decode:   wire.Decoder(decode),
 		MapFault: wire.MapFault,

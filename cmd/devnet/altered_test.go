@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"math/big"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,14 +23,9 @@ import (
 // and sends it all the same.
 func (w *world) altered(t *testing.T) {
 	t.Run("recipient", w.alteredRecipient)
-	t.Run("amount", w.alteredAmount)
-	t.Run("hook", w.alteredHook)
 	t.Run("attested hook", w.alteredMessage)
 	t.Run("note", w.alteredNote)
 	t.Run("integrator", w.alteredIntegrator)
-	if served("v1") {
-		t.Run("no recipient", w.noRecipient)
-	}
 }
 
 // forged is the main transaction of a quote with its calldata altered, and the refusal of the check. The approval has
@@ -103,67 +97,6 @@ func (w *world) alteredRecipient(t *testing.T) {
 	w.settle(t, s.Src, receipt)
 	equal(t, "the thief", w.balance(t, s.DstToken, thief, nil), 99_700_000)
 	equal(t, "the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), 0)
-}
-
-// More than was approved, or than is sent along, is refused by the contracts; less arrives as less.
-func (w *world) alteredAmount(t *testing.T) {
-	word := func(n *big.Int) []byte { return common.BigToHash(n).Bytes() }
-	for name, p := range map[string]chain.Pair{
-		"allowance too low":            pairOf(t, 369, "USDC", 1, "USDC"),
-		"value is not the amount":      pairOf(t, 8453, "ETH", 369, "WETH"),
-		"burn: allowance too low":      pairOf(t, 10, "USDC", 369, "USDC"),
-		"shielding: allowance too low": pairOf(t, 56, "DAI", 69696969, "USDC"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := w.swap(p, amount(t, "20", p.SrcToken))
-			more := new(big.Int).Add(s.Amount, big.NewInt(1))
-			tx, refusal := w.forged(t, s, replace(word(s.Amount), word(more)))
-			says(t, refusal, more.String())
-			_, err := w.send(t.Context(), s.Src, reference.User.Key, tx)
-			_, reason, _ := strings.Cut(name, ": ")
-			if reason == "" {
-				reason = name
-			}
-			says(t, err, "execution reverted: "+reason)
-			w.forget(t, s, tx.To)
-		})
-	}
-	p := pairOf(t, 1, "DAI", 369, "USDC")
-	s := w.swap(p, amount(t, "1000", p.SrcToken))
-	tx, refusal := w.forged(t, s, replace(word(s.Amount), word(amount(t, "10", p.SrcToken))))
-	says(t, refusal, "amount is 10000000000000000000, want 1000000000000000000000")
-	receipt := w.mustSend(t, s.Src, tx)
-	equal(t, "paid", w.change(t, s.SrcToken, reference.User.Address, receipt), negative(amount(t, "10", p.SrcToken)))
-	w.settle(t, s.Src, receipt)
-	equal(t, "arrived", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), 9_970_000)
-	w.forget(t, s, tx.To)
-}
-
-// A hook altered before the user signs pays whom it names.
-func (w *world) alteredHook(t *testing.T) {
-	p := pairOf(t, 43114, "USDC", 369, "USDC")
-	s, thief := w.swap(p, amount(t, "100", p.SrcToken)), w.newRecipient()
-	tx, refusal := w.forged(t, s, replace(common.FromHex(s.Recipient), thief[:]))
-	says(t, refusal, "hook recipient: got "+strings.ToLower(thief.Hex()))
-
-	receipt := w.mustSend(t, s.Src, tx)
-	hook := eventOf(t, receipt, contracts.TokenMessengerABI, tx.To, "DepositForBurn")["hookData"].([]byte)
-	equal(t, "end of the hook", hook[85:], thief[:])
-	w.settle(t, s.Src, receipt)
-	equal(t, "the thief", w.balance(t, s.DstToken, thief, nil), 99_700_000)
-	equal(t, "the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), 0)
-
-	// One that names another chain than any is paid by nobody.
-	s = w.swap(p, amount(t, "100", p.SrcToken))
-	hookData := wantHook(s)
-	tx, refusal = w.forged(t, s, replace(hookData[:84], slices.Concat(common.BigToHash(big.NewInt(370)).Bytes(), hookData[32:84])))
-	says(t, refusal, "hook dstChainId")
-	orders, err := w.net.Orders(t.Context(), s.Src, w.mustSend(t, s.Src, tx))
-	if err != nil || len(orders) != 1 {
-		t.Fatalf("got %d orders and %v, want one", len(orders), err)
-	}
-	_, err = w.net.Settle(t.Context(), orders[0])
-	says(t, err, "no pool pays")
 }
 
 // A hook altered after the user signed, by a relayer, has no attestation.
@@ -250,23 +183,6 @@ func (w *world) alteredIntegrator(t *testing.T) {
 	says(t, err, "is not active")
 }
 
-// The oldest version quotes without a recipient, and says that such a quote must not be signed: nobody can be paid.
-func (w *world) noRecipient(t *testing.T) {
-	p := pairOf(t, 8453, "ETH", 369, "WETH")
-	s := w.swap(p, amount(t, "1", p.SrcToken))
-	s.Recipient = common.Address{}.Hex()
-	q, body := w.ask(t, "v1", s)
-	_, err := swap.Verify(s, body, w.know)
-	says(t, err, "is the zero address")
-	tx := client.Call{To: common.HexToAddress(q.To), Value: s.Amount, Data: common.FromHex(q.MethodParameters.Calldata)}
-	orders, err := w.net.Orders(t.Context(), s.Src, w.mustSend(t, s.Src, tx))
-	if err != nil || len(orders) != 1 {
-		t.Fatalf("got %d orders and %v, want one", len(orders), err)
-	}
-	_, err = w.net.Settle(t.Context(), orders[0])
-	says(t, err, "payment to zero")
-}
-
 func (w *world) mustSend(t *testing.T, src chain.ID, tx client.Call) *types.Receipt {
 	t.Helper()
 	receipt, err := w.send(t.Context(), src, reference.User.Key, tx)
@@ -274,12 +190,4 @@ func (w *world) mustSend(t *testing.T, src chain.ID, tx client.Call) *types.Rece
 		t.Fatal(err)
 	}
 	return receipt
-}
-
-// forget takes an allowance back.
-func (w *world) forget(t *testing.T, s swap.Swap, spender common.Address) {
-	t.Helper()
-	if !s.SrcToken.Native() {
-		w.mustSend(t, s.Src, approval(t, s.SrcToken, spender, new(big.Int)))
-	}
 }

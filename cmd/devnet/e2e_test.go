@@ -42,14 +42,11 @@ func TestEndToEnd(t *testing.T) {
 		return // make test-all has the rest
 	}
 	t.Run("every pair", w.everyPair)
-	t.Run("every pair as a batch", w.everyBatch)
 	t.Run("beyond the limits", w.beyondTheLimits)
-	t.Run("allowance", w.allowances)
 	t.Run("allowance of a batch", w.batchAllowances)
 	t.Run("altered", w.altered)
 	t.Run("page", w.page)
 	t.Run("snippets", w.snippets)
-	t.Run("snippets of the page", w.pageSnippets)
 	t.Run("browsers may ask the chains", w.browsersMayAsk)
 }
 

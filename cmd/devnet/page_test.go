@@ -17,7 +17,6 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/browser"
-	"github.com/quotegate/quotegate/shared/testkit/npm"
 )
 
 // page swaps on the devnet as a visitor does: by clicks on the gateway's page, with the test wallet.
@@ -87,27 +86,27 @@ const printed = `(async () => {
 	return document.getElementById('snippet-%[1]s').textContent;
 })()`
 
-// pageSnippets runs what the page shows for code, as it is printed there.
-func (w *world) pageSnippets(t *testing.T) {
-	folder := npm.Consumer(t)
-	proxy, told := w.servePage(t)
-	for _, query := range []string{
-		"?from=USDC@1&to=USDC@369&amount=100&recipient=" + w.newRecipient().Hex(),
-		"?from=ETH@4663&to=WETH@369&amount=0.5&recipient=" + w.newRecipient().Hex(),
-	} {
-		tab := browser.Open(t, proxy.address+"/developers"+query)
-		for _, name := range []string{"client", "viem"} {
-			source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf(printed, name), chromedp.EvalAwaitPromise))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(query, "?from=USDC@1") && name == "client" {
-				continue // the same, but for the names
-			}
-			t.Run(name+" "+query[6:12], func(t *testing.T) { runSnippet(t, folder, source, w.gateway.URL, proxy, told) })
+// pageSnippets are those that the page shows, of a token and of a coin.
+func (w *world) pageSnippets(t *testing.T, proxy *pageProxy) (all []snippet) {
+	t.Helper()
+	address := proxy.address + "/developers?recipient=" + w.newRecipient().Hex()
+	tab := browser.Open(t, address+"&from=USDC@1&to=USDC@369&amount=100")
+	read := func(name string) {
+		t.Helper()
+		source, err := chromedp.Run(tab.Context(), chromedp.Evaluate[string](fmt.Sprintf(printed, name), chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatal(err)
 		}
-		tab.Close()
+		all = append(all, snippet{"page, " + name, source})
 	}
+	read("client")
+	read("viem")
+	if err := chromedp.Do(tab.Context(), chromedp.Navigate(address+"&from=ETH@4663&to=WETH@369&amount=0.5")); err != nil {
+		t.Fatal(err)
+	}
+	read("viem")
+	tab.Close()
+	return all
 }
 
 // clickThrough fills in the form, asks, sends, waits until the page says something, and gives the hash of the swap.

@@ -29,31 +29,48 @@ func limits(token chain.Token) (least, odd, most string) {
 	return "10", "1234.567891", "25000"
 }
 
-// everyPair executes every pair at the least amount, at the most with an integrator, and in between in the words of one
-// of the older versions, in turn.
+// everyPair executes every pair, in turn: by its transactions at the least amount, at the most with an integrator, in
+// between in the words of an older version, and as a batch. The turns shift, so that each chain and each token has all.
 func (w *world) everyPair(t *testing.T) {
 	for i, p := range chain.Pairs() {
 		least, odd, most := limits(p.SrcToken)
-		type trial struct {
+		kinds := []struct {
 			version, amount string
 			integrator      common.Address
+			batch           bool
+		}{
+			{version: "v3", amount: least},
+			{version: "v3", amount: most, integrator: reference.Integrator.Wallet},
+			{version: olderVersion(p, i/4), amount: odd},
+			{version: "v3", amount: least, batch: true},
 		}
-		trials := []trial{{"v3", least, common.Address{}}, {"v3", most, reference.Integrator.Wallet}}
-		switch {
-		case served("v1") && onV1(p.Src) && onV1(p.Dst) && (i%2 == 0 || !served("v3legacy")):
-			trials = append(trials, trial{"v1", odd, common.Address{}})
-		case served("v3legacy"):
-			trials = append(trials, trial{"v3legacy", odd, common.Address{}})
-		}
-		for _, trial := range trials {
-			s := w.swap(p, amount(t, trial.amount, p.SrcToken))
-			s.Integrator = trial.integrator
-			t.Run(pairName(p)+" "+trial.version+" "+trial.amount, func(t *testing.T) {
-				t.Parallel()
-				w.complete(t, trial.version, s)
-			})
-		}
+		kind := kinds[(i+i/4)%4]
+		s := w.swap(p, amount(t, kind.amount, p.SrcToken))
+		s.Integrator = kind.integrator
+		t.Run(pairName(p)+" "+kind.version+" "+kind.amount, func(t *testing.T) {
+			t.Parallel()
+			if kind.batch {
+				w.completeBatch(t, s)
+			} else {
+				w.complete(t, kind.version, s)
+			}
+		})
 	}
+}
+
+// olderVersion is one of those that are served and know the pair, in turn; without any it is the current one.
+func olderVersion(p chain.Pair, turn int) string {
+	versions := []string{}
+	if served("v1") && onV1(p.Src) && onV1(p.Dst) {
+		versions = append(versions, "v1")
+	}
+	if served("v3legacy") {
+		versions = append(versions, "v3legacy")
+	}
+	if len(versions) == 0 {
+		return "v3"
+	}
+	return versions[turn%len(versions)]
 }
 
 // served tells whether a version is there: an older one may have been deleted.

@@ -44,8 +44,8 @@ func (r *reports) arrived() <-chan struct{} {
 	return signal
 }
 
-// take reads everything there is.
-func (r *reports) take() []reference.Report {
+// drain reads everything there is.
+func (r *reports) drain() []reference.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	unread := r.unread
@@ -62,7 +62,7 @@ func (r *reports) wait(ctx context.Context, tx common.Hash) (reference.Report, e
 		}
 	}()
 	for {
-		for _, report := range r.take() {
+		for _, report := range r.drain() {
 			if report.Tx == tx {
 				return report, nil
 			}

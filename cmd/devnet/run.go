@@ -176,7 +176,7 @@ func (d *devnet) invite() {
 // stay tells of what is settled until ctx or the gateway ends.
 func (d *devnet) stay(ctx context.Context) {
 	for {
-		for _, r := range d.reports.take() {
+		for _, r := range d.reports.drain() {
 			d.tell(r)
 		}
 		select {

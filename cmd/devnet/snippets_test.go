@@ -20,11 +20,15 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/pages"
 )
 
-// snippets compiles and runs every snippet of the documentation, as it is printed, with a wallet on these chains.
+// A snippet is code as it is printed somewhere.
+type snippet struct{ name, source string }
+
+// snippets compiles and runs every snippet of the documentation and of the page, with a wallet on these chains.
 func (w *world) snippets(t *testing.T) {
 	folder := npm.Consumer(t)
 	proxy, told := w.servePage(t)
-	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 4, "v3/client/README.md": 4} {
+	all := w.pageSnippets(t, proxy)
+	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 3, "v3/client/README.md": 4} {
 		found, err := pages.Find("../..", document, "ts")
 		if err != nil {
 			t.Fatal(err)
@@ -33,10 +37,39 @@ func (w *world) snippets(t *testing.T) {
 			t.Errorf("%s has %d snippets", document, len(found))
 		}
 		for i, block := range found {
-			t.Run(fmt.Sprintf("%s %d", document, i+1), func(t *testing.T) {
-				runSnippet(t, folder, block.Text, w.gateway.URL, proxy, told)
-			})
+			all = append(all, snippet{fmt.Sprintf("%s %d", document, i+1), block.Text})
 		}
+	}
+	compileSnippets(t, folder, all)
+	for i, one := range all {
+		t.Run(one.name, func(t *testing.T) {
+			runSnippet(t, folder, snippetFile(i)+".mjs", one.source, w.gateway.URL, proxy, told)
+		})
+	}
+}
+
+func snippetFile(number int) string { return fmt.Sprintf("snippet-%d", number) }
+
+// compileSnippets wants them to compile strictly, all at once, and makes what Node runs of each.
+func compileSnippets(t *testing.T, folder string, all []snippet) {
+	t.Helper()
+	check := []string{
+		"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck",
+		"--target", "es2022", "--lib", "es2022,dom", "--module", "esnext", "--moduleResolution", "bundler",
+	}
+	translate := []string{"node_modules/.bin/esbuild", "--outdir=.", "--out-extension:.js=.mjs", "--log-level=error"}
+	for i, one := range all {
+		file := snippetFile(i) + ".ts"
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(one.source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check, translate = append(check, file), append(translate, file)
+	}
+	if out, err := npm.Run(t, folder, check...); err != nil {
+		t.Errorf("they do not compile, of %v: %v\n%s", all, err, out)
+	}
+	if out, err := npm.Run(t, folder, translate...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
@@ -66,22 +99,9 @@ var (
 	settledLine = regexp.MustCompile(`(0x\w{64}) SETTLED`)
 )
 
-// runSnippet wants a snippet to compile strictly, to do what it says, and to send nothing with a wallet on another chain.
-func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, told *reports) {
+// runSnippet wants a snippet to do what it says, and to send nothing with a wallet on another chain.
+func runSnippet(t *testing.T, folder, file, source, gateway string, proxy *pageProxy, told *reports) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, "snippet.ts"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command := []string{
-		"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck",
-		"--target", "es2022", "--lib", "es2022,dom", "--module", "esnext", "--moduleResolution", "bundler", "snippet.ts",
-	}
-	if out, err := npm.Run(t, folder, command...); err != nil {
-		t.Errorf("it does not compile: %v\n%s\n%s", err, out, source)
-	}
-	if out, err := npm.Run(t, folder, "node_modules/.bin/esbuild", "snippet.ts", "--outfile=snippet.mjs", "--log-level=error"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	wallet, err := filepath.Abs("../../testdata/client/wallet.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +109,7 @@ func runSnippet(t *testing.T, folder, source, gateway string, proxy *pageProxy, 
 	run := func(more ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "node", "--import", wallet, "snippet.mjs")
+		cmd := exec.CommandContext(ctx, "node", "--import", wallet, file)
 		cmd.Dir = folder
 		cmd.Env = append(append(os.Environ(), "GATEWAY="+gateway, "DEVNET="+proxy.address,
 			"ACCOUNT="+reference.User.Address.Hex(), "PRIVATE_KEY="+hexutil.Encode(crypto.FromECDSA(reference.User.Key))), more...)

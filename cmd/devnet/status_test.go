@@ -14,42 +14,37 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
-// swapStatus is what the gateway says became of a transaction.
-type swapStatus struct {
-	State            string
-	Final            bool
-	SrcChain, TxHash string
-	Swap             struct {
-		DstChain, DstToken, Recipient, Amount, IntegratorID string
-		RecipientType                                       int
-	}
-	Source     struct{ BlockNumber, Confirmations uint64 }
-	Burn       *struct{ Attested bool }
-	Settlement *struct {
-		ChainID              uint64
-		TxHash, Amount, Note string
-	}
-	NextCheckSeconds int
-}
-
-func (w *world) status(t *testing.T, src chain.ID, tx common.Hash) (s swapStatus) {
+// status is what the gateway says became of a transaction. Its nodes may answer too late on a busy machine: then it is
+// asked again.
+func (w *world) status(t *testing.T, src chain.ID, tx common.Hash) (s client.Status) {
 	t.Helper()
 	query := url.Values{"srcChain": {src.String()}, "txHash": {tx.Hex()}}
+	code, body := w.askStatus(t, query)
+	for end := time.Now().Add(time.Minute); code == http.StatusServiceUnavailable && time.Now().Before(end); {
+		time.Sleep(time.Second)
+		code, body = w.askStatus(t, query)
+	}
+	err := json.Unmarshal(body, &s)
+	if err != nil || code != http.StatusOK || string(s.TxHash) != tx.Hex() || s.SrcChain != src.String() {
+		t.Fatalf("got %d %s (%v)", code, body, err)
+	}
+	return s
+}
+
+func (w *world) askStatus(t *testing.T, query url.Values) (code int, body []byte) {
+	t.Helper()
 	response, err := http.Get(w.gateway.URL + "/v3/swap/status?" + query.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
+	if body, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(body, &s); err != nil || response.StatusCode != http.StatusOK || s.TxHash != tx.Hex() || s.SrcChain != src.String() {
-		t.Fatalf("got %d %s (%v)", response.StatusCode, body, err)
-	}
-	return s
+	return response.StatusCode, body
 }
 
 // wantSettling wants the status of a swap that nobody has settled yet.
@@ -73,6 +68,9 @@ func (w *world) wantStatus(t *testing.T, s swap.Swap, receipt *types.Receipt, pa
 	}
 	equal(t, "state", got.State, "SETTLED")
 	equal(t, "final", got.Final, true)
+	if got.Swap == nil || got.Source == nil {
+		t.Fatalf("it does not say what was swapped, or where: %+v", got)
+	}
 	equal(t, "destination", got.Swap.DstChain, s.Dst)
 	equal(t, "destination token", got.Swap.DstToken, s.DstToken.Address)
 	equal(t, "amount", got.Swap.Amount, s.Amount)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // invocation is one call of this program.
@@ -272,63 +271,11 @@ func listCommands(out io.Writer) {
 		"Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong call.")
 }
 
-// unknownCommand says what was probably meant.
+// unknownCommand names the commands that begin with these words, if there are any.
 func unknownCommand(words []string) error {
-	text := fmt.Sprintf("unknown command %.60q; ", strings.Join(words, " "))
-	if meant := probably(words); len(meant) > 0 {
-		text += "did you mean " + strings.Join(meant, " or ") + "? "
+	text := fmt.Sprintf("unknown command %.60q", strings.Join(words, " "))
+	for i, c := range beginningWith(words) {
+		text += []string{": use ", " or "}[min(i, 1)] + "`gateway " + c.name + "`"
 	}
-	return usageError(text + "`gateway help` lists the commands")
-}
-
-// probably are the commands that somebody may have meant with these words.
-func probably(words []string) (meant []string) {
-	quoted := func(c command) string { return "`" + strings.TrimSpace("gateway "+c.name) + "`" }
-	for _, c := range beginningWith(words) {
-		meant = append(meant, quoted(c))
-	}
-	if len(meant) > 0 {
-		return meant
-	}
-	if slices.Contains([]string{"serve", "server", "run", "start"}, words[0]) {
-		return []string{quoted(command{}) + ", which serves"}
-	}
-	least := -1
-	for _, c := range commands() {
-		slips, near := slipsBetween(words, strings.Fields(c.name))
-		switch {
-		case !near || least >= 0 && slips > least:
-		case slips == least:
-			meant = append(meant, quoted(c))
-		default:
-			least = slips
-			meant = []string{quoted(c)}
-		}
-	}
-	return meant
-}
-
-// slipsBetween is how many letters what was typed differs from the name of a command.
-// One word of the name is compared too, and counts for less than the whole. They are
-// near if at most half of the letters differ.
-func slipsBetween(typed, name []string) (slips int, near bool) {
-	compare := func(typed, name string, more int) {
-		typed = strings.TrimLeft(strings.ToLower(typed), "-")
-		if typed == "" || len(typed) > 2*len(name) {
-			return
-		}
-		n := wire.Distance(typed, name)
-		if strings.HasPrefix(name, typed) {
-			n = 0
-		}
-		if n*2 <= len(name) && (!near || n+more < slips) {
-			slips = n + more
-			near = true
-		}
-	}
-	compare(strings.Join(typed[:min(len(typed), len(name))], " "), strings.Join(name, " "), 0)
-	for _, word := range name {
-		compare(typed[0], word, 2)
-	}
-	return slips, near
+	return usageError(text + "; `gateway help` lists all commands")
 }

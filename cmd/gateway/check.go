@@ -18,8 +18,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
@@ -110,7 +110,7 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 		}),
 	}
 	parts := make([][]selfcheck.Result, len(tests))
-	var running guard.Group
+	var running safego.Group
 	for i, test := range tests {
 		// Until it is done.
 		parts[i] = []selfcheck.Result{result("a test", selfcheck.Configuration, "", errBug)}
@@ -140,7 +140,7 @@ func endpointWarnings(cfg *config) []string {
 		", so that its word alone makes an answer final; name a second one, of another provider")
 }
 
-var errBug = errors.New("the test has a bug, which is in the log")
+var errBug = errors.New("internal error in this test; see the log")
 
 // notTested is why there was nothing to test.
 type notTested string
@@ -222,7 +222,7 @@ func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (resu
 	fees.Warm(ctx)
 	for _, s := range fees.State() {
 		if s.Err == nil && s.Origin != cctp.Live {
-			s.Err = errors.New("no answer in time")
+			s.Err = errors.New("timed out")
 		}
 		name := fmt.Sprintf("chain %s, issuer's fee", s.Source)
 		r := result(name, selfcheck.IssuerFee, s.Rate.String()+" basis points", s.Err)

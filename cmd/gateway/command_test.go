@@ -15,7 +15,9 @@ import (
 	"github.com/quotegate/quotegate/cmd/internal/cli"
 )
 
+// TestCommands: what is printed where, and the exit codes of processes.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args   string
 		env    string
@@ -23,47 +25,56 @@ func TestCommands(t *testing.T) {
 		stdout string // what it begins with
 		stderr string
 	}{
-		{"help", "", 0, "gateway ", ""},
-		{"-h", "", 0, "gateway ", ""},
 		{"--help", "RATELIMIT=1", 0, "gateway ", ""},
-		{"version", "", 0, "gateway ", ""},
+		{"version", "", 0, cli.Version("gateway") + "\n", ""},
 		{"help plan", "", 0, "usage: gateway plan check FILE", ""},
-		{"report -o -h", "RATELIMIT=1", 0, "usage: gateway report -o FILE\n", ""},
-		{"help confg", "", 2, "", "gateway: unknown command \"confg\"; did you mean `gateway config`?"},
+		{"help confg", "", 2, "", "unknown command \"confg\"; `gateway help` lists all commands"},
 		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
-		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "gateway: the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
+		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
+		{"config now", "", 2, "", "gateway config takes no arguments"},
 		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "",
-			"gateway: the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
-		{"plan check", "", 2, "", "gateway: usage: gateway plan check FILE"},
-		{"plan", "", 2, "", "gateway: unknown command \"plan\"; did you mean `gateway plan check` or `gateway plan simulate`? `gateway help` lists"},
-		{"key new", "", 2, "", "gateway: usage: gateway key new NAME"},
-		{"key new Acme Wallet", "", 2, "", "gateway: usage: gateway key new NAME"},
+			"the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
+		{"plan check", "", 2, "", "usage: gateway plan check FILE"},
+		{"plan", "", 2, "",
+			"unknown command \"plan\": use `gateway plan check` or `gateway plan simulate`; `gateway help` lists"},
+		{"check everything", "", 2, "", "usage: gateway check [-json]"},
+		{"key new", "", 2, "", "usage: gateway key new NAME"},
+		{"key new Acme Wallet", "", 2, "", "usage: gateway key new NAME"},
 		{"key new Acme", "", 0, "The key of Acme, ", ""},
-		{"key new Acme", "CLIENTS_FILE=/nowhere/clients.json", 1, "", "gateway: CLIENTS_FILE: "},
-		{"confg", "", 2, "", "gateway: unknown command \"confg\""},
-		{"-v", "", 2, "", "gateway: unknown command \"-v\""},
-		{"config now", "", 2, "", "gateway: gateway config takes no arguments"},
+		{"key new Acme", "CLIENTS_FILE=/nowhere/clients.json", 1, "", "CLIENTS_FILE: "},
+		{"report", "", 2, "", "usage: gateway report -o FILE"},
+		{"report -o", "", 2, "", "usage: gateway report -o FILE"},
+		{"report -o a b", "", 2, "", "usage: gateway report -o FILE"},
+		{"report -x", "", 2, "", "usage: gateway report -o FILE"},
+		{"report -o -", "", 1, "", "USAGE_DB is not set"},
+		{"backup", "", 2, "", "usage: gateway backup FILE"},
+		{"-v", "", 2, "", "unknown command \"-v\""},
 	} {
 		t.Run(tt.args+" "+tt.env, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			cmd := exec.Command(os.Args[0], strings.Fields(tt.args)...)
-			// There is no such port, so that it cannot serve for ever.
-			cmd.Env = []string{"BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:99999", tt.env}
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			var ended *exec.ExitError
-			if err != nil && !errors.As(err, &ended) {
-				t.Fatal(err)
+			var stdout bytes.Buffer
+			err := execute(t.Context(), invocation{
+				args: strings.Fields(tt.args), env: newEnvironment([]string{tt.env}), stdout: &stdout, stderr: io.Discard,
+			})
+			code, text := 0, ""
+			if err != nil {
+				code, text = 1, err.Error()
 			}
-			if got := cmd.ProcessState.ExitCode(); got != tt.code {
-				t.Errorf("got exit code %d, want %d", got, tt.code)
+			if _, wrong := errors.AsType[usageError](err); wrong {
+				code = 2
 			}
-			for _, got := range []struct{ name, text, want string }{{"stdout", stdout.String(), tt.stdout}, {"stderr", stderr.String(), tt.stderr}} {
-				if !strings.HasPrefix(got.text, got.want) || got.want == "" && got.text != "" {
-					t.Errorf("%s: got %q, want %q", got.name, got.text, got.want)
-				}
+			if code != tt.code || !strings.Contains(text, tt.stderr) || !strings.HasPrefix(stdout.String(), tt.stdout) ||
+				tt.stdout == "" && stdout.Len() > 0 {
+				t.Errorf("got %d, %q and %q", code, stdout.String(), text)
 			}
 		})
+	}
+	for args, want := range map[string]int{"version": 0, "report -o -": 1, "confg": 2} {
+		cmd := exec.Command(os.Args[0], strings.Fields(args)...)
+		cmd.Env = []string{"BE_THE_GATEWAY=1"}
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want || strings.HasPrefix(string(out), "gateway: ") != (want > 0) {
+			t.Errorf("%s: got exit code %d and %q, want %d", args, got, out, want)
+		}
 	}
 }
 
@@ -71,16 +82,16 @@ func TestCommands(t *testing.T) {
 func TestHelp(t *testing.T) {
 	help := func(t *testing.T, args ...string) string {
 		t.Helper()
-		var out bytes.Buffer
-		if err := execute(t.Context(), invocation{args: args, stdout: &out}); err != nil {
+		out, err := runCommand(t, nil, args...)
+		if err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
-		for line := range strings.Lines(out.String()) {
+		for line := range strings.Lines(out) {
 			if columns := utf8.RuneCountInString(line) - 1; columns > cli.Columns {
 				t.Errorf("%q: a line has %d columns: %s", args, columns, line)
 			}
 		}
-		return out.String()
+		return out
 	}
 	list := help(t, "help")
 	for _, args := range [][]string{{"-h"}, {"-help"}, {"--help"}, {"-x", "-h"}} {
@@ -119,64 +130,5 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%q: got\n%s", args, got)
 			}
 		}
-	}
-}
-
-func TestUnknownCommands(t *testing.T) {
-	for args, want := range map[string]string{
-		"confg":                  "`gateway config`",
-		"plan":                   "`gateway plan check` or `gateway plan simulate`",
-		"plan chek x.json":       "`gateway plan check`",
-		"paln check x.json -at":  "`gateway plan check`",
-		"simulate":               "`gateway plan simulate`",
-		"key":                    "`gateway key new`",
-		"keys":                   "`gateway key new`",
-		"plna":                   "`gateway plan check` or `gateway plan simulate`",
-		"-v":                     "`gateway version`",
-		"--version":              "`gateway version`",
-		"VERSION":                "`gateway version`",
-		"serve":                  "`gateway`, which serves",
-		"help repotr":            "`gateway report`",
-		"repotr -h":              "`gateway report`",
-		"xyzzy":                  "",
-		"-":                      "",
-		strings.Repeat("x", 1e6): "",
-	} {
-		var out bytes.Buffer
-		err := execute(t.Context(), invocation{args: strings.Fields(args), stdout: &out})
-		_, wrong := errors.AsType[usageError](err)
-		meant := ""
-		if err != nil {
-			_, rest, _ := strings.Cut(err.Error(), "did you mean ")
-			meant, _, _ = strings.Cut(rest, "?")
-		}
-		if !wrong || meant != want || out.Len() > 0 || len(err.Error()) > 200 {
-			t.Errorf("%.60q: got %v, want %s", args, err, want)
-		}
-	}
-}
-
-func TestVersion(t *testing.T) {
-	var out bytes.Buffer
-	if err := execute(t.Context(), invocation{args: []string{"version"}, stdout: &out}); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := out.String(), cli.Version("gateway")+"\n"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestHealthAsksTheServiceOfThisMachine(t *testing.T) {
-	base, _, stop := start(t, map[string]string{})
-	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
-	var out bytes.Buffer
-	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err != nil || out.String() != "ok\n" {
-		t.Errorf("got %v, %q", err, out.String())
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := execute(t.Context(), invocation{args: []string{"health"}, env: env, stdout: &out, stderr: io.Discard}); err == nil {
-		t.Error("a service that has ended is healthy")
 	}
 }

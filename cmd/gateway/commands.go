@@ -25,10 +25,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 //go:embed *.txt
@@ -36,12 +36,12 @@ var textFiles embed.FS
 
 // texts are what commands print for people, each in a file.
 var texts = template.Must(template.New("").Funcs(template.FuncMap{
-	"stamp": words.Stamp, "share": words.Percent, "headers": lifecycle.ResponseHeaders,
+	"stamp": humanize.Timestamp, "share": humanize.Percent, "headers": lifecycle.ResponseHeaders,
 }).ParseFS(textFiles, "*.txt"))
 
 // servedVersions are the versions that this program serves, whatever the deployment.
 func servedVersions() []string {
-	return gateway.Names(gateway.Modules(answer.Service{Deployment: chain.Reference()}))
+	return gateway.Names(gateway.Modules(api.Service{Deployment: chain.Reference()}))
 }
 
 // openUsage opens the counts of a service for reading. Its DB is the caller's to close.
@@ -233,7 +233,7 @@ func clockWarnings(file string, now time.Time) []string {
 		return []string{}
 	}
 	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, "+
-		"and stages change by the clock of each gateway", words.Stamp(info.ModTime()), words.Stamp(now))}
+		"and stages change by the clock of each gateway", humanize.Timestamp(info.ModTime()), humanize.Timestamp(now))}
 }
 
 // writeReport is `gateway report`: it writes the operator's page as a file of its

@@ -129,20 +129,10 @@ func TestSourceOf(t *testing.T) {
 // metric reads one value from the admin listener.
 func metric(t *testing.T, admin, name string) (value float64) {
 	t.Helper()
-	res, err := http.Get(admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	_, text := get(t, admin+"/metrics")
+	_, after, _ := strings.Cut(text, "\n"+name)
+	if _, err := fmt.Sscan(after, &value); err != nil {
+		t.Fatalf("there is no metric %s: %v", name, err)
 	}
-	defer res.Body.Close()
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
-			if _, err := fmt.Sscan(text, &value); err != nil {
-				t.Fatal(err)
-			}
-			return value
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
+	return value
 }

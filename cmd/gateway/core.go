@@ -10,13 +10,13 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/shared/account"
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -84,9 +84,9 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 }
 
 // answers is what the versions answer from a core.
-func (s *service) answers(cfg *config, c *core) answer.Service {
+func (s *service) answers(cfg *config, c *core) api.Service {
 	tracker := status.New(c.deployment, c.chains, c.fees, s.tracking)
-	return answer.Service{
+	return api.Service{
 		Deployment: c.deployment,
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment:  c.deployment,
@@ -120,7 +120,7 @@ func (c *core) changes(before *core) []string {
 func (s *service) use(ctx context.Context, c *core) {
 	c.public = s.mount(c.modules)
 	ctx, stop := context.WithCancel(ctx)
-	var running guard.Group
+	var running safego.Group
 	if len(c.endpoints) > 0 {
 		running.Go(s.log, "testing the deployment", func() { c.checks.Run(ctx) })
 	}

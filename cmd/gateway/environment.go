@@ -24,15 +24,8 @@ func newEnvironment(variables []string) environment {
 	return env
 }
 
-// givenUp are settings of earlier releases, and what to write instead.
-var givenUp = map[string]string{
-	"USAGE_FILE": "write USAGE_DB instead: the path of a SQLite file, or postgres://…",
-	"USAGE_KEY":  "take it out: the key is kept in the database that USAGE_DB names",
-}
-
-// misspelled reports every variable that differs from a setting by a slip, or that an
-// earlier release had. The setting would otherwise keep its default, and nobody would
-// notice.
+// misspelled reports every variable whose name is one typo away from a setting. The
+// setting would otherwise silently keep its default.
 func (e environment) misspelled() (problems []error) {
 	var known []string
 	for _, s := range settings(nil) {
@@ -42,10 +35,6 @@ func (e environment) misspelled() (problems []error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		if instead, was := givenUp[name]; was {
-			problems = append(problems, fmt.Errorf("%s: is a setting of an earlier release; %s", name, instead))
-			continue
-		}
 		if problem := misspelling(name, known); problem != "" {
 			problems = append(problems, fmt.Errorf("%s: %s", asWord(name), problem))
 		}
@@ -103,7 +92,7 @@ func isSlip(a, b string) bool {
 	if len(a) < len(b)-1 || len(a) > len(b)+1 {
 		return false // and a long name takes no time
 	}
-	return wire.Distance(a, b) <= 1 || swapped(a, b)
+	return wire.EditDistance(a, b) <= 1 || swapped(a, b)
 }
 
 // swapped reports whether two neighbouring letters have changed places.

@@ -20,16 +20,12 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 )
 
-// listedHeaders are the names in the first column of a table of docs/headers.md.
+// listedHeaders are the names in the first column of a table of docs/reference.md.
 func listedHeaders(t *testing.T, chapter string) (names []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/headers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, found := strings.Cut(string(page), "\n## "+chapter+"\n")
+	_, text, found := strings.Cut(readText(t, "../../docs/reference.md"), "\n## "+chapter+"\n")
 	if !found {
-		t.Fatalf("docs/headers.md has no chapter %q", chapter)
+		t.Fatalf("docs/reference.md has no chapter %q", chapter)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
 	quoted := regexp.MustCompile("`([^`]+)`")
@@ -91,40 +87,30 @@ func wantListed(t *testing.T, chapter string, seen map[string]bool) {
 // both ways.
 func TestHeadersOfAnswersAreListed(t *testing.T) {
 	version, quotes := oldest(t)
-	dir := t.TempDir()
 	in := func(days int) string { return time.Now().AddDate(0, 0, days).UTC().Format(`"2006-01-02T15:04:05Z"`) }
 	plan := `{"versions": {"` + version + `": {"deprecated": ` + in(-30) + `, "sunset": ` + in(60) + `,
 		"successor": "/v3/swap/quote", "docs": "https://example.org/v1",
 		"brownouts": [{"from": ` + in(30) + `, "to": ` + in(31) + `, "share": 0.5}]}}}`
 	unknown, _ := caller.NewKey()
 	_, hash := caller.NewKey()
-	files := map[string]string{
-		"plan.json":    plan,
-		"clients.json": `{"clients": [{"name": "Acme", "keys": ["` + hash + `"]}]}`,
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const secret = "0123456789abcdef"
 	base, admin, stop := start(t, map[string]string{
-		"LIFECYCLE_FILE": filepath.Join(dir, "plan.json"), "CLIENTS_FILE": filepath.Join(dir, "clients.json"),
-		"ADMIN_TOKEN": secret, "RATE_LIMIT": "20",
+		"LIFECYCLE_FILE": tempFile(t, plan),
+		"CLIENTS_FILE":   tempFile(t, `{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}]}`),
+		"ADMIN_TOKEN":    secret, "RATE_LIMIT": "20",
 	})
 	defer func() {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	}()
-	query := strings.TrimPrefix(quotePath, "/v3/swap/quote")
 	origin := "Origin: https://wallet.example"
 
 	seen := map[string]bool{}
 	public := func(request string, headers ...string) { sentHeaders(t, base, request, seen, headers...) }
 	public("GET "+quotePath+"&integratorID=1", origin)
-	public("GET "+quotes+query, "API-Rehearse: retired")
-	public("GET " + quotes + strings.Split(query, "&recipient")[0])
+	public("GET "+quotes+quoteQuery, "API-Rehearse: retired")
+	public("GET " + quotes + strings.Split(quoteQuery, "&recipient")[0])
 	if _, err := os.Stat("../../v1"); err != nil {
 		seen["Quote-Warning"] = true // the others send it only for contracts that do not exist
 	}
@@ -137,7 +123,7 @@ func TestHeadersOfAnswersAreListed(t *testing.T) {
 	for range 20 {
 		public("GET " + quotePath) // until it is 429
 	}
-	wantListed(t, "Answers", seen)
+	wantListed(t, "Response headers", seen)
 
 	seen = map[string]bool{}
 	token := "Authorization: Bearer " + secret
@@ -148,7 +134,7 @@ func TestHeadersOfAnswersAreListed(t *testing.T) {
 	private("GET /admin/usage.csv", token)
 	private("POST /admin/lifecycle", token)
 	private("GET /nowhere", token)
-	wantListed(t, "Answers of the admin listener", seen)
+	wantListed(t, "Admin response headers", seen)
 }
 
 // TestHeadersOfRequestsAreListed finds the headers that the sources read, and compares them with the page, both ways.
@@ -183,5 +169,5 @@ func TestHeadersOfRequestsAreListed(t *testing.T) {
 		}
 		read[http.CanonicalHeaderKey(name)] = true
 	}
-	wantListed(t, "Requests", read)
+	wantListed(t, "Request headers", read)
 }

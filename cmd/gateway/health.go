@@ -11,11 +11,11 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/shared/build"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 	"github.com/quotegate/quotegate/shared/cctp"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // health returns what the page about this process shows. It has the same sources as
@@ -43,13 +43,13 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 	}
 	open := from.Connections()
 	dropped := from.LogDropped()
-	panics := guard.Total()
+	panics := safego.Panics()
 	core := s.core.Load()
 	rows := []admin.Row{
 		row(ready != "ready", "State", ready),
-		row(false, "Version", build.Read().Version),
+		row(false, "Version", buildinfo.Release),
 		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
-		row(false, "Running since", words.Moment(started)+" ("+words.Ago(started, time.Now())+")"),
+		row(false, "Running since", humanize.DateTime(started)+" ("+humanize.Ago(started, time.Now())+")"),
 		row(open*10 >= cfg.MaxConnections*9, "Connections", fmt.Sprintf("%d of %d", open, cfg.MaxConnections)),
 		row(dropped > 0, "Log lines dropped", dropped),
 		row(panics > 0, "Panics caught", panics),
@@ -83,7 +83,7 @@ func feeTable(cfg *config, from metrics.Sources) admin.Table {
 		Head:  []string{"Chain", "Fee", "Origin", "Age", "Last lookup"},
 	}
 	for _, f := range from.IssuerFees() {
-		age := words.Span(f.Age)
+		age := humanize.Span(f.Age)
 		last := "OK"
 		if f.Origin == cctp.BuiltIn {
 			age = "not known"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
@@ -42,7 +42,7 @@ type logQueue struct {
 func newLogQueue(out io.Writer, notice func(lines uint64) []byte) *logQueue {
 	q := &logQueue{out: out, notice: notice, done: make(chan struct{})}
 	q.changed = sync.NewCond(&q.mu)
-	guard.Go(nil, "writing the log", q.run)
+	safego.Go(nil, "writing the log", q.run)
 	return q
 }
 
@@ -129,7 +129,7 @@ func (q *logQueue) write(batch []byte, lost uint64) error {
 		return nil
 	}
 	n := 0
-	err := guard.Try(nil, "writing the log", func() (err error) {
+	err := safego.Try(nil, "writing the log", func() (err error) {
 		n, err = q.out.Write(text)
 		return err
 	})
@@ -173,7 +173,7 @@ func newLogs(cfg *config, w io.Writer) logs {
 	}
 	queue := newLogQueue(w, func(lines uint64) []byte {
 		var line bytes.Buffer
-		slog.New(handler(&line)).Error("log lines were dropped: nobody read the log", "lines", lines)
+		slog.New(handler(&line)).Error("log lines were dropped: the log writer was blocked", "lines", lines)
 		return line.Bytes()
 	})
 	return logs{

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 func main() {
@@ -34,7 +34,7 @@ func main() {
 	if _, wrong := errors.AsType[usageError](err); wrong {
 		code = 2
 	}
-	guard.After(logTimeout, nil, "ending, although nobody reads why", func() { os.Exit(code) })
+	safego.After(logTimeout, nil, "forced exit: the log writer is blocked", func() { os.Exit(code) })
 	fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
 	os.Exit(code)
 }

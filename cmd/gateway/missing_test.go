@@ -7,20 +7,20 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
-	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 	"github.com/quotegate/quotegate/v3/client"
 )
@@ -28,7 +28,7 @@ import (
 // quotePaths are where each version quotes.
 func quotePaths() map[string]string {
 	paths := map[string]string{}
-	for _, m := range gateway.Modules(answer.Service{Deployment: chain.Reference()}) {
+	for _, m := range modules() {
 		for _, route := range m.Routes {
 			if route.Quotes && route.Revision == "" {
 				paths[m.Name] = route.Path
@@ -41,6 +41,7 @@ func quotePaths() map[string]string {
 // TestIssuerFeeAboveTheCap: where the built-in fee is 0, there is no quote, in any
 // version. Where it is not, it serves.
 func TestIssuerFeeAboveTheCap(t *testing.T) {
+	t.Parallel()
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":101},{"finalityThreshold":2000,"minimumFee":0}]`)
 	}))
@@ -73,6 +74,7 @@ func TestIssuerFeeAboveTheCap(t *testing.T) {
 // deployment. Every version warns of the quotes that need them, and of no other, until
 // they are there.
 func TestMissingContracts(t *testing.T) {
+	t.Parallel()
 	const recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	d := chain.Reference()
 	usdc, err := chain.FindToken(1, "USDC")
@@ -91,14 +93,11 @@ func TestMissingContracts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "endpoints.json")
 	write := func(ethereum *node.Front) {
 		t.Helper()
-		text := fmt.Sprintf(`{"endpoints": {"1": [%q], "8453": [%q]}}`, ethereum.SecretURL(), base.SecretURL())
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, fmt.Sprintf(`{"endpoints": {"1": [%q], "8453": [%q]}}`, ethereum.SecretURL(), base.SecretURL()))
 	}
 	write(ethereum)
-	cmd, address := process(t, "DEPLOYMENT_FILE=reference", "RPC_FILE="+file, "RATE_LIMIT=0")
-	there, err := url.Parse(address)
+	i := process(t, "DEPLOYMENT_FILE=reference", "RPC_FILE="+file)
+	there, err := url.Parse(i.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +164,8 @@ func TestMissingContracts(t *testing.T) {
 	// On the chain, the call of an address without a contract succeeds.
 	simulation := coins + "&include=details,simulation&from=" + emptyEthereum.Operator.Hex()
 	for _, want := range []string{
-		"The call runs, but the contract does not emit the event of this swap",
-		"There is no contract at the address that is called", // from a node that can only estimate
+		"The call succeeds, but the contract does not emit the event of this swap",
+		"No contract exists at the called address", // from a node that can only estimate
 	} {
 		r, w := ask("/v3/swap/quote", simulation)
 		contract.Check(t, r, w)
@@ -177,7 +176,7 @@ func TestMissingContracts(t *testing.T) {
 	}
 
 	// The client refuses it.
-	c, err := client.New(address)
+	c, err := client.New(i.base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +189,49 @@ func TestMissingContracts(t *testing.T) {
 	}
 
 	write(whole)
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	i.signal(t, syscall.SIGHUP)
 	eventually(t, "the contracts are found", func() bool { return warningOf("/v3/swap/quote", fromEthereum) == "" })
 	if got := warningOf("/v3/swap/quote", coins); got != warnings[coins] {
 		t.Errorf("the router of ETH is not there yet: got %q", got)
+	}
+}
+
+// One registry that has an integrator is enough. That none has it is known only if all
+// of them answer.
+func TestRegisteredOnAnyChain(t *testing.T) {
+	d := chain.Reference()
+	active, dear, inactive, nobody := common.Address{1}, common.Address{2}, common.Address{3}, common.Address{4}
+	endpoints := rpc.Config{}
+	registryOn := func(id chain.ID, all ...contracts.Integrator) {
+		front := node.NewFront(t, node.NewEVM(t, uint64(id), func(operator common.Address) types.GenesisAlloc {
+			return types.GenesisAlloc{d.Registry(id).Address: contracts.Registry(operator, all...)}
+		}))
+		endpoints[id] = []rpc.SecretURL{rpc.SecretURL(front.SecretURL())}
+	}
+	ask := func(who common.Address) (bool, error) {
+		chains, err := rpc.New(endpoints, rpc.Options{Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer chains.Close()
+		registry, err := integrator.New(integrator.Config{CacheSize: 64, CacheTTL: time.Minute}, d, chains, integrator.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return registered(t.Context(), registry, "0x"+common.Bytes2Hex(who[:]))
+	}
+	registryOn(8453, contracts.Integrator{Wallet: active, FeeBPS: 10, Active: true}, contracts.Integrator{Wallet: dear, FeeBPS: 5000, Active: true}, contracts.Integrator{Wallet: inactive, FeeBPS: 10})
+	for who, want := range map[common.Address]bool{active: true, dear: true, inactive: false, nobody: false} {
+		if got, err := ask(who); got != want || (err == nil) != want {
+			t.Errorf("%s: got %v, %v, want %v, and an error unless it is found", who, got, err, want)
+		}
+	}
+	for _, id := range []chain.ID{1, 56, 369, 4663} {
+		registryOn(id)
+	}
+	for who, want := range map[common.Address]bool{active: true, inactive: false, nobody: false} {
+		if got, err := ask(who); got != want || err != nil {
+			t.Errorf("%s: got %v, %v, want %v from all registries", who, got, err, want)
+		}
 	}
 }

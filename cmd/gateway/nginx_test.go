@@ -16,24 +16,29 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/testkit/pages"
 	"github.com/quotegate/quotegate/shared/testkit/ports"
 )
 
 // TestRollingRestart restarts two gateways behind the nginx of
-// docs/operate/load-balancer.md, one after the other and under load, as that page
+// docs/operate/instances.md, one after the other and under load, as that page
 // says. No request fails.
 func TestRollingRestart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it restarts two gateways behind nginx; make test-all runs it")
 	}
+	t.Parallel()
 	nginx := findNginx(t)
 	addrs := []string{ports.Free(t), ports.Free(t), ports.Free(t)}
 	front, instances := addrs[0], addrs[1:]
-	var running [2]*exec.Cmd
+	begin := func(addr string) *instance {
+		return process(t, "LISTEN_ADDR="+addr, "ADMIN_ADDR=off", "TRUSTED_PROXIES=127.0.0.1", "DRAIN_DELAY=500ms")
+	}
+	var running [2]*instance
 	for i, addr := range instances {
-		running[i] = startInstance(t, addr)
+		running[i] = begin(addr)
 	}
 	startNginx(t, nginx, front, instances)
 
@@ -49,6 +54,7 @@ func TestRollingRestart(t *testing.T) {
 					failed.Add(1)
 					lastFailure.Store(err.Error())
 				}
+				time.Sleep(5 * time.Millisecond) // or the clients take all of the machine
 			}
 		})
 	}
@@ -57,17 +63,12 @@ func TestRollingRestart(t *testing.T) {
 		target := asked.Load() + n
 		eventually(t, "requests are answered", func() bool { return asked.Load() >= target })
 	}
-	answered(200)
+	answered(100)
 	for i, addr := range instances {
-		if err := running[i].Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := running[i].Wait(); err != nil {
-			t.Errorf("instance %d: %v", i+1, err)
-		}
-		answered(500) // while only the other one is there
-		running[i] = startInstance(t, addr)
-		answered(500)
+		running[i].terminate(t)
+		answered(200) // while only the other one is there
+		running[i] = begin(addr)
+		answered(200)
 	}
 	stop()
 	clients.Wait()
@@ -94,51 +95,67 @@ func findNginx(t *testing.T) string {
 	return nginx
 }
 
-// TestNginxBoundsTheConnectionsOfAnAddress: behind the nginx of the page, an address
-// with as many requests under way as it may have gets 429 in JSON, while another is
-// answered. What answers, or does not, stands for two gateways.
-func TestNginxBoundsTheConnectionsOfAnAddress(t *testing.T) {
+// TestNginxBoundsRequests: behind the nginx of the page, an address with as many requests
+// in progress as it may have gets 429, while another is answered. When the instances have
+// as many as they may, everybody gets 503. Both are JSON. Servers that hold requests stand
+// for two gateways.
+func TestNginxBoundsRequests(t *testing.T) {
 	nginx := findNginx(t)
 	addrs := []string{ports.Free(t), ports.Free(t), ports.Free(t)}
 	front, instances := addrs[0], addrs[1:]
 	release := make(chan struct{})
 	for _, addr := range instances {
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/held" {
-				<-release
-			}
-			w.Header().Set("X-Request-Id", strings.Repeat("0f", 16))
-		}))
-		_ = s.Listener.Close() // the one that it came with
-		s.Listener = l
-		s.Start()
-		t.Cleanup(s.Close)
+		startHolding(t, addr, release)
 	}
 	t.Cleanup(func() { close(release) })
-	startNginx(t, nginx, front, instances)
-	for range 64 {
-		conn := from(t, "127.0.0.1", front)
-		if _, err := io.WriteString(conn, "GET /held HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			t.Fatal(err)
+	startNginx(t, nginx, front, instances, "max_conns=512", "max_conns=40")
+	hold := func(ip string, requests int) {
+		t.Helper()
+		for range requests {
+			if _, err := io.WriteString(from(t, ip, front), "GET /held HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
 		}
-		t.Cleanup(func() { conn.Close() })
 	}
-	var refused *http.Response
-	eventually(t, "nginx refuses one more", func() bool {
-		refused = getOn(t, from(t, "127.0.0.1", front), "/versions")
-		return refused != nil && refused.StatusCode == http.StatusTooManyRequests
-	})
-	h := refused.Header
-	if h.Get("Content-Type") != "application/json" || h.Get("Retry-After") != "1" || !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(h.Get("X-Request-Id")) {
-		t.Errorf("got headers %v", h)
+	refusedWith := func(ip string, status int) {
+		t.Helper()
+		var refused *http.Response
+		eventually(t, fmt.Sprintf("nginx answers %s with %d", ip, status), func() bool {
+			refused = getOn(t, from(t, ip, front), "/versions")
+			return refused != nil && refused.StatusCode == status
+		})
+		h := refused.Header
+		if h.Get("Content-Type") != "application/json" || h.Get("Retry-After") != "1" ||
+			!regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(h.Get("X-Request-Id")) {
+			t.Errorf("%d has headers %v", status, h)
+		}
 	}
+	hold("127.0.0.1", 64)
+	refusedWith("127.0.0.1", http.StatusTooManyRequests)
 	if res := getOn(t, from(t, "127.0.0.2", front), "/versions"); res == nil || res.StatusCode != http.StatusOK {
 		t.Errorf("another address got %v", res)
 	}
+	hold("127.0.0.3", 16)
+	refusedWith("127.0.0.2", http.StatusServiceUnavailable)
+}
+
+// startHolding runs a server whose answers about /held wait for the release.
+func startHolding(t *testing.T, addr string, release <-chan struct{}) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			<-release
+		}
+		w.Header().Set("X-Request-Id", strings.Repeat("0f", 16))
+	}))
+	_ = s.Listener.Close() // the one that it came with
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
 }
 
 func askOnce(url string) error {
@@ -154,41 +171,25 @@ func askOnce(url string) error {
 	return err
 }
 
-// startInstance runs a gateway at an address, and waits until it serves.
-func startInstance(t *testing.T, addr string) *exec.Cmd {
+// startNginx runs nginx with the configuration of the page, at other addresses and with
+// further replacements.
+func startNginx(t *testing.T, nginx, front string, instances []string, replaced ...string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1", "LISTEN_ADDR="+addr, "ADMIN_ADDR=off", "RATE_LIMIT=0",
-		"TRUSTED_PROXIES=127.0.0.1", "DRAIN_DELAY=500ms", "LOG_LEVEL=error")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	eventually(t, "the gateway at "+addr+" serves", func() bool { return askOnce("http://"+addr+"/versions") == nil })
-	return cmd
-}
-
-// startNginx runs nginx with the configuration of the page, at other addresses.
-func startNginx(t *testing.T, nginx, front string, instances []string) {
-	t.Helper()
-	blocks, err := pages.Find("../..", "docs/operate/load-balancer.md", "nginx")
+	blocks, err := pages.Find("../..", "docs/operate/instances.md", "nginx")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	site := strings.NewReplacer(
+	site := strings.NewReplacer(append(replaced,
 		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
 		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
 		"/var/log/nginx/", dir+"/",
-	).Replace(blocks[0].Text)
+	)...).Replace(blocks[0].Text)
 	config := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr crit; events {}
 http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
 %[2]s}`, dir, site)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, config, text)
 	cmd := exec.Command(nginx, "-p", dir, "-c", config)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

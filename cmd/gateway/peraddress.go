@@ -63,7 +63,7 @@ func (l *perAddress) enter(source netip.Addr) bool {
 	}
 	if time.Since(l.warned) >= time.Minute {
 		l.warned = time.Now()
-		l.log.Warn("one address has as many connections as it may; further ones are closed",
+		l.log.Warn("connection limit per address reached; further connections are closed",
 			"MAX_CONNECTIONS_PER_ADDRESS", l.most)
 	}
 	return false

@@ -5,12 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
 const (
@@ -55,51 +52,12 @@ func checkAsJSON(t *testing.T, plan, now string) (found checked, err error) {
 	return found, err
 }
 
-func TestPlanCheckWarns(t *testing.T) {
-	const window = `{"from": "2027-02-10T14:00:00Z", "to": "2027-02-10T15:00:00Z", "share": 0.5}`
-	whole := strings.Replace(fullPlan, window, strings.Replace(window, "0.5", "1", 1), 1)
-	if whole == fullPlan {
-		t.Fatal("the window is not in the plan")
+func TestPlanCheckAsJSON(t *testing.T) {
+	good, err := checkAsJSON(t, fullPlan, "2027-02-26T00:00:00Z")
+	if err != nil || !good.Valid || len(good.Faults) != 0 || good.Hash == "" || len(good.Versions) != 3 ||
+		len(good.Versions[2].Changes) < 4 || !strings.HasPrefix(good.Versions[2].Warnings[0], "the sunset is only 3 days away") {
+		t.Errorf("got %+v, %v, want a valid plan with a warning", good, err)
 	}
-	for name, tt := range map[string]struct {
-		plan, now string
-		want      []string
-	}{
-		"a good plan":      {whole, "2026-10-01T00:00:00Z", nil},
-		"a passed sunset":  {whole, "2027-03-01T00:00:00Z", []string{"the sunset has passed: the version is retired as soon as its gate lets it"}},
-		"a near sunset":    {whole, "2027-02-26T00:00:00Z", []string{"the sunset is only 3 days away"}},
-		"little notice":    {strings.Replace(whole, "2026-09-01", "2027-01-01", 1), "2026-10-01T00:00:00Z", []string{"clients have 59 days between the announcement and the sunset; give them at least 90 days"}},
-		"nobody is spared": {strings.Replace(fullPlan, window, window, 1), "2026-10-01T00:00:00Z", []string{"no brownout reaches more than 50 % of clients"}},
-		"a gate that looks at brownouts": {strings.Replace(whole, `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`, 1), "2026-10-01T00:00:00Z",
-			[]string{"brownouts take up 5 days of the 7 days that the gate looks at"}},
-		"nobody says how many": {strings.Replace(whole, `, "instances": 2`, "", 1), "2026-10-01T00:00:00Z",
-			[]string{"the gate does not say how many instances there are, so one that cannot write its counts is not missed"}},
-		"no gate": {strings.NewReplacer(`{"maxClients": 5, "maxCallsPerDay": 100, "instances": 2}`, "null", `"2027-02-10T15:00:00Z"`, `"2027-02-27T15:00:00Z"`).Replace(whole), "2027-03-02T00:00:00Z",
-			[]string{"the sunset has passed: a gateway that starts with this plan retires the version at once"}},
-	} {
-		found, err := checkAsJSON(t, tt.plan, tt.now)
-		if err != nil || !found.Valid || len(found.Faults) != 0 || found.Hash == "" || len(found.Versions) != 3 {
-			t.Errorf("%s: got %+v, %v, want a valid plan", name, found, err)
-			continue
-		}
-		i := slices.IndexFunc(found.Versions, func(v lifecycle.Outlook) bool { return v.Version == "v1" })
-		got := found.Versions[i].Warnings
-		if len(got) != len(tt.want) {
-			t.Errorf("%s: got %q, want %q", name, got, tt.want)
-			continue
-		}
-		for i, want := range tt.want {
-			if !strings.HasPrefix(got[i], want) {
-				t.Errorf("%s: got %q, want %q", name, got[i], want)
-			}
-		}
-		if len(found.Versions[i].Changes) < 4 {
-			t.Errorf("%s: got changes %+v", name, found.Versions[i].Changes)
-		}
-	}
-}
-
-func TestPlanCheckAsJSONListsFaults(t *testing.T) {
 	found, err := checkAsJSON(t, strings.NewReplacer("0.25", "7", "/v3/swap/quote", "/nowhere").Replace(fullPlan), "2026-10-01T00:00:00Z")
 	if err == nil || found.Valid || len(found.Faults) != 2 || !strings.Contains(found.Faults[0], ": versions.v1.") || len(found.Versions) != 0 {
 		t.Errorf("got %+v, %v, want two faults with their places", found, err)
@@ -118,43 +76,9 @@ func TestPlanCheckTellsOfAWrongClock(t *testing.T) {
 	}
 }
 
-const described = ` is a valid plan.
-
-v3: active, not in the plan
-
-v3legacy: active, not in the plan
-
-v1: brownout at 2027-01-12T14:05:00Z
-
-  timeline
-    2026-09-01T00:00:00Z  deprecated
-    2027-01-12T14:00:00Z  brownout begins: 25 % of clients get 410 for 15m
-  > 2027-01-12T14:05:00Z  the time asked about
-    2027-01-12T14:15:00Z  brownout ends
-    2027-02-10T14:00:00Z  brownout begins: 50 % of clients get 410 for 1h
-    2027-02-10T15:00:00Z  brownout ends
-    2027-03-01T00:00:00Z  sunset: every client gets 410 from here on, unless there were more than 5 clients within 7 days, or more than 100 calls on one of them, or fewer than 2 instances that counted
-    warning: no brownout reaches more than 50 % of clients: for the others the sunset is the first 410
-
-  who sees what at 2027-01-12T14:05:00Z
-    clients in the share of 25 %              410 VERSION_BROWNOUT until 2027-01-12T14:15:00Z, successor /v3/swap/quote
-    exempt clients (3 in the plan)            served as always, with the headers below
-    all other clients                         served as always, with the headers below
-
-  headers of every answer at 2027-01-12T14:05:00Z
-    Deprecation: @1788220800
-    Sunset: Mon, 01 Mar 2027 00:00:00 GMT
-    Link: <https://example.org/migrate-v1>; rel="deprecation", <https://example.org/migrate-v1>; rel="sunset", </v3/swap/quote>; rel="successor-version"
-    API-Brownout: from=@1799762400, to=@1799763300, share=0.25
-
-`
-
 func planFile(t *testing.T, text string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "plan.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := tempFile(t, text)
 	old := at("2020-01-01T00:00:00Z")
 	if err := os.Chtimes(file, old, old); err != nil { // before any time that a test calls the present
 		t.Fatal(err)
@@ -162,25 +86,23 @@ func planFile(t *testing.T, text string) string {
 	return file
 }
 
-func TestPlanCheckDescribesThePlan(t *testing.T) {
+// The time is given before or after the file, in any zone. Without one it is the present.
+func TestPlanCheckAtATime(t *testing.T) {
 	file := planFile(t, fullPlan)
 	now := at("2026-08-01T00:00:00Z")
-	for name, args := range map[string][]string{
-		"flag last":    {file, "-at", "2027-01-12T14:05:00Z"},
-		"flag first":   {"-at=2027-01-12T14:05:00Z", file},
-		"another zone": {"--at", "2027-01-12T15:05:00+01:00", file},
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{file, "-at", "2027-01-12T14:05:00Z"}, "v1: brownout at 2027-01-12T14:05:00Z"},
+		{[]string{"-at=2027-01-12T14:05:00Z", file}, "v1: brownout at 2027-01-12T14:05:00Z"},
+		{[]string{"--at", "2027-01-12T15:05:00+01:00", file}, "v1: brownout at 2027-01-12T14:05:00Z"},
+		{[]string{file}, "v1: active at 2026-08-01T00:00:00Z"},
 	} {
 		var out strings.Builder
-		if err := planCheck(t, &out, now, args...); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if err := planCheck(t, &out, now.Add(time.Nanosecond), tt.args...); err != nil || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%q: got %v\n%s", tt.args, err, out.String())
 		}
-		if got := out.String(); got != file+described {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, file+described)
-		}
-	}
-	var out strings.Builder
-	if err := planCheck(t, &out, now.Add(time.Nanosecond), file); err != nil || !strings.Contains(out.String(), "v1: active at 2026-08-01T00:00:00Z") {
-		t.Errorf("without -at: got %v\n%s", err, out.String())
 	}
 }
 
@@ -226,7 +148,6 @@ func TestPlanCheckRefuses(t *testing.T) {
 		want []string
 	}{
 		"a bad plan":   {[]string{bad}, []string{bad, "versions.v1.successor", "versions.v1.docs"}},
-		"no file":      {nil, []string{"usage: gateway plan check FILE"}},
 		"two files":    {[]string{bad, bad}, []string{"usage: gateway plan check FILE"}},
 		"lost file":    {[]string{bad + "x"}, []string{"no such file"}},
 		"a bad time":   {[]string{bad, "-at", "noon"}, []string{`"noon" for flag -at`, "RFC 3339"}},
@@ -243,20 +164,12 @@ func TestPlanCheckRefuses(t *testing.T) {
 			t.Errorf("%s: something was printed: %s", name, out.String())
 		}
 	}
-	var out strings.Builder
-	if err := execute(t.Context(), invocation{args: []string{"plan", "check", "-h"}, stdout: &out}); err != nil || !strings.HasPrefix(out.String(), "usage: gateway plan check") {
-		t.Errorf("-h: got %v, %q", err, out.String())
-	}
 }
 
 // TestGuideShowsWhatPlanCheckPrints reads the operators' guide, which shows a plan
 // and what the check prints about it.
 func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
-	text, err := os.ReadFile("../../docs/retire.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	guide := string(text)
+	guide := readText(t, "../../docs/retire.md")
 	between := func(begin, end string) string {
 		t.Helper()
 		_, rest, ok := strings.Cut(guide, begin)
@@ -270,9 +183,7 @@ func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	check := func(name, plan, command string) {
 		t.Helper()
-		if err := os.WriteFile(name, []byte(plan), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, plan)
 		var out strings.Builder
 		if err := planCheck(t, &out, time.Now(), strings.Fields(command)...); err != nil {
 			out.WriteString(err.Error())
@@ -290,23 +201,21 @@ func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
 // plan beside the database.
 func TestPlanCheckComparesGatesWithTheCounts(t *testing.T) {
 	version, quotes := oldest(t)
-	dir := t.TempDir()
-	plan := filepath.Join(dir, "plan.json")
-	writeFile(t, plan, `{"versions": {"`+version+`": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "2999-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m", "gate": {"maxClients": 0}}}}`)
-	env := environment{"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan}
+	plan := tempFile(t, planOf(version, "2999-01-01T00:00:00Z", `, "gate": {"maxClients": 0}`))
+	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db"), "LIFECYCLE_FILE": plan}
 	check := func() string {
 		t.Helper()
-		var out strings.Builder
-		if err := execute(t.Context(), invocation{args: []string{"plan", "check", plan}, env: env, stdout: &out}); err != nil {
+		out, err := runCommand(t, env, "plan", "check", plan)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return out.String()
+		return out
 	}
 	if got := check(); !strings.Contains(got, "warning: the gates are not compared with the counts: USAGE_DB: ") {
 		t.Errorf("without a database: got\n%s", got)
 	}
 	base, _, stop := start(t, env)
-	if got, _ := statusOf(t, base+quotes+strings.TrimPrefix(quotePath, "/v3/swap/quote")); got != 200 {
+	if got, _ := get(t, base+quotes+quoteQuery); got != 200 {
 		t.Fatalf("got %d", got)
 	}
 	if err := stop(); err != nil {
@@ -314,19 +223,5 @@ func TestPlanCheckComparesGatesWithTheCounts(t *testing.T) {
 	}
 	if got := check(); !strings.Contains(got, "warning: the gate holds now: 1 client in 7 days (limit 0), 1 call on the busiest day (limit 0)") {
 		t.Errorf("with a call: got\n%s", got)
-	}
-}
-
-// TestConfirmedReleaseNeedsNoDatabase starts the service while its database is away.
-func TestConfirmedReleaseNeedsNoDatabase(t *testing.T) {
-	version, quotes := oldest(t)
-	for released, want := range map[string]int{"true": 410, "false": 200} {
-		plan := filepath.Join(t.TempDir(), "plan.json")
-		writeFile(t, plan, `{"versions": {"`+version+`": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "2021-01-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m",
-			"gate": {"maxClients": 5, "maxCallsPerDay": 100, "days": 35, "released": `+released+`}}}}`)
-		_, base := process(t, "LIFECYCLE_FILE="+plan, "USAGE_DB=postgres://nobody@127.0.0.1:1/none")
-		if got, _ := statusOf(t, base+quotes+strings.TrimPrefix(quotePath, "/v3/swap/quote")); got != want {
-			t.Errorf("released %s: got %d, want %d", released, got, want)
-		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/quotegate/quotegate/shared/build"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/buildinfo"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
@@ -54,8 +54,8 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		err = errors.Join(err, s.lost)
 	}()
 	defer cancel() // first: also where listening or serving fails
-	guard.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
-	guard.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })
+	safego.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
+	safego.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })
 	s.reloadOnHangup(ctx, cfg)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
@@ -73,7 +73,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		adminAddr = listener.Addr().String()
 		adminServer := newServer(s.admin, profileTimeout, log.Logger)
 		defer adminServer.Close() // last, so that an operator can watch the drain
-		guard.Go(s.log, "the admin listener", func() { failed <- serveOn(adminServer, listener, s.log) })
+		safego.Go(s.log, "the admin listener", func() { failed <- serveOn(adminServer, listener, s.log) })
 	}
 	server := newServer(s, writeTimeout, log.Logger)
 	s.connections.watch(ctx, server, log.Logger)
@@ -81,11 +81,11 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		public = newPerAddress(public, cfg.MaxPerAddress, s.log)
 	}
 	limited := netutil.LimitListener(public, s.connections.max)
-	guard.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
+	safego.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
 
 	addr := public.Addr().String()
 	deployment := s.core.Load().deployment
-	log.Info("serving", "version", build.Read().Version,
+	log.Info("serving", "version", buildinfo.Release,
 		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment))
 	ready(addr, adminAddr)
 	select {
@@ -114,7 +114,7 @@ func (s *service) drain(server *http.Server, delay time.Duration, log *slog.Logg
 // serveOn serves until the server is closed. Whatever panics while a connection is
 // accepted ends that attempt alone.
 func serveOn(server *http.Server, listener net.Listener, log *slog.Logger) error {
-	return guard.Try(log, "a listener", func() error { return server.Serve(guardedListener{listener, log}) })
+	return safego.Try(log, "a listener", func() error { return server.Serve(guardedListener{listener, log}) })
 }
 
 type guardedListener struct {
@@ -124,7 +124,7 @@ type guardedListener struct {
 
 func (l guardedListener) Accept() (conn net.Conn, err error) {
 	err = errAccept
-	guard.Do(l.log, "accepting a connection", func() { conn, err = l.Listener.Accept() })
+	safego.Do(l.log, "accepting a connection", func() { conn, err = l.Listener.Accept() })
 	return conn, err
 }
 
@@ -146,7 +146,7 @@ func guarded(h http.Handler, log *slog.Logger) http.Handler {
 				return
 			case http.ErrAbortHandler:
 			default:
-				log.Error("panic", "in", "answering a request", "cause", guard.Caught(p))
+				log.Error("panic", "in", "answering a request", "cause", safego.PanicError(p))
 			}
 			panic(http.ErrAbortHandler) // net/http closes the connection, without a line of its own
 		}()
@@ -178,7 +178,7 @@ func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 				return
 			case <-s.hangup:
 			}
-			guard.Do(s.log, "reloading", func() {
+			safego.Do(s.log, "reloading", func() {
 				s.clients.Reload()
 				s.lifecycle.Reload()
 				s.reload(ctx, cfg)
@@ -203,11 +203,11 @@ func (c *connections) Open() int { return int(c.open.Load()) }
 // ctx ends.
 func (c *connections) watch(ctx context.Context, server *http.Server, log *slog.Logger) {
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		guard.Do(log, "counting connections", func() { c.count(state) }) // net/http would end the process
+		safego.Do(log, "counting connections", func() { c.count(state) }) // net/http would end the process
 	}
 	const what = "watching the connections"
-	guard.Go(log, what, func() {
-		guard.Every(ctx, 250*time.Millisecond, log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
+	safego.Go(log, what, func() {
+		safego.Every(ctx, 250*time.Millisecond, log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
 	})
 }
 

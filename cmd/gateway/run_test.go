@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -19,63 +16,10 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
-	"github.com/quotegate/quotegate/shared/answer"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
-
-// TestMain lets the test binary be the gateway itself, so that signals and
-// exit codes are real.
-func TestMain(m *testing.M) {
-	if os.Getenv("BE_THE_GATEWAY") != "" {
-		main()
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-const quotePath = "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-
-// start runs the service in this process until the test ends or stop is called.
-func start(t *testing.T, env map[string]string) (base, admin string, stop func() error) {
-	t.Helper()
-	return startLogging(t, env, io.Discard)
-}
-
-func startLogging(t *testing.T, env map[string]string, log io.Writer) (base, admin string, stop func() error) {
-	t.Helper()
-	env["LISTEN_ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
-	ctx, cancel := context.WithCancel(t.Context())
-	ready := make(chan [2]string, 1)
-	done := make(chan error, 1)
-	go func() {
-		done <- run(ctx, env, log, func(public, admin string) { ready <- [2]string{public, admin} })
-	}()
-	stop = func() error {
-		cancel()
-		return <-done
-	}
-	select {
-	case addrs := <-ready:
-		return "http://" + addrs[0], "http://" + addrs[1], stop
-	case err := <-done:
-		t.Fatalf("the service did not start: %v", err)
-		return "", "", nil
-	}
-}
-
-func get(t *testing.T, url string) (status int, body string) {
-	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(data)
-}
 
 func TestServesWithoutAnyConfiguration(t *testing.T) {
 	base, _, stop := start(t, map[string]string{})
@@ -90,47 +34,40 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 			t.Errorf("%s: got %d %s, want it to hold %s", path, status, body, want)
 		}
 	}
+	// `gateway health` asks the service of this machine.
+	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
+	if out, err := runCommand(t, env, "health"); err != nil || out != "ok\n" {
+		t.Errorf("got %v, %q", err, out)
+	}
 	if err := stop(); err != nil {
 		t.Errorf("stopping: %v", err)
 	}
-}
-
-func TestBadConfigurationStopsTheStartWithEveryProblem(t *testing.T) {
-	err := run(t.Context(), environment{
-		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "DRAIN_DELAY": "1h", "RATE_LIMIT": "-1", "USAGE_DB": "mysql://short", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example",
-		"ISSUER_FEE_URL": "not a url", "RPC_URLS_1": "ftp://node.example/key-hunter2",
-	}, io.Discard, func(string, string) { t.Error("it started") })
-	if err == nil {
-		t.Fatal("got no error")
-	}
-	for _, name := range []string{"LISTEN_ADDR", "ADMIN_ADDR", "DRAIN_DELAY", "RATE_LIMIT", "USAGE_DB", "LOG_LEVEL", "LOG_FORMAT", "LEGACY_HOSTS", "ISSUER_FEE_URL", "RPC_URLS_1"} {
-		if !strings.Contains(err.Error(), name) {
-			t.Errorf("%s is missing from:\n%v", name, err)
-		}
-	}
-	if strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("the error shows a secret:\n%v", err)
+	if _, err := runCommand(t, env, "health"); err == nil {
+		t.Error("a service that has ended is healthy")
 	}
 }
 
-func TestBadDeploymentStopsTheStart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "deployment.json")
-	if err := os.WriteFile(path, []byte(`{"name": "mine", "pools": [], "extra": 1}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := run(t.Context(), environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "DEPLOYMENT_FILE": path}, io.Discard, func(string, string) { t.Error("it started") })
-	for _, want := range []string{"DEPLOYMENT_FILE", "extra: unknown field", "no pair is served"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to say %q", err, want)
-		}
+// TestBadFilesStopTheStart, with every problem.
+func TestBadFilesStopTheStart(t *testing.T) {
+	for variable, tt := range map[string]struct {
+		text  string
+		wants []string
+	}{
+		"DEPLOYMENT_FILE": {`{"name": "mine", "pools": [], "extra": 1}`,
+			[]string{"extra: unknown field", "no pair is served"}},
+		"CLIENTS_FILE": {`{"clients": [{"name": ""}, {"name": "Acme", "perMinute": 5000}]}`,
+			[]string{"clients[0].name: missing", "clients[1].perMinute: 5000 is not"}},
+	} {
+		env := environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", variable: tempFile(t, tt.text)}
+		err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
+		wantContains(t, fmt.Sprint(err), append(tt.wants, variable+": ")...)
 	}
 }
 
 // TestPartialDeployment starts with two pools: it serves the two pairs between them, needs nothing of other chains or of
 // the issuer, and says how much that is.
 func TestPartialDeployment(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "deployment.json")
-	writeFile(t, path, `{"name": "small", "tracking": "reference",
+	path := tempFile(t, `{"name": "small", "tracking": "reference",
 		"pools": [{"chainId": 1, "token": "USDC", "router": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"},
 			{"chainId": 369, "token": "USDC", "router": "0x4C81742fFeD28e2614F21Ca8efeD1317f883be00"}],
 		"registries": {"1": "0x84Ac096855E02aD1Ea4558963E6113325453Df24", "369": "0xa9d074a8E98A4941A39ebbEe854649Ced6a8A285"}}`)
@@ -155,21 +92,13 @@ func TestPartialDeployment(t *testing.T) {
 	wantContains(t, log.String(), fmt.Sprintf(`"deployment":"small","pairs":"2 of %d"`, len(chain.Pairs())))
 }
 
-func wantContains(t *testing.T, text, want string) {
-	t.Helper()
-	if !strings.Contains(text, want) {
-		t.Errorf("got %s, want it to say %s", text, want)
-	}
-}
-
 // TestAdminSeesWhatHappened asks for a few quotes and reads about them on the
 // admin listener, none of which is to be had on the public one.
 func TestAdminSeesWhatHappened(t *testing.T) {
 	version, quotes := oldest(t)
 	base, admin, stop := start(t, map[string]string{})
-	query := strings.TrimPrefix(quotePath, "/v3/swap/quote")
 	get(t, base+quotePath)
-	get(t, base+quotes+query)
+	get(t, base+quotes+quoteQuery)
 	get(t, base+"/v3/swap/quote")
 	for path, wants := range map[string][]string{
 		"/metrics": {
@@ -187,13 +116,10 @@ func TestAdminSeesWhatHappened(t *testing.T) {
 		if json.Compact(&compact, []byte(body)) == nil {
 			body = compact.String()
 		}
-		for _, want := range wants {
-			if status != 200 || !strings.Contains(body, want) {
-				t.Errorf("%s: got %d, and %q is missing from:\n%s", path, status, want, body)
-			}
-		}
-		if status, _ := get(t, base+path); status != http.StatusNotFound {
-			t.Errorf("%s: got %d on the public listener", path, status)
+		wantContains(t, body, wants...)
+		public, _ := get(t, base+path)
+		if status != http.StatusOK || public != http.StatusNotFound {
+			t.Errorf("%s: got %d, and %d on the public listener", path, status, public)
 		}
 	}
 	if err := stop(); err != nil {
@@ -248,7 +174,14 @@ func TestDrain(t *testing.T) {
 	<-asked
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	waitUntilRefused(t, strings.TrimPrefix(base, "http://"))
+	eventually(t, "new connections are refused", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err != nil {
+			return true
+		}
+		conn.Close()
+		return false
+	})
 	if status, body := get(t, admin+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
 		t.Errorf("while draining, readiness is %d %s", status, body)
 	}
@@ -261,140 +194,134 @@ func TestDrain(t *testing.T) {
 	default:
 	}
 	release()
-	if got := <-answered; !strings.Contains(got, `"integrator":{"percentage":0.25,"amount":"250000"`) {
-		t.Errorf("the request under way got %s", got)
-	}
+	wantContains(t, <-answered, `"integrator":{"percentage":0.25,"amount":"250000"`)
 	if err := <-stopped; err != nil {
 		t.Errorf("stopping: %v", err)
 	}
 }
 
-func waitUntilRefused(t *testing.T, addr string) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			return
-		}
-		conn.Close()
-	}
-	t.Fatal("new connections are still accepted while draining")
-}
-
-// process runs the gateway as a process of its own and gives its address once
-// it says that it serves.
-func process(t *testing.T, env ...string) (cmd *exec.Cmd, base string) {
-	t.Helper()
-	cmd = exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "BE_THE_GATEWAY=1", "LISTEN_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0")...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		var line struct{ Msg, Addr string }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatalf("it logs %q, which is not JSON", lines.Text())
-		}
-		if line.Msg == "serving" {
-			go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it blocks on its log
-			return cmd, "http://" + line.Addr
-		}
-	}
-	t.Fatal("it ended without serving")
-	return nil, ""
-}
-
-// TestProcess runs the real thing: ready means listening, and SIGTERM means
-// exit 0.
+// TestProcess: ready means listening, and SIGTERM means exit 0. Until then it still
+// quotes, its public health check tells load balancers to send elsewhere, and a
+// hangup does not end it before its time.
 func TestProcess(t *testing.T) {
-	cmd, base := process(t)
-	res, err := http.Get(base + quotePath)
-	if err != nil {
-		t.Fatalf("it said it serves, but: %v", err)
+	t.Parallel()
+	i := process(t, "DRAIN_DELAY=3s")
+	i.signal(t, syscall.SIGTERM)
+	eventually(t, "the health check says that it drains", func() bool {
+		status, body := get(t, i.base+"/v3/swap/healthcheck")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, `"status":"draining"`)
+	})
+	if status, body := get(t, i.base+quotePath); status != http.StatusOK {
+		t.Errorf("it does not quote any more: %d %s", status, body)
 	}
-	res.Body.Close()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		i.signal(t, syscall.SIGHUP)
+		time.Sleep(10 * time.Millisecond) // two signals at once count as one
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("got %v after SIGTERM, want exit code 0", err)
+	if err := i.cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v, want a proper end", err)
 	}
 }
 
-// oldest is the version to be retired next, and where it quotes.
-func oldest(t *testing.T) (name, path string) {
-	t.Helper()
-	all := gateway.Modules(answer.Service{Deployment: chain.Reference()})
-	if len(all) < 2 {
-		t.Skip("there is no old version left")
-	}
-	m := all[len(all)-1]
-	return m.Name, m.Routes[0].Path
-}
-
-// TestHangupReloadsThePlan rewrites the plan of a running process.
-func TestHangupReloadsThePlan(t *testing.T) {
+// TestHangupReloadsFiles rewrites the files of a running process. Pipes that nobody
+// writes to do not hold it up, a bad file keeps out the good ones that belong to it,
+// and good ones count.
+func TestHangupReloadsFiles(t *testing.T) {
+	t.Parallel()
+	const (
+		oldRouter = "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"
+		newRouter = "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"
+		sender    = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+	)
 	version, quotes := oldest(t)
-	path := filepath.Join(t.TempDir(), "plan.json")
-	write := func(sunset string) {
+	revoked, printed := makeKey(t, "Acme", "")
+	key, printedLater := makeKey(t, "Acme", "")
+	reference := string(chain.ReferenceFile())
+	front := node.NewFront(t, http.HandlerFunc(node.Status(500)))
+	dir := t.TempDir()
+	first := map[string]string{
+		"DEPLOYMENT_FILE": reference, "RPC_FILE": `{"endpoints": {}}`, "CLIENTS_FILE": lastLine(printed),
+		"LIFECYCLE_FILE": planOf(version, "2999-01-01T00:00:00Z", ""),
+	}
+	var env []string
+	for name, text := range first {
+		writeFile(t, filepath.Join(dir, name), text)
+		env = append(env, name+"="+filepath.Join(dir, name))
+	}
+	i := unreadProcess(t, env...)
+	var log journal.Journal
+	go func() { _, _ = io.Copy(&log, i.log) }()
+	replace := func(name, text string) {
 		t.Helper()
-		plan := `{"versions": {"` + version + `": {"deprecated": "2020-01-01T00:00:00Z", "sunset": "` + sunset + `", "successor": "/v3/swap/quote", "docs": "https://example.org/v1", "immediate": true}}}`
-		if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
+		writeFile(t, filepath.Join(dir, "new"), text)
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("2999-01-01T00:00:00Z")
-	cmd, base := process(t, "LIFECYCLE_FILE="+path)
-	status := func() int {
+	type answer struct {
+		To      string
+		Details struct{ Reason string }
+	}
+	quote := func() (a answer) {
 		t.Helper()
-		res, err := http.Get(base + quotes + strings.TrimPrefix(quotePath, "/v3/swap/quote"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		return res.StatusCode
+		getJSON(t, i.base+quotePath+"&include=details&from="+sender, &a)
+		return a
 	}
-	if got := status(); got != http.StatusOK {
-		t.Fatalf("got %d before the sunset", got)
+	status := func(path, key string) int {
+		t.Helper()
+		got, _, _ := getWith(t, i.base+path, "API-Key", key)
+		return got
 	}
-	write("2021-01-01T00:00:00Z")
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
+	if a := quote(); a.To != oldRouter || !strings.Contains(a.Details.Reason, "no RPC endpoint is configured") ||
+		status(quotePath, revoked) != 200 || status(quotePath, key) != 401 || status(quotes+quoteQuery, revoked) != 200 {
+		t.Fatalf("got %+v at first", a)
 	}
-	for deadline := time.Now().Add(time.Minute); status() != http.StatusGone; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the new plan is not in force after a minute")
-		}
-	}
-}
 
-func TestPlanCheck(t *testing.T) {
-	version, _ := oldest(t)
-	path := filepath.Join(t.TempDir(), "plan.json")
-	plan := `{"versions": {"` + version + `": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/v1"}}}`
-	if err := os.WriteFile(path, []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
+	for name := range first {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	check := func(args ...string) (string, error) {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), "BE_THE_GATEWAY=1")
-		out, err := cmd.CombinedOutput()
-		return string(out), err
+	i.signal(t, syscall.SIGHUP)
+	replace("DEPLOYMENT_FILE", strings.Replace(reference, oldRouter, newRouter, 1))
+	replace("RPC_FILE", first["RPC_FILE"])
+	replace("CLIENTS_FILE", lastLine(printedLater))
+	replace("LIFECYCLE_FILE", planOf(version, "2021-01-01T00:00:00Z", `, "immediate": true`))
+	eventually(t, "the new router is quoted", func() bool {
+		i.signal(t, syscall.SIGHUP) // two signals at once count as one
+		return quote().To == newRouter
+	})
+	if _, listing := get(t, i.base+"/v3/app/routers"); !strings.Contains(listing, newRouter) || strings.Contains(listing, oldRouter) {
+		t.Errorf("the listing is not the new one: %s", listing)
 	}
-	out, err := check("plan", "check", path, "-at", "2027-03-01T00:00:00Z")
-	if err != nil || !strings.Contains(out, "is a valid plan") || !strings.Contains(out, version+": retired at 2027-03-01T00:00:00Z") {
-		t.Errorf("got %v and:\n%s", err, out)
+	if a, b := status(quotePath, revoked), status(quotePath, key); a != 401 || b != 200 {
+		t.Errorf("got %d for the key that was taken out, and %d for the new one", a, b)
 	}
-	if out, err := check("plan", "check", path+".gone"); err == nil {
-		t.Errorf("a missing plan is fine, it says: %s", out)
+	if got := status(quotes+quoteQuery, key); got != 410 {
+		t.Errorf("got %d after the sunset of the new plan", got)
 	}
-	if out, err := check("plan", "please"); err == nil || !strings.Contains(out, "gateway plan check") {
-		t.Errorf("got %v and %q for an unknown command, want help", err, out)
+
+	// A bad deployment keeps the good endpoints out, too.
+	refused := log.Count("are not reloaded")
+	replace("DEPLOYMENT_FILE", `{"name": "broken"}`)
+	i.signal(t, syscall.SIGHUP)
+	eventually(t, "the bad file is read", func() bool { return log.Count("are not reloaded") > refused })
+	replace("RPC_FILE", `{"endpoints": {"1": ["`+front.SecretURL()+`"]}}`)
+	replace("CLIENTS_FILE", lastLine(printed))
+	i.signal(t, syscall.SIGHUP)
+	eventually(t, "the other files are read", func() bool { return status(quotePath, revoked) == 200 })
+	if a := quote(); a.To != newRouter || !strings.Contains(a.Details.Reason, "no RPC endpoint is configured") {
+		t.Errorf("got %+v after a bad file", a)
+	}
+	replace("DEPLOYMENT_FILE", reference)
+	eventually(t, "the endpoints are used", func() bool {
+		i.signal(t, syscall.SIGHUP)
+		return strings.Contains(quote().Details.Reason, "temporarily unavailable")
+	})
+	if a := quote(); a.To != oldRouter {
+		t.Errorf("got %+v once both files are good", a)
 	}
 }

@@ -25,9 +25,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -47,11 +47,11 @@ type service struct {
 	connections
 
 	hangup    chan os.Signal // nil where no signal is waited for
-	reloading guard.Group    // what waits for a signal, and reads the files
+	reloading safego.Group   // what waits for a signal, and reads the files
 	closers   []func()
 	lost      error         // counts that could not be written at the end
 	stopped   chan struct{} // closed by close
-	retiring  guard.Group
+	retiring  safego.Group
 }
 
 // newService builds the parts and connects them. close stops them.
@@ -147,17 +147,17 @@ func (s *service) mounter(cfg *config, observers ...event.Observer) func([]web.M
 	proxies, _ := cfg.Caller.Proxies() // validated
 	return func(modules []web.Module) http.Handler {
 		return gateway.New(cfg.Gateway, gateway.Parts{
-			Modules:   modules,
-			Current:   gateway.Current,
-			Formers:   gateway.Formers,
-			Lifecycle: s.lifecycle,
-			Limiter:   s.limiter,
-			Proxies:   proxies,
-			Clients:   s.clients,
-			Names:     s.recorder,
-			Own:       s.recorder,
-			Observers: observers,
-			Log:       s.log,
+			Modules:         modules,
+			Current:         gateway.Current,
+			RetiredVersions: gateway.RetiredVersions,
+			Lifecycle:       s.lifecycle,
+			Limiter:         s.limiter,
+			Proxies:         proxies,
+			Clients:         s.clients,
+			Names:           s.recorder,
+			Own:             s.recorder,
+			Observers:       observers,
+			Log:             s.log,
 		})
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -53,12 +51,9 @@ func TestSettingsAreThoseThatAreRead(t *testing.T) {
 }
 
 func TestGuideHasEverySettingAndCommand(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/operate/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	guide := readText(t, "../../docs/operate/README.md")
 	inTable := func(words ...string) bool {
-		for line := range strings.Lines(string(guide)) {
+		for line := range strings.Lines(guide) {
 			if strings.HasPrefix(line, "|") && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, "`"+word+"`") }) {
 				return true
 			}
@@ -76,7 +71,7 @@ func TestGuideHasEverySettingAndCommand(t *testing.T) {
 		if !inTable(words...) {
 			t.Errorf("no table of docs/operate/README.md has a row with %q", words)
 		}
-		if limits := s.limits.String(); limits != "" && !regexp.MustCompile("(?m)^\\|.*`"+s.name+"`.*"+regexp.QuoteMeta(limits)).Match(guide) {
+		if limits := s.limits.String(); limits != "" && !regexp.MustCompile("(?m)^\\|.*`"+s.name+"`.*"+regexp.QuoteMeta(limits)).MatchString(guide) {
 			t.Errorf("the row of %s in docs/operate/README.md does not say %q", s.name, limits)
 		}
 	}
@@ -135,6 +130,7 @@ func TestPrintSettings(t *testing.T) {
 func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 	env := environment{
 		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "INTEGRATOR_CACHE_TTL": "30", "RATE_LIMIT": "many", "MAX_CONNECTIONS": "99999999999999999999", "INTEGRATOR_CACHE_SIZE": "4k",
+		"LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090", "LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example", "ISSUER_FEE_URL": "hunter2",
 		"LOG_LEVEL": "loud", "USAGE_DB": "mysql://hunter2", "RATELIMIT": "hunter2", "RPC_URLS_1": "hunter2", "RPC_URLS_2": "hunter2",
 	}
 	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
@@ -152,7 +148,8 @@ func TestUnreadableValuesHideNoOtherProblem(t *testing.T) {
 		`RATE_LIMIT: "many" is not a whole number`,
 		`MAX_CONNECTIONS: "99999999999999999999" is not a whole number, or is too large`,
 		`INTEGRATOR_CACHE_SIZE: "4k" is not a whole number`,
-		`LOG_LEVEL: "loud" is not debug`,
+		`LOG_LEVEL: "loud" is not debug`, `LOG_FORMAT: "xml" is not`, `LISTEN_ADDR: "8080" is not an address`,
+		"ADMIN_ADDR: ", `LEGACY_HOSTS: "https://old.example" is not a host name`, "ISSUER_FEE_URL: ",
 		"USAGE_DB: is neither postgres://",
 		"RPC_URLS_1: entry 1 does not begin with",
 	} {
@@ -195,30 +192,26 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// TestBuiltInFeesAreWarnedOf: an operator's own deployment needs the issuer's fee
-// service. The start and `gateway check` say so.
-func TestBuiltInFeesAreWarnedOf(t *testing.T) {
+// TestDeploymentsAreWarnedOf: an operator's own deployment needs the issuer's fee
+// service, and the reference deployment is for the devnet. The start says so.
+func TestDeploymentsAreWarnedOf(t *testing.T) {
 	const warning = "the maxFee of every burn comes from the built-in table, " +
 		"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL"
 	write := func(name string) string {
-		path := filepath.Join(t.TempDir(), "deployment.json")
-		text := bytes.Replace(chain.ReferenceFile(), []byte(`"name": "reference"`), []byte(`"name": "`+name+`"`), 1)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return tempFile(t, strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`, `"name": "`+name+`"`, 1))
 	}
 	issuer := httptest.NewServer(http.NotFoundHandler())
 	defer issuer.Close()
+	const reference = "this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE"
 	for _, c := range []struct {
-		name, file, url string
-		warned          bool
+		name, file, url   string
+		warned, reference bool
 	}{
-		{"the default", "", "", false},
-		{"the reference deployment", "reference", "", false},
-		{"a file of that name", write("reference"), "", false},
-		{"another", write("mine"), "", true},
-		{"another, with the service", write("mine"), issuer.URL, false},
+		{"the default", "", "", false, true},
+		{"the reference deployment", "reference", "", false, false},
+		{"a file of that name", write("reference"), "", false, false},
+		{"another", write("mine"), "", true, false},
+		{"another, with the service", write("mine"), issuer.URL, false, false},
 	} {
 		env := environment{"DEPLOYMENT_FILE": c.file, "ISSUER_FEE_URL": c.url}
 		env["LISTEN_ADDR"] = "127.0.0.1:0"
@@ -231,25 +224,12 @@ func TestBuiltInFeesAreWarnedOf(t *testing.T) {
 		if got := strings.Contains(log.String(), `"level":"WARN","msg":"deployment: `+warning); got != c.warned {
 			t.Errorf("%s: the start warns: %v, want %v:\n%s", c.name, got, c.warned, log.String())
 		}
-		var out bytes.Buffer
-		_ = checkService(t.Context(), invocation{env: env, stdout: &out}) // the issuer's fees fail
-		if got := strings.Contains(out.String(), warning); got != c.warned {
-			t.Errorf("%s: the check notes it: %v, want %v:\n%s", c.name, got, c.warned, out.String())
+		if got := strings.Contains(log.String(), `"level":"WARN","msg":"deployment: `+reference); got != c.reference {
+			t.Errorf("%s: the start warns of the reference: %v, want %v:\n%s", c.name, got, c.reference, log.String())
 		}
-	}
-}
-
-func TestReferenceDeploymentIsWarnedOf(t *testing.T) {
-	for file, warned := range map[string]bool{"": true, "reference": false} {
-		var log journal.Journal
-		env := environment{"DEPLOYMENT_FILE": file, "LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off"}
-		ctx, stop := context.WithCancel(t.Context())
-		if err := run(ctx, env, &log, func(string, string) { stop() }); err != nil {
-			t.Fatal(err)
-		}
-		line := `"level":"WARN","msg":"deployment: this service quotes the reference deployment, whose contracts exist on the local devnet only; set DEPLOYMENT_FILE"`
-		if got := strings.Contains(log.String(), line); got != warned || !strings.Contains(log.String(), `"deployment":"reference"`) {
-			t.Errorf("%q: warned %v, want %v:\n%s", file, got, warned, log.String())
+		out, _ := runCommand(t, env, "check") // the issuer's fees fail
+		if got := strings.Contains(out, warning); got != c.warned {
+			t.Errorf("%s: the check notes it: %v, want %v:\n%s", c.name, got, c.warned, out)
 		}
 	}
 }
@@ -257,13 +237,7 @@ func TestReferenceDeploymentIsWarnedOf(t *testing.T) {
 // TestSecretsFromFiles: every secret may be in a file, as containers and systemd
 // hand them over.
 func TestSecretsFromFiles(t *testing.T) {
-	write := func(text string) string {
-		path := filepath.Join(t.TempDir(), "secret")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(text string) string { return tempFile(t, text) }
 	token := strings.Repeat("a", 32)
 	env := environment{"ADMIN_TOKEN_FILE": write(token + "\n"), "RPC_URLS_1_FILE": write("http://a.example,http://b.example\n"), "ADMIN_ADDR": ":0"}
 	cfg, err := readConfig(t.Context(), env)
@@ -293,5 +267,74 @@ func TestSecretsFromFiles(t *testing.T) {
 		if _, err := readConfig(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+func TestMisspelledNames(t *testing.T) {
+	for name, meant := range map[string]string{
+		"RATELIMIT":        "RATE_LIMIT",
+		"RATE_LIMITS":      "RATE_LIMIT",
+		"rate_limit":       "RATE_LIMIT",
+		"RATE-LIMIT":       "RATE_LIMIT",
+		"DEPLOYMENT_FIL":   "DEPLOYMENT_FILE",
+		"DEPLOYMENT_FIEL":  "DEPLOYMENT_FILE",
+		"DEPLOYMENTFILE":   "DEPLOYMENT_FILE",
+		"_DEPLOYMENT_FILE": "DEPLOYMENT_FILE",
+		"LOGLEVEL":         "LOG_LEVEL",
+		"Usage_Db":         "USAGE_DB",
+		"REDIS_URI":        "REDIS_URL",
+		"QUOTE_TLT":        "QUOTE_TTL",
+		"RPC_URL_1":        "RPC_URLS_1",
+		"RPC_URL_10":       "RPC_URLS_10",
+		"RPC_URLS10":       "RPC_URLS_10",
+		"rpc_urls_8453":    "RPC_URLS_8453",
+		"RPC_URSL_137":     "RPC_URLS_137",
+	} {
+		got := environment{name: "x"}.misspelled()
+		if len(got) != 1 || !strings.HasPrefix(got[0].Error(), name+": is not a setting; did you mean "+meant+"?") {
+			t.Errorf("%s: got %v, want a question about %s", name, got, meant)
+		}
+	}
+	for _, name := range []string{"RPC_URLS_2", "RPC_URLS_01", "RPC_URLS_mainnet", "RPC_URLS_", "RPC_URLS", "RPC_URL_11155111", "RPC_URLS_69696969"} {
+		got := environment{name: "x"}.misspelled()
+		if len(got) != 1 || !strings.HasPrefix(got[0].Error(), name+": names no supported chain") || !strings.Contains(got[0].Error(), "1, 10, 25, ") {
+			t.Errorf("%s: got %v, want the list of chains", name, got)
+		}
+	}
+	got := environment{"RATE\nLIMIT": "hunter2"}.misspelled()
+	if len(got) != 1 || strings.Contains(got[0].Error(), "\n") || strings.Contains(got[0].Error(), "hunter2") {
+		t.Errorf("got %q, want one line without the value", got)
+	}
+}
+
+// TestOtherNamesPass has the variables of shells, systemd, Kubernetes, CI and
+// other programs.
+func TestOtherNamesPass(t *testing.T) {
+	env := newEnvironment(strings.Fields(`
+		PATH= HOME=/ LANG=C LC_ALL=C LOGNAME=a PWD=/ SHLVL=1 TERM=x TZ=UTC USER=a HOSTNAME=h _=x EMPTY
+		GOGC=100 GOMEMLIMIT=1GiB GOMAXPROCS=2 GODEBUG=x GOLOG_LOG_LEVEL=debug
+		LISTEN_PID=1 LISTEN_FDS=1 LISTEN_FDNAMES=x INVOCATION_ID=x JOURNAL_STREAM=8:1 NOTIFY_SOCKET=/run/x
+		KUBERNETES_SERVICE_HOST=10.0.0.1 KUBERNETES_PORT_443_TCP_PROTO=tcp
+		REDIS_SERVICE_HOST=10.0.0.2 REDIS_SERVICE_PORT=6379 REDIS_PORT=tcp://10.0.0.2:6379 REDIS_PORT_6379_TCP_ADDR=10.0.0.2
+		QUOTE_PORT=tcp://10.0.0.3:80 QUOTE_PORT_80_TCP=x USAGE_PORT=x USAGE_DB_PORT_5432_TCP_ADDR=x USAGE_DB_SERVICE_HOST=x
+		REDIS_HOST=h REDIS_SSL=1 REDIS_TTL=1 REDIS_DB=0 REDIS_TLS_URL=x DATABASE_URL=x RPC_URL=x ETH_RPC_URL=x RPC_PORT=x
+		DEPLOYMENT_NAME=x DEPLOYMENT_ID=x DEPLOYMENT_TIME=x DEPLOYMENT_TYPE=x LOG_FILE=x LOG_DIR=x LOG_PATH=x
+		ADMIN_USER=x ADMIN_PORT=x ADMIN_KEY=x PORT=80 MAX_CONN=1 QUOTE_KEY=x QUOTE_URL=x QUOTE_VIEWING_KEY=x CI=true GITHUB_TOKEN=x
+		RATE_LIMIT=5 RPC_URLS_1=x`))
+	env[strings.Repeat("RATE_LIMIT", 10_000)] = "x"
+	if got := env.misspelled(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	for _, s := range settings(nil) {
+		if got := (environment{s.name: "x"}).misspelled(); len(got) != 0 {
+			t.Errorf("%s is ours: got %v", s.name, got)
+		}
+	}
+}
+
+func TestNewEnvironment(t *testing.T) {
+	env := newEnvironment([]string{"A=1=2", "B="})
+	if len(env) != 2 || env["A"] != "1=2" || env["B"] != "" {
+		t.Errorf("got %q", env)
 	}
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,11 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 // sabotaged has each piece of work panic once: the first time, or the second where
@@ -68,18 +73,11 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.json")
 	known := filepath.Join(dir, "clients.json")
-	oldest := servedVersions()[len(servedVersions())-1] // so that any version can be deleted
-	write := func(path, text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(plan, `{"versions": {"`+oldest+`": {"deprecated": "2026-01-01T00:00:00Z", "sunset": "2026-02-01T00:00:00Z",
-		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate", "gate": {"maxClients": 0, "maxCallsPerDay": 0}}}}`)
+	version, quotes := oldest(t) // so that any version can be deleted
+	writeFile(t, plan, planOf(version, "2026-02-01T00:00:00Z", `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`))
 	deployment := filepath.Join(dir, "deployment.json")
-	write(deployment, readText(t, "../../shared/chain/reference.json"))
-	write(known, `{"clients": [{"name": "Acme", "match": ["agent:go-http-client"]}]}`)
+	writeFile(t, deployment, readText(t, "../../shared/chain/reference.json"))
+	writeFile(t, known, `{"clients": [{"name": "Acme", "match": ["agent:go-http-client"]}]}`)
 
 	sabotage := &sabotaged{seen: map[string]int{}, loops: []string{
 		"looking an issuer fee up", "watching the connections", "writing the counts", "writing the log",
@@ -93,7 +91,7 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 		"writing the counts", "writing the counts for a page", "looking an integrator up", "looking a swap up",
 	)
 	started := false
-	restore := guard.Sabotage(func(what string) {
+	restore := safego.InjectPanics(func(what string) {
 		sabotage.mu.Lock()
 		now := slices.Contains(atStart, what) || started && slices.Contains(all, what)
 		sabotage.mu.Unlock()
@@ -102,7 +100,7 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 		}
 	})
 	defer restore()
-	before := guard.Total()
+	before := safego.Panics()
 	base, admin, stop := start(t, map[string]string{
 		"USAGE_DB": filepath.Join(dir, "usage.db"), "LIFECYCLE_FILE": plan, "CLIENTS_FILE": known, "ADMIN_TOKEN": "a-token-of-some-length",
 		"DEPLOYMENT_FILE": deployment, "RATE_LIMIT": "0", "ISSUER_FEE_URL": issuer.URL, "RPC_URLS_369": node.URL, "RPC_URLS_1": node.URL,
@@ -126,7 +124,7 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 			answer.Body.Close()
 		}
 	}
-	old := strings.Replace(quotePath, "/v3/swap/", map[string]string{"v1": "/v1/", "v3legacy": "/v3legacy/swap/"}[oldest], 1)
+	old := quotes + quoteQuery
 	transaction := "/v3/swap/status?srcChain=1&txHash=0x" + strings.Repeat("ab", 32)
 	planText, knownText, deploymentText := readText(t, plan), readText(t, known), readText(t, deployment)
 	deadline := time.Now().Add(4 * time.Minute)
@@ -141,16 +139,16 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 			visit(url)
 		}
 		number := strconv.Itoa(round) // changed each time, so that it is read
-		write(plan, strings.Replace(planText, "migrate", "migrate-"+number, 1))
-		write(known, strings.Replace(knownText, "Acme", "Acme "+number, 1))
-		write(deployment, strings.Replace(deploymentText, `"name": "reference`, `"name": "reference-`+number, 1))
+		writeFile(t, plan, strings.Replace(planText, "migrate", "migrate-"+number, 1))
+		writeFile(t, known, strings.Replace(knownText, "Acme", "Acme "+number, 1))
+		writeFile(t, deployment, strings.Replace(deploymentText, `"name": "reference`, `"name": "reference-`+number, 1))
 		runtime.GC()
 		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	if caught := guard.Total() - before; caught < uint64(len(all)) {
+	if caught := safego.Panics() - before; caught < uint64(len(all)) {
 		t.Errorf("%d panics were counted, want one for each of %d", caught, len(all))
 	}
 	if status, body := get(t, base+quotePath); status != http.StatusOK || !strings.Contains(body, `"destAmount":"99700000"`) {
@@ -165,11 +163,70 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 	}
 }
 
-func readText(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
+// slipping is a listener that panics once before it accepts.
+type slipping struct {
+	net.Listener
+	slipped atomic.Bool
+}
+
+func (l *slipping) Accept() (net.Conn, error) {
+	if !l.slipped.Swap(true) {
+		panic("a slip")
+	}
+	return l.Listener.Accept()
+}
+
+// TestServerSurvives: panics while accepting, in the callback that counts connections,
+// and in a handler are survived, logged and counted, and the server goes on.
+func TestServerSurvives(t *testing.T) {
+	var log journal.Journal
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slip" {
+			panic("a slip")
+		}
+		io.WriteString(w, "fine")
+	}), writeTimeout, logger)
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	var none *connections // counting in it panics
+	none.watch(watching, server, logger)
+	before := safego.Panics()
+	ended := make(chan error, 1)
+	go func() { ended <- serveOn(server, &slipping{Listener: plain}, logger) }()
+
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func(path string) (string, error) {
+		res, err := client.Get("http://" + plain.Addr().String() + path)
+		if err != nil {
+			return "", err
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return string(text), err
+	}
+	if _, err := get("/slip"); err == nil {
+		t.Error("a handler that panicked has answered")
+	}
+	if text, err := get("/"); text != "fine" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+	if safego.Panics() < before+3 {
+		t.Errorf("counted %d panics", safego.Panics()-before)
+	}
+	for _, want := range []string{"accepting a connection", "counting connections", "answering a request", "survive_test.go"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%q is missing from the log", want)
+		}
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != http.ErrServerClosed {
+		t.Errorf("the server ended with %v", err)
+	}
 }

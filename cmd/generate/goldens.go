@@ -28,49 +28,62 @@ func writeRequests(root string) (versions []string, err error) {
 	return versions, errors.Join(problems...)
 }
 
-// missingGoldens looks for a golden of every pair from and to one of the issuer's chains. A missing one asks as that of
-// chain 137 does, which every version knows.
+// missingGoldens looks for a golden of every pair of each version. A missing one has the path and the recipient of that
+// of USDC from chain 1 to the same privacy pool, or to the hub.
 func missingGoldens(root string) (versions []string, wanted []missing, err error) {
-	const known = 137
 	judge, err := referee.New(root)
 	if err != nil {
 		return nil, nil, err
 	}
-	examples, err := filepath.Glob(filepath.Join(root, "testdata", "*", goldenOf(known, hub)))
+	examples, err := filepath.Glob(filepath.Join(root, "testdata", "*", exampleTo(hub)))
 	if err != nil || len(examples) == 0 {
-		return nil, nil, fmt.Errorf("no version has a golden %s (%v)", goldenOf(known, hub), err)
+		return nil, nil, fmt.Errorf("no version has a golden %s (%v)", exampleTo(hub), err)
 	}
 	for _, example := range examples {
 		folder := filepath.Dir(example)
 		version := filepath.Base(folder)
 		versions = append(versions, version)
-		for _, id := range issuerChains() {
-			for _, ends := range [][2]uint64{{uint64(id), hub}, {hub, uint64(id)}} {
-				pair, err := judge.Find(chain.USDC, ends[0], chain.USDC, ends[1])
-				path := filepath.Join(folder, goldenOf(ends[0], ends[1]))
-				if err != nil || !referee.Knows(version, pair) || exists(path) {
-					continue // a chain that the referee does not know yet is named by the tests of shared/chain
-				}
-				like := goldenOf(known, hub)
-				if ends[0] == hub {
-					like = goldenOf(hub, known)
-				}
-				data, err := os.ReadFile(filepath.Join(folder, like))
-				if err != nil {
-					return nil, nil, err
-				}
-				request, _, _ := strings.Cut(string(data), "\n\n")
-				request = strings.Replace(request, fmt.Sprintf("=%d&", known), fmt.Sprintf("=%d&", id), 1)
-				wanted = append(wanted, missing{path, request})
+		for _, pair := range judge.Pairs() {
+			path := filepath.Join(folder, goldenOf(pair))
+			if !referee.Knows(version, pair) || exists(path) {
+				continue
 			}
+			request, err := requestOf(folder, pair)
+			if err != nil {
+				return nil, nil, err
+			}
+			wanted = append(wanted, missing{path, request})
 		}
 	}
 	return versions, wanted, nil
 }
 
+// requestOf asks for a quote of a pair, as the goldens in a folder do.
+func requestOf(folder string, p referee.Pair) (string, error) {
+	like := exampleTo(hub)
+	if p.Shields() {
+		like = exampleTo(p.Dst)
+	}
+	data, err := os.ReadFile(filepath.Join(folder, like))
+	if err != nil {
+		return "", err
+	}
+	request, _, _ := strings.Cut(string(data), "\n\n")
+	path, _, _ := strings.Cut(request, "?")
+	_, recipient, _ := strings.Cut(request, "&recipient=")
+	least, _ := p.Limits()
+	amount := "123456789012345678901234567890"[:len(least.String())+1] // about twelve times the least
+	return fmt.Sprintf("%s?srcToken=%s&dstToken=%s&amount=%s&srcChain=%d&dstChain=%d&recipient=%s",
+		path, p.SrcToken.Symbol, p.DstToken.Symbol, amount, p.Src, p.Dst, recipient), nil
+}
+
 const hub = uint64(chain.Hub)
 
-func goldenOf(src, dst uint64) string { return fmt.Sprintf("pair-usdc-%d-to-usdc-%d.http", src, dst) }
+func exampleTo(dst uint64) string { return fmt.Sprintf("pair-usdc-1-to-usdc-%d.http", dst) }
+
+func goldenOf(p referee.Pair) string {
+	return strings.ToLower(fmt.Sprintf("pair-%s-%d-to-%s-%d.http", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst))
+}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

@@ -22,6 +22,7 @@ var parts = map[string]func() []string{
 	"tokens":                    tokenRows,
 	"tokens as JavaScript":      tokenObject,
 	"routing IDs":               routingIDs,
+	"token symbols":             symbols,
 	"number of networks":        func() []string { return count(len(chain.Networks())) },
 	"number of IDs":             func() []string { return count(len(chain.IDs())) },
 	"number of pairs":           func() []string { return count(len(chain.Pairs())) },
@@ -89,12 +90,21 @@ func routingIDs() []string {
 	return lines
 }
 
+// symbols are those of the tokens, as values of a schema.
+func symbols() []string {
+	var lines []string
+	for _, symbol := range chain.Symbols {
+		lines = append(lines, "- "+symbol)
+	}
+	return lines
+}
+
 // finalityTable says when a transaction counts as final.
 func finalityTable() []string {
-	lines := []string{"| chain | name | shortest block | confirmations | reason |", "| --: | --- | --: | --: | --- |"}
+	lines := []string{"| chain | name | shortest block | confirmations |", "| --: | --- | --: | --: |"}
 	for _, n := range chain.Networks() {
 		lines = append(lines,
-			fmt.Sprintf("| %s | %s | %g s | %d | %s |", n.ID, n.Name, n.Block.Seconds(), n.Confirmations, n.Final))
+			fmt.Sprintf("| %s | %s | %g s | %d |", n.ID, n.Name, n.Block.Seconds(), n.Confirmations))
 	}
 	return lines
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
@@ -23,7 +22,7 @@ import (
 func refuse(t *testing.T, status int, body string) string {
 	t.Helper()
 	mux := http.NewServeMux()
-	mux.Handle("/", golden.Gateway(t))
+	mux.Handle("/", realGateway(t))
 	mux.HandleFunc("/v3/swap/quote", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "17")
 		w.WriteHeader(status)

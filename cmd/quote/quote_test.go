@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +29,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/internal/cli"
+	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 )
 
@@ -39,10 +42,24 @@ func startGateway(t *testing.T, alter func(string) string) string {
 	return alterGateway(t, func(r *http.Request) {}, alter)
 }
 
+// theGateway is one for all tests.
+var theGateway = sync.OnceValues(func() (*gateway.Gateway, error) {
+	return golden.New(context.Background(), nil)
+})
+
+func realGateway(t *testing.T) http.Handler {
+	t.Helper()
+	g, err := theGateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // alterGateway serves a real gateway, whose questions and quotes are altered on their way.
 func alterGateway(t *testing.T, question func(*http.Request), quote func(string) string) string {
 	t.Helper()
-	gateway := golden.Gateway(t)
+	gateway := realGateway(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/quote") {
 			gateway.ServeHTTP(w, r)
@@ -163,7 +180,7 @@ func TestPrintsJSON(t *testing.T) {
 // TestTerminalEscapesAreText: a gateway's texts move no cursor and paint nothing.
 func TestTerminalEscapesAreText(t *testing.T) {
 	mux := http.NewServeMux()
-	mux.Handle("/", golden.Gateway(t))
+	mux.Handle("/", realGateway(t))
 	mux.HandleFunc("/v3/swap/quote", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error": "all\u001b[2J is \u009b1mwell\r\u202e!", "code": "A\u0007", "requestId": "1"}`)
@@ -187,7 +204,7 @@ func TestPrintsTheSimulation(t *testing.T) {
 	contains(t, "the output", stdout, "The gateway has tried the transactions of 0x00000000000000000000000000000000000A11cE on the state of block 123:\n  1. SUCCESS, 46000 gas\n",
 		`3. FAILED: The contract says: "balance" too low, 46000 gas`, "The contract would not tell of this swap.", "Value and gas: 0.00020175 ETH; the account has 0 ETH.")
 	_, stdout, _ = call(t, nil, with(wish, "-amount", "100", "-simulate", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "-gateway", startGateway(t, truth))...)
-	contains(t, "the output", stdout, "Not simulated: This service has no RPC endpoint for chain 1")
+	contains(t, "the output", stdout, "Not simulated: Simulation needs an RPC endpoint, and none is configured for chain 1")
 	_, stdout, _ = call(t, nil, with(wish, "-json", "-from", "USDT@1", "-amount", "100", "-simulate", little, "-gateway", startGateway(t, truth))...)
 	contains(t, "the JSON", stdout, `"simulation":{"blockNumber":123,`)
 	if code, _, _ := call(t, nil, with(wish, "-simulate", "alice")...); code != 2 {
@@ -195,21 +212,13 @@ func TestPrintsTheSimulation(t *testing.T) {
 	}
 }
 
-// TestLies alters each field that a wallet is told to check, on its way over HTTP.
+// TestLies alters a quote on its way over HTTP. Package client tests every field that is checked.
 func TestLies(t *testing.T) {
 	for name, lie := range map[string][2]string{
-		"to":                 {`"to":"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"to":"0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
-		"recipient":          {"5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "5aaeb6053f3e94c9b9a09f33669435e7ef1beaee"},
-		"destAmount":         {"123086419", "123086420"},
-		"fee":                {"370370", "370371"},
-		"spender":            {`"spender":"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"spender":"0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
-		"approval.calldata":  {"0x095ea7b30000000000000000000000002ad5", "0x095ea7b30000000000000000000000002ad6"},
-		"value":              {`"value":"0x0"`, `"value":"0x1"`},
-		"decimals":           {`"decimals":6`, `"decimals":18`},
-		"route.type":         {"DIRECT", "CCTP_INBOUND"},
-		"srcAmount":          {`"srcAmount":"123456789"`, `"srcAmount":"123456788"`},
-		"approval.amount":    {`"amount":"123456789"`, `"amount":"1234567890"`},
-		"calldata, dstToken": {"15d38573d2feeb82e7ad5187ab8c1d52810b1f07", "15d38573d2feeb82e7ad5187ab8c1d52810b1f08"},
+		"to":         {`"to":"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`, `"to":"0x22b1130BBE13Df405097cCA427CBA49B4c6C2136"`},
+		"recipient":  {"5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "5aaeb6053f3e94c9b9a09f33669435e7ef1beaee"},
+		"destAmount": {"123086419", "123086420"},
+		"value":      {`"value":"0x0"`, `"value":"0x1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gateway := startGateway(t, func(answer string) string {
@@ -247,7 +256,7 @@ func TestPinnedDeployment(t *testing.T) {
 // TestListedRecipient wants a recipient that only the listing names as a contract to be refused before a quote is asked for.
 func TestListedRecipient(t *testing.T) {
 	mux := http.NewServeMux()
-	gateway := golden.Gateway(t)
+	gateway := realGateway(t)
 	mux.HandleFunc("/v3/app/pairs", func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Accept-Encoding")
 		answer := httptest.NewRecorder()
@@ -261,7 +270,7 @@ func TestListedRecipient(t *testing.T) {
 	if code != 1 || !strings.Contains(stdout, `"code":"INVALID_RECIPIENT"`) {
 		t.Errorf("got exit code %d and %q, want 1 and the code", code, stdout)
 	}
-	contains(t, "the refusal", stderr, "is a contract of the service: what is sent there is lost")
+	contains(t, "the refusal", stderr, "is a contract of the service: funds sent there are lost")
 }
 
 // TestUsage wants every mistake in the call to be named before anything is asked.
@@ -326,9 +335,10 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, args := range [][]string{{"version"}, {"-version"}, {"--version"}} {
+	version := cli.Version("quote") + "\n"
+	for _, args := range [][]string{{"version"}, {"--version"}} {
 		code, stdout, stderr := call(t, nil, args...)
-		if code != 0 || stderr != "" || stdout != cli.Version("quote")+"\n" {
+		if code != 0 || stderr != "" || stdout != version {
 			t.Errorf("%q: got exit code %d, %q and %q", args, code, stdout, stderr)
 		}
 	}

@@ -86,7 +86,7 @@ func TestStatus(t *testing.T) {
 			"SETTLED: paid out with " + settledTx + " on chain 369\n", `123.086419 USDC on PulseChain (369) for 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`,
 		}, nil},
 		"settled, as it came": {[]string{"SETTLED true" + settled}, []string{"-json"}, 0, []string{`{"state":"SETTLED","final":true,"srcChain":"1","txHash":"` + sentTx + `"`}, nil},
-		"on its way":          {[]string{"SETTLING false" + wished}, nil, 4, []string{"SETTLING: paid for, not paid out yet\n  USDC on PulseChain"}, []string{"what became of the swap is not known yet: it is SETTLING"}},
+		"on its way":          {[]string{"SETTLING false" + wished}, nil, 4, []string{"SETTLING: paid for, not paid out yet\n  USDC on PulseChain"}, []string{"the outcome of the swap is unknown yet: it is SETTLING"}},
 		"two swaps":           {[]string{"SETTLED true" + settled + `,"swaps":[` + oneSettled + `,` + oneSettled + `]`}, nil, 0, []string{"The transaction has 2 swaps", "123.086419 USDC"}, nil},
 		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
@@ -95,7 +95,7 @@ func TestStatus(t *testing.T) {
 		"not there":           {[]string{"404"}, nil, 4, nil, []string{"This gateway cannot follow swaps."}},
 		"refused":             {[]string{"429"}, nil, 4, nil, []string{"Ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
 		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"it is about transaction " + settledTx}},
-		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not believe the gateway's answer"}},
+		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not trust the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
 		"followed too long":   {[]string{"PENDING false"}, []string{"-wait", "1ms"}, 4, nil, []string{"for 1ms at most", "the time is up", "do not send it again"}},
 	}
@@ -151,7 +151,7 @@ func TestExecutesAndWaits(t *testing.T) {
 	}{
 		"settled":      {[]string{"PENDING false" + wished, "SETTLED true" + settled}, "1h", 0, []string{"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\nSettled: 123.086419 USDC on PulseChain (369), says the gateway."}},
 		"less":         {[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", 0, []string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
-		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{"do not believe the gateway's answer", `swap.amount: got "1", signed 123456789`}},
+		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{"do not trust the gateway's answer", `swap.amount: got "1", signed 123456789`}},
 		"time is up":   {[]string{"SETTLING false" + wished}, "1ms", 4, []string{"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway"}},
 		"no status":    {[]string{"501"}, "1h", 4, []string{"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one"}},
 		"not a swap":   {[]string{"NOT_A_SWAP true"}, "1h", 4, []string{"the gateway sees no swap in the transaction"}},
@@ -262,7 +262,7 @@ func TestNodeFailsAfterSending(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{[]string{"501"}, nil, 4, "what became of the swap is not known"},
+		{[]string{"501"}, nil, 4, "the outcome of the swap is unknown"},
 		{[]string{"SETTLED true" + settled}, []string{"-wait"}, 0, "Settled: 123.086419 USDC"},
 		{[]string{"NOT_FOUND false"}, []string{"-wait", "1ms"}, 4, "do not send it again"},
 	} {

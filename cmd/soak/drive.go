@@ -180,14 +180,13 @@ func (w *world) overdraw(ctx context.Context) {
 }
 
 const (
-	idlers      = 5000      // more than the gateway accepts at a time
-	idleLimit   = 192 << 20 // what it may come to with so many
-	askedByRest = 200       // requests of others meanwhile
+	tooMany     = 5000 // more than the gateway accepts at a time
+	askedByRest = 200  // requests of others meanwhile
 )
 
 // idle has thousands of clients ask once and stay connected. Whoever comes next
 // is answered all the same, and memory stays bounded.
-func (w *world) idle(ctx context.Context, raced bool) error {
+func (w *world) idle(ctx context.Context, idlers int, limit int64) error {
 	conns := make(chan *load.Conn, idlers)
 	each(workers, func(_ int, rng *rand.Rand) {
 		for range idlers / workers {
@@ -219,9 +218,9 @@ func (w *world) idle(ctx context.Context, raced bool) error {
 		return err
 	}
 	w.tell("%d clients stay connected: %.1f MiB at most", len(conns), mib(peak))
-	if !raced && peak > idleLimit {
+	if peak > limit {
 		return fmt.Errorf("with %d idle clients the gateway came to %.1f MiB, and may not exceed %.0f",
-			len(conns), mib(peak), mib(idleLimit))
+			len(conns), mib(peak), mib(limit))
 	}
 	return ctx.Err()
 }

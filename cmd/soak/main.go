@@ -40,7 +40,11 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 	if err != nil {
 		return err
 	}
-	if err := soak(ctx, root, binary, duration, race, os.Stdout); err != nil {
+	much := full(duration)
+	if race {
+		much = raced(duration)
+	}
+	if err := soak(ctx, root, binary, much, os.Stdout); err != nil {
 		return err
 	}
 	fmt.Println("not one wrong answer, and nothing left behind")

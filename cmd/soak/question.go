@@ -144,9 +144,9 @@ func (w *world) judgeAccount(details []byte, from, kind string) error {
 	case err != nil || d.SendCalls.From != from || strings.Contains(string(details), secret):
 		return fmt.Errorf("details of an account: %v %s", err, details)
 	case d.Checks != nil && d.Checks.Native.Actual != accountHasShown, d.Checks == nil && d.Reason == "":
-		return fmt.Errorf("what the account has, or why it is not said: %s", details)
+		return fmt.Errorf("balance, or the reason why it is missing: %s", details)
 	case kind == "simulation" && (d.Simulation == nil || string(d.Simulation) == "null" && d.SimulationReason == ""):
-		return fmt.Errorf("what would happen, or why it is not said: %s", details)
+		return fmt.Errorf("simulation, or the reason why it is missing: %s", details)
 	}
 	if d.Checks != nil {
 		w.tally.checkedAccounts.Add(1)

@@ -20,13 +20,35 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
-// memoryLimit is what a gateway may come to, with hundreds of requests waiting for nodes that hang.
-const memoryLimit = 120 << 20
+// size is how much a soak does, and what memory the gateway may come to meanwhile.
+type size struct {
+	duration time.Duration // of the outages together
+	clients  int           // that ask once, each from a network of its own: memory grows with those
+	burst    int64         // requests while nodes hang up
+	idlers   int           // clients that stay connected
+	limit    int64         // bytes, with hundreds of requests waiting for nodes that hang
+	idle     int64         // bytes, with thousands of idle clients
+}
+
+// full is what the command does.
+func full(duration time.Duration) size {
+	return size{
+		duration: duration, clients: crowdSize, burst: 30_000, idlers: tooMany, limit: 120 << 20, idle: 192 << 20,
+	}
+}
+
+// raced is what it does with the race detector, which is slow and has memory of its own.
+func raced(duration time.Duration) size {
+	return size{
+		duration: duration, clients: crowdSize / 16, burst: 7500,
+		idlers: tooMany, limit: math.MaxInt64, idle: math.MaxInt64,
+	}
+}
 
 // soak breaks what the gateway depends on, one thing at a time, and stops the
 // gateway under load.
 // Progress and figures go to out. The error lists all that went wrong.
-func soak(ctx context.Context, root, binary string, duration time.Duration, raced bool, out io.Writer) error {
+func soak(ctx context.Context, root, binary string, much size, out io.Writer) error {
 	start := time.Now()
 	w, err := newWorld(ctx, root, binary, true, func(format string, args ...any) {
 		fmt.Fprintf(out, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
@@ -35,9 +57,9 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 	if err != nil {
 		return err
 	}
-	err = w.live(ctx, duration, raced)
+	err = w.live(ctx, much)
 	if err == nil {
-		err = w.idle(ctx, raced)
+		err = w.idle(ctx, much.idlers, much.idle)
 	}
 	if err == nil {
 		err = w.end(ctx)
@@ -52,8 +74,8 @@ func soak(ctx context.Context, root, binary string, duration time.Duration, race
 }
 
 // live takes the gateway through all that can go wrong, and sees it well again.
-func (w *world) live(ctx context.Context, duration time.Duration, raced bool) error {
-	warm, cancel := context.WithTimeout(ctx, min(duration/4, 2*time.Second))
+func (w *world) live(ctx context.Context, much size) error {
+	warm, cancel := context.WithTimeout(ctx, min(much.duration/4, 2*time.Second))
 	defer cancel()
 	w.drive(warm)
 	before, err := w.quiet(ctx)
@@ -61,10 +83,10 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool) er
 		return err
 	}
 	w.tell("warmed up: %v", before)
-	if err := w.askFromEverywhere(ctx, raced); err != nil {
+	if err := w.askFromEverywhere(ctx, much.clients); err != nil {
 		return err
 	}
-	if err := w.burst(ctx, raced); err != nil {
+	if err := w.burst(ctx, much.burst); err != nil {
 		return err
 	}
 
@@ -74,7 +96,7 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool) er
 	load.Go(func() { w.drive(loaded) })
 	load.Go(func() { w.overdraw(loaded) })
 	load.Go(func() { w.rush(loaded, math.MaxInt64) })
-	err = w.breakThings(ctx, duration)
+	err = w.breakThings(ctx, much.duration)
 	if err == nil {
 		err = w.recovered(ctx)
 	}
@@ -89,21 +111,15 @@ func (w *world) live(ctx context.Context, duration time.Duration, raced bool) er
 	}
 	after, err := w.settle(ctx, before)
 	w.tell("all well again: %v; under load %.1f MiB at most", after, mib(peak))
-	// The race detector's own memory is not the gateway's.
-	if err == nil && !raced && peak > memoryLimit {
-		err = fmt.Errorf("the gateway came to %.1f MiB, and may not exceed %.0f", mib(peak), mib(memoryLimit))
+	if err == nil && peak > much.limit {
+		err = fmt.Errorf("the gateway came to %.1f MiB, and may not exceed %.0f", mib(peak), mib(much.limit))
 	}
 	return err
 }
 
-// askFromEverywhere has every client of the crowd ask the current version for a quote,
-// and then the one that retires, each from a network of its own: memory grows with
-// those.
-func (w *world) askFromEverywhere(ctx context.Context, raced bool) error {
-	clients := crowdSize
-	if raced { // its memory is not judged
-		clients /= 16
-	}
+// askFromEverywhere has so many clients ask the current version for a quote, and then the
+// one that retires, each from a network of its own.
+func (w *world) askFromEverywhere(ctx context.Context, clients int) error {
 	swap := w.judge.RandomSwap(rand.New(rand.NewPCG(5, 5)), w.plainPair)
 	for _, version := range []string{"v3", w.retiring} {
 		if version == "" {
@@ -133,11 +149,7 @@ func (w *world) askFromEverywhere(ctx context.Context, raced bool) error {
 // burst asks what nodes are needed for as fast as it goes, while they hang up and half
 // of the callers leave. What goes wrong between an answer and the end of its request
 // does so once in thousands of answers.
-func (w *world) burst(ctx context.Context, raced bool) error {
-	requests := int64(30_000)
-	if raced {
-		requests /= 4
-	}
+func (w *world) burst(ctx context.Context, requests int64) error {
 	w.setNodes(hangingUp)
 	w.rush(ctx, requests)
 	w.setNodes(working)

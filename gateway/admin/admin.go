@@ -1,20 +1,11 @@
-// Package admin serves the operator, on a listener separate from the public one:
-// pages to look at when retiring a version, metrics, usage, the retirement plan, the
-// log level, profiles, and probes for the system that runs the service. Each page
-// has a file with its handler and what it shows, and a template of the same name.
+// Package admin serves the operator on a listener of its own: pages for retiring a
+// version, metrics, usage, the plan, the log level, profiles and health probes. Each
+// page has a Go file and a template of the same name.
 //
-// The listener is reachable only from this machine, unless a token is
-// configured. Then every request except a probe must have the token. All errors
-// are JSON, except those of the pages.
-//
-// What the pages promise:
-//   - A page is one HTML file without script. It loads nothing, and pagePolicy makes
-//     the browser hold it to that.
-//   - All that clients send is text: it is escaped, shortened and kept apart from
-//     the text around it. The full text is on the client's own page.
-//   - Each picture has its numbers beside or behind it, and no meaning is carried
-//     by colour alone.
-//   - Nothing is changed by looking at a page.
+// The listener accepts only local requests unless a token is configured; then every
+// request except a probe needs the token. Pages have no script and load nothing. All
+// text from clients is escaped and shortened. No request changes anything, except the
+// log level.
 package admin
 
 import (
@@ -39,10 +30,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 type Options struct {
@@ -79,7 +70,7 @@ type handler struct {
 	descriptions map[string]string // what is at each path
 	token        [sha256.Size]byte
 	wrongTokens  *limit.Door
-	refusals     limit.Thinner // of the log
+	refusals     limit.LogSampler // of the log
 }
 
 const (
@@ -167,7 +158,7 @@ func (h *handler) challenge(w http.ResponseWriter, r *http.Request, answer strin
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 		fail(w, http.StatusTooManyRequests, fmt.Sprintf(
 			"Rate limit exceeded: %d wrong tokens per minute. Retry in %s.", wrongPerMinute,
-			words.Count(seconds, "second", "seconds")))
+			humanize.Count(seconds, "second", "seconds")))
 		return
 	}
 	const realm = "quotegate admin: any name, and the token as password"
@@ -181,7 +172,7 @@ func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
 	if p := recover(); p == http.ErrAbortHandler {
 		panic(p)
 	} else if p != nil {
-		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", guard.Caught(p))
+		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", safego.PanicError(p))
 		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"image/png"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -138,18 +139,25 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 
 const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50&sunset=2027-04-01T00:00&days=35"
 
-// long skips what make test leaves out.
-func long(t *testing.T) {
-	t.Helper()
+// TestInBrowser has one browser for all that needs one. The short form has the pages of a town.
+func TestInBrowser(t *testing.T) {
+	w := openWindow(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(rw, `<!DOCTYPE html><link rel="icon" href="data:,">`)
+	}))
+	t.Run("pages", func(t *testing.T) { w.pages(t) })
+	t.Run("columns", func(t *testing.T) { w.clientColumns(t) })
+	t.Run("a crowd", func(t *testing.T) { w.crowd(t) })
 	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: it uses the pages in a browser for seconds; make test-all runs it")
+		return // make test-all has the rest
 	}
+	t.Run("walk", func(t *testing.T) { w.walk(t) })
+	t.Run("login", func(t *testing.T) { w.login(t) })
 }
 
 // A gateway without calls, with one client, in every stage of a plan, and with some
 // clients: no error, no foreign request, and nothing that cannot be seen. The short
 // form has the last of these.
-func TestPagesInBrowser(t *testing.T) {
+func (w *window) pages(t *testing.T) {
 	gateless := strings.Replace(halfYear, `"gate": {"maxClients": 5, "maxCallsPerDay": 100}`, `"gate": {"maxClients": 0, "maxCallsPerDay": 0}`, 1)
 	one := []client{{"origin https://a.example", "https://a.example", "mozilla", "v1", 0, 20, omits}}
 	at := func(text string) time.Time {
@@ -159,7 +167,6 @@ func TestPagesInBrowser(t *testing.T) {
 		}
 		return when
 	}
-	var w *window
 	for _, test := range []struct {
 		name, plan string
 		now        time.Time
@@ -182,11 +189,8 @@ func TestPagesInBrowser(t *testing.T) {
 			l.live(t, test.clients)
 		}
 		l.keeper.Poll()
-		if w == nil {
-			w = openWindow(t, l.Config.Handler)
-		}
 		w.serve(l.Config.Handler)
-		w.inspect(t, test.name, "/", light, tablet, phone)
+		w.inspect(t, test.name, "/", light, phone)
 		text := strings.Join(strings.Fields(evaluate[string](t, w, "document.querySelector('main').textContent")), " ")
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
@@ -195,7 +199,10 @@ func TestPagesInBrowser(t *testing.T) {
 		}
 	}
 	for _, path := range everyPage {
-		w.inspect(t, "a town", path, light, dark, tablet, phone, tiny, paper)
+		w.inspect(t, "a town", path, light, dark, tablet, tiny, paper)
+	}
+	if !testing.Short() {
+		w.axe(t)
 	}
 }
 
@@ -204,29 +211,26 @@ func TestPagesInBrowser(t *testing.T) {
 const axeRun = `axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) =>
 	id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) => html.slice(0, 150) + ' ' + failureSummary.slice(0, 150)).join(' | ')))`
 
-// axe finds nothing on any page, wide and light or narrow and dark.
-func TestAxe(t *testing.T) {
-	long(t)
+// axe finds nothing on any page of a town. What depends on colours and widths, inspect has looked at.
+func (w *window) axe(t *testing.T) {
+	t.Helper()
 	axe, err := os.ReadFile(filepath.Join(npm.Packages(t), "axe-core/axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := begin(t, today, halfYear, "")
-	l.live(t, town())
-	l.tables = append(l.tables, registries(5)...)
-	w := openWindow(t, l.Config.Handler)
-	for _, path := range append(slices.Clone(everyPage), "/clients?search=nobody", "/what-if?version=v1&from=x&minutes=0&percent=0") {
-		for _, look := range []look{light, {"dark phone", "", "dark", 375, 700}} {
-			w.as(t, look)
-			w.open(t, path)
-			evaluate[bool](t, w, string(axe)+"; true")
-			found, err := chromedp.Run(w.Context(), chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, violation := range found {
-				t.Errorf("%s, %s: %s", path, look.name, violation)
-			}
+	w.as(t, light)
+	for _, path := range []string{
+		"/", "/clients?version=v1&per=10", "/clients?search=nobody", "/client?client=client+Quayside",
+		prediction, "/what-if?version=v1&from=x&minutes=0&percent=0", "/health",
+	} {
+		w.open(t, path)
+		evaluate[bool](t, w, string(axe)+"; true")
+		found, err := chromedp.Run(w.Context(), chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, violation := range found {
+			t.Errorf("%s: %s", path, violation)
 		}
 	}
 }
@@ -248,11 +252,11 @@ func registries(unset int) []Table {
 }
 
 // Everything can be reached by keyboard and by links, and printed without them.
-func TestWalkInBrowser(t *testing.T) {
-	long(t)
+func (w *window) walk(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	l.live(t, town()[:6])
-	w := openWindow(t, l.Config.Handler)
+	w.serve(l.Config.Handler)
+	w.open(t, "/")
 	w.as(t, light)
 	where := func() string { return evaluate[string](t, w, "location.pathname + location.search + location.hash") }
 	do := func(want string, step chromedp.Action[chromedp.Void]) {
@@ -311,39 +315,12 @@ func TestWalkInBrowser(t *testing.T) {
 	}
 }
 
-// Text that attacks the page does nothing there.
-func TestHostileTextInBrowser(t *testing.T) {
-	long(t)
-	l := begin(t, today, halfYear, "")
-	var clients []client
-	for i, text := range hostile {
-		clients = append(clients, client{"client " + text[:min(len(text), 200)], "", text[:min(len(text), 30)], "v1", 0, 3 + i, omits})
-	}
-	l.live(t, clients)
-	w := openWindow(t, l.Config.Handler)
-	w.inspect(t, "hostile", "/", phone)
-	links := evaluate[[]string](t, w, `[...document.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((h) => h.startsWith('/client?'))`)
-	if len(links) < len(hostile) {
-		t.Errorf("got links to %d clients, want %d", len(links), len(hostile))
-	}
-	slices.Sort(links)
-	for _, link := range slices.Compact(links) {
-		w.inspect(t, "hostile", link, phone)
-		if evaluate[bool](t, w, `document.querySelector('h1').textContent === 'Not seen'`) {
-			t.Errorf("%s leads to no client", link)
-		}
-	}
-}
-
-func TestLoginInBrowser(t *testing.T) {
-	long(t)
+func (w *window) login(t *testing.T) {
 	l := begin(t, today, halfYear, token)
-	page := browser.Open(t, strings.Replace(l.URL, "://", "://operator:"+token+"@", 1)+"/")
-	w := &window{Page: page, address: l.URL}
-	if err := chromedp.Do(page.Context(), chromedp.Navigate(l.URL+"/clients")); err != nil { // as a link does
-		t.Fatal(err)
-	}
-	if heading := evaluate[string](t, w, "document.querySelector('h1').textContent"); heading != "Clients" {
+	page := w.Tab(t, strings.Replace(l.URL, "://", "://operator:"+token+"@", 1)+"/")
+	behind := &window{Page: page, address: l.URL}
+	behind.open(t, "/clients") // as a link does
+	if heading := evaluate[string](t, behind, "document.querySelector('h1').textContent"); heading != "Clients" {
 		t.Errorf("got %q behind the login", heading)
 	}
 }

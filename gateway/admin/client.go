@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 func (h *handler) client(w http.ResponseWriter, r *http.Request) {
@@ -71,8 +71,8 @@ var (
 	letterText string
 
 	letterTemplate = text.Must(text.New("").Funcs(text.FuncMap{
-		"calls": words.Count[uint64], "number": words.Number[uint64],
-		"date": words.Date, "moment": words.Moment, "length": words.Length,
+		"calls": humanize.Count[uint64], "number": humanize.Number[uint64],
+		"date": humanize.Date, "moment": humanize.DateTime, "length": humanize.Duration,
 		"next": func(i int) int { return i + 1 },
 	}).Parse(letterText))
 )

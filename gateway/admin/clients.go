@@ -12,7 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
@@ -128,9 +128,9 @@ type cell struct {
 // Cell is the value of a client.
 func (c column) Cell(client *evidence.Client) cell { return c.cell(client) }
 
-func dateCell(t time.Time) cell { return cell{Text: words.DayMonth(t), About: words.Moment(t)} }
+func dateCell(t time.Time) cell { return cell{Text: humanize.DayMonth(t), About: humanize.DateTime(t)} }
 
-func callsCell(n uint64) cell { return cell{Text: words.Number(n)} }
+func callsCell(n uint64) cell { return cell{Text: humanize.Number(n)} }
 
 // columns are those of the table of clients in which at least one of them has a value.
 // Without a query they do not sort.
@@ -199,7 +199,7 @@ func place(c *evidence.Client) string {
 
 func movedCell(c *evidence.Client) cell {
 	if c.Moved.IsZero() && c.Marked != nil {
-		return cell{Text: "marked", About: words.Date(c.Marked.On.Time()) + ": " + clean(c.Marked.Why)}
+		return cell{Text: "marked", About: humanize.Date(c.Marked.On.Time()) + ": " + clean(c.Marked.Why)}
 	}
 	return dateCell(c.Moved)
 }
@@ -285,7 +285,7 @@ type clientsPage struct {
 
 // Whom says how many clients of which versions the page lists.
 func (p clientsPage) Whom() string {
-	clients := words.Count(p.Report.Distinct, "client", "clients")
+	clients := humanize.Count(p.Report.Distinct, "client", "clients")
 	switch {
 	case p.Report.Distinct == 0:
 		return "No client matches"
@@ -364,7 +364,7 @@ func newClientsPage(f *Facts, q evidence.Query, traffic []traffic) clientsPage {
 		if value := values.Get(by.parameter); value != "" {
 			without := choice{Text: by.without, Path: clientsPath(q, by.parameter, "")}
 			if begin, err := time.Parse(time.RFC3339, value); err == nil {
-				value = words.Moment(begin)
+				value = humanize.DateTime(begin)
 			}
 			p.Filters = append(p.Filters, filter{by.name, value, []choice{without}})
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 func (h *handler) health(w http.ResponseWriter, r *http.Request) {
@@ -91,9 +91,9 @@ func (c *condition) Bad() bool { return c.wrong > 0 }
 func (c *condition) Short() string {
 	switch {
 	case c.wrong > 0:
-		return words.Count(c.wrong, "issue", "issues")
+		return humanize.Count(c.wrong, "issue", "issues")
 	case c.unset > 0:
-		return words.Number(c.unset) + " not set up"
+		return humanize.Number(c.unset) + " not set up"
 	}
 	return "OK"
 }

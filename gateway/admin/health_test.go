@@ -72,7 +72,7 @@ func TestDeadInstance(t *testing.T) {
 	l.dead(t)
 	l.keeper.Poll()
 	const dead = `<td class="wrong">silent</td><td class="d">10 Feb 2027, 10:15 UTC (5 minutes ago)</td>`
-	const risk = "Incomplete counts: instance gateway-2 (dead) has not been heard of since 10 Feb 2027, 10:15 UTC."
+	const risk = "Incomplete counts: instance gateway-2 (dead) has not reported since 10 Feb 2027, 10:15 UTC."
 	_, overview, _ := get(t, l.URL+"/")
 	_, health, _ := get(t, l.URL+"/health")
 	if !strings.Contains(overview, dead) || !strings.Contains(overview, risk) || !strings.Contains(health, dead) {

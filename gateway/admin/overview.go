@@ -11,8 +11,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // root is the overview for browsers, and a list of the paths for everyone else.
@@ -42,7 +42,7 @@ const (
 
 // staying is who has not moved from a version, and how many of them its next window
 // refuses.
-type staying struct {
+type remainingClient struct {
 	Clients []evidence.Client // the first of them
 	refused int
 	path    string // where those that the window refuses are listed
@@ -50,7 +50,7 @@ type staying struct {
 
 // Look reads who has not moved from each old version. What cannot be read is not known.
 func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
-	f.staying = map[string]staying{}
+	f.staying = map[string]remainingClient{}
 	for _, v := range f.Plan.Versions {
 		if !f.Old(v.Version) {
 			continue
@@ -60,9 +60,9 @@ func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
 		if err != nil {
 			continue
 		}
-		s := staying{Clients: found.Clients}
+		s := remainingClient{Clients: found.Clients}
 		if b, coming := f.Schedule(v.Version).NextBrownout(f.Now); coming {
-			q.Window = words.Stamp(b.From)
+			q.Window = humanize.Timestamp(b.From)
 			err = q.Choose(f.Plan.Plan)
 			if err == nil {
 				found, err = read(q)
@@ -193,8 +193,8 @@ func (f *Facts) card(v lifecycle.Status) card {
 	if usage == nil {
 		return c
 	}
-	c.Week = words.Count(usage.Week.Calls, "call", "calls") + ", " +
-		words.Count(usage.Week.Clients, "client", "clients")
+	c.Week = humanize.Count(usage.Week.Calls, "call", "calls") + ", " +
+		humanize.Count(usage.Week.Clients, "client", "clients")
 	c.Groups = f.groups(v.Version, usage.Groups)
 	if usage.Findings != nil {
 		c.Found = usage.Findings.Summary
@@ -208,7 +208,8 @@ func (f *Facts) serves(v lifecycle.Status) string {
 	window, _ := s.NextBrownout(f.Now)
 	switch {
 	case v.Stage == lifecycle.BrowningOut:
-		return fmt.Sprintf("%s of clients get 410 until %s.", words.Percent(window.Share), words.Moment(window.To))
+		share := humanize.Percent(window.Share)
+		return fmt.Sprintf("%s of clients get 410 until %s.", share, humanize.DateTime(window.To))
 	case v.Stage == lifecycle.Retired:
 		return "Every call gets 410."
 	case v.Stage == lifecycle.Held:
@@ -216,7 +217,7 @@ func (f *Facts) serves(v lifecycle.Status) string {
 	case v.Stage == lifecycle.Deprecated:
 		return "Every client is served. Headers announce the end."
 	case s != nil:
-		return "Every client is served. Deprecated from " + words.Moment(s.Deprecated) + "."
+		return "Every client is served. Deprecated from " + humanize.DateTime(s.Deprecated) + "."
 	}
 	return "Every client is served. Not in the plan."
 }
@@ -227,17 +228,18 @@ const notKnown = "not known"
 func (f *Facts) figures(v lifecycle.Status) (all []figure) {
 	s := f.Schedule(v.Version)
 	if v.Stage == lifecycle.Retired && v.Gate != nil {
-		all = append(all, figure{Label: "Gate passed", Value: words.Date(v.Gate.Released), Note: "final"})
+		all = append(all, figure{Label: "Gate passed", Value: humanize.Date(v.Gate.Released), Note: "final"})
 	}
 	if verdict := v.Verdict; verdict != nil && !s.Sunset.IsZero() && v.Stage != lifecycle.Retired {
 		earliest := figure{Label: "Earliest date", Value: notKnown, Wrong: verdict.Late}
 		if at := verdict.Earliest; !at.IsZero() {
-			earliest.Value = words.Date(at)
-			earliest.Note = words.Ago(at, f.Now)
+			earliest.Value = humanize.Date(at)
+			earliest.Note = humanize.Ago(at, f.Now)
 		}
 		all = append(all, earliest)
 		if quiet := verdict.QuietFrom; quiet.After(f.Now) {
-			all = append(all, figure{Label: "Quiet from", Value: words.Date(quiet), Note: words.Ago(quiet, f.Now)})
+			note := humanize.Ago(quiet, f.Now)
+			all = append(all, figure{Label: "Quiet from", Value: humanize.Date(quiet), Note: note})
 		} else if !quiet.IsZero() {
 			all = append(all, figure{Label: "Quiet from", Value: "today", Note: "no calls from now on"})
 		}
@@ -247,16 +249,16 @@ func (f *Facts) figures(v lifecycle.Status) (all []figure) {
 	}
 	still := figure{Label: "Not moved", Value: notKnown}
 	if usage := f.usageOf(v.Version); usage != nil {
-		still.Value = words.Number(usage.Groups.Still())
-		still.Note = "of " + words.Count(usage.Groups.Clients, "client", "clients") + " in 90 days"
+		still.Value = humanize.Number(usage.Groups.Still())
+		still.Note = "of " + humanize.Count(usage.Groups.Clients, "client", "clients") + " in 90 days"
 		still.Link = "Clients not moved"
 		still.Path = "/clients?version=" + v.Version + "&moved=no"
 	}
 	all = append(all, still)
 	if b, coming := s.NextBrownout(f.Now); coming {
-		next := figure{Label: "Next window", Value: words.Date(b.From), Note: "clients " + notKnown}
+		next := figure{Label: "Next window", Value: humanize.Date(b.From), Note: "clients " + notKnown}
 		if staying, read := f.staying[v.Version]; read {
-			next.Note = "refuses " + words.Count(staying.refused, "client", "clients")
+			next.Note = "refuses " + humanize.Count(staying.refused, "client", "clients")
 			next.Link = "Clients refused"
 			next.Path = staying.path
 		}
@@ -288,7 +290,7 @@ func (f *Facts) groups(version string, g evidence.Groups) (all []figure) {
 		{g.Addresses, "named by network", path + "&kind=agent", false},
 	} {
 		if group.n > 0 || group.always {
-			all = append(all, figure{Label: group.label, Value: words.Number(group.n), Path: group.path})
+			all = append(all, figure{Label: group.label, Value: humanize.Number(group.n), Path: group.path})
 		}
 	}
 	return all
@@ -316,14 +318,14 @@ func (f *Facts) risks(v lifecycle.Status) (all []risk) {
 	}
 	g := usage.Groups
 	if g.Untold > 0 {
-		told := words.Count(g.Untold, "known client", "known clients") + " not told to move."
+		told := humanize.Count(g.Untold, "known client", "known clients") + " not told to move."
 		all = append(all, risk{told, "Clients not told", path + "&moved=no&told=no&known=yes", ends})
 	}
 	if v.Risk != "" {
 		all = append(all, risk{Text: sentence(v.Risk)})
 	}
 	if calls := g.Proven + g.Claimed; calls > 0 && g.Claimed > 0 {
-		text := words.Proportion(g.Proven, calls) + " of calls carry a key. Other names can be claimed by anyone."
+		text := humanize.Proportion(g.Proven, calls) + " of calls carry a key. Other names can be claimed by anyone."
 		all = append(all, risk{Text: text, Link: "Known clients", Path: path + "&known=yes"})
 	}
 	return all
@@ -339,18 +341,18 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 
 // whoCounts says whom a gate counts, and whom it does not.
 func whoCounts(g *lifecycle.GateReading) string {
-	integrators := words.Count(g.Registered, "registered integrator", "registered integrators")
+	integrators := humanize.Count(g.Registered, "registered integrator", "registered integrators")
 	if g.Unasked > 0 {
-		integrators = words.Count(g.Registered, "integrator", "integrators")
+		integrators = humanize.Count(g.Registered, "integrator", "integrators")
 	}
 	text := fmt.Sprintf("The gate counts %s of %s in %s: %s known, %s, %s.",
-		words.Number(g.Clients), words.Count(g.Names, "client", "clients"), words.Count(g.Days, "day", "days"),
-		words.Number(g.Known), integrators, words.Count(g.StrangerNames, "stranger", "strangers"))
+		humanize.Number(g.Clients), humanize.Count(g.Names, "client", "clients"), humanize.Count(g.Days, "day", "days"),
+		humanize.Number(g.Known), integrators, humanize.Count(g.StrangerNames, "unverified", "unverified"))
 	if g.Marked > 0 {
-		text += " Not counted: " + words.Number(g.Marked) + " marked as moved."
+		text += " Not counted: " + humanize.Number(g.Marked) + " marked as moved."
 	}
 	if g.Errors > 0 {
-		text += " Not counted: " + words.Number(g.Errors) + " with errors only."
+		text += " Not counted: " + humanize.Number(g.Errors) + " with errors only."
 	}
 	return text
 }

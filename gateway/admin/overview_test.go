@@ -20,7 +20,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 	s := f.Schedule("v1")
 	s.Gate = &lifecycle.Gate{
 		MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 3,
-		Strangers: lifecycle.Strangers{MaxCallsPerDay: 50, MaxShare: 0.01},
+		Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01},
 	}
 	show := func(e *lifecycle.Evidence) string {
 		gate := &lifecycle.GateReading{Gate: *s.Gate, Holds: true, Unknown: true, Why: "the counts cannot be read"}
@@ -45,23 +45,23 @@ func TestOverviewOfARetirement(t *testing.T) {
 	many := lifecycle.Evidence{
 		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, StrangerNames: 34, StrangerCalls: 60,
 		StrangerShare: 0.0234, Marked: 1, Errors: 2, Earliest: s.Sunset.Add(48 * time.Hour),
-		Missing: "instance b has not been heard of since noon; one is missing",
+		Missing: "instance b has not reported since noon; one is missing",
 	}
 	wants(show(&many),
 		`<h3 class="verdict wrong">v1 cannot be retired yet: 6 known or registered clients in 7 days (limit 5), `+
-			`60 stranger calls on the busiest day (limit 50), 2.34 % of all calls from strangers (limit 1 %)</h3>`,
+			`60 stranger calls on the busiest day (limit 50), 2.34 % of all calls from unverified clients (limit 1 %)</h3>`,
 		"Earliest 3 Mar 2027, after the sunset on 1 Mar 2027, if clients are quiet from 24 Feb 2027.",
 		`<dt>Earliest date</dt><dd><b class="wrong">3 Mar 2027</b> <span class="muted">in 20 days</span>`,
 		`<dt>Quiet from</dt><dd><b>24 Feb 2027</b> <span class="muted">in 13 days</span>`,
 		`<dt>Not moved</dt><dd><b>39</b> <span class="muted">of 40 clients in 90 days</span>`,
-		`<li class="wrong">Incomplete counts: instance b has not been heard of since noon. <a href="#instances">`,
+		`<li class="wrong">Incomplete counts: instance b has not reported since noon. <a href="#instances">`,
 		`<li class="wrong">Incomplete counts: one is missing. `, `<li class="wrong">Look here.</li>`,
 		`<li class="wrong">2 known clients not told to move. `+
 			`<a href="/clients?version=v1&moved=no&told=no&known=yes">Clients not told</a>`,
 		"<li>The gate is blind.</li>",
 		"<li>25 % of calls carry a key. Other names can be claimed by anyone. "+
 			`<a href="/clients?version=v1&known=yes">Known clients</a></li>`,
-		"<p>The gate counts 6 of 40 clients in 7 days: 4 known, 2 registered integrators, 34 strangers. "+
+		"<p>The gate counts 6 of 40 clients in 7 days: 4 known, 2 registered integrators, 34 unverified. "+
 			"Not counted: 1 marked as moved. Not counted: 2 with errors only. "+
 			`<a href="/clients?version=v1&gate=counted">Clients the gate counts</a></p>`,
 		`<b>1</b> <a href="/clients?version=v1&moved=yes">marked as moved</a>`,

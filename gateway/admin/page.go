@@ -15,8 +15,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Facts are what pages are made from.
@@ -29,7 +29,7 @@ type Facts struct {
 	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 
-	staying map[string]staying // by version; what is absent is not known
+	staying map[string]remainingClient // by version; what is absent is not known
 }
 
 var (
@@ -39,10 +39,10 @@ var (
 	style string
 
 	templates = template.Must(template.New("").Funcs(template.FuncMap{
-		"number": words.Number[uint64], "count": words.Number[int],
-		"plural": words.Count[int], "calls": words.Count[uint64],
-		"share": words.Percent, "length": words.Length, "ago": words.Ago,
-		"date": words.Date, "dayMonth": words.DayMonth, "moment": words.Moment, "stamp": words.Stamp,
+		"number": humanize.Number[uint64], "count": humanize.Number[int],
+		"plural": humanize.Count[int], "calls": humanize.Count[uint64],
+		"share": humanize.Percent, "length": humanize.Duration, "ago": humanize.Ago,
+		"date": humanize.Date, "dayMonth": humanize.DayMonth, "moment": humanize.DateTime, "stamp": humanize.Timestamp,
 		"short": short, "clean": clean,
 		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath,
 		"mailTo": mailTo, "place": place,

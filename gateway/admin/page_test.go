@@ -12,7 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 var now = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
@@ -246,8 +246,8 @@ func describe(s *lifecycle.Schedule) string {
 		gate = fmt.Sprint(g.MaxClients, g.MaxCallsPerDay, g.Days, g.Instances)
 	}
 	last := s.Brownouts[len(s.Brownouts)-1]
-	return fmt.Sprintf("%s %s %s %s %s", words.Stamp(s.Sunset), gate,
-		words.Stamp(last.From), words.Length(last.To.Sub(last.From)), words.Percent(last.Share))
+	return fmt.Sprintf("%s %s %s %s %s", humanize.Timestamp(s.Sunset), gate,
+		humanize.Timestamp(last.From), humanize.Duration(last.To.Sub(last.From)), humanize.Percent(last.Share))
 }
 
 // A release that the plan confirms is about its sunset, and does not hold for another.

@@ -57,18 +57,7 @@ func get(t testing.TB, address string, headers ...string) (int, string, http.Hea
 func TestRootByAccept(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	for accept, html := range map[string]bool{
-		browserAccept:                        true,
-		"text/html":                          true,
-		"TEXT/HTML;level=1":                  true,
-		"application/json;q=0.5, text/html":  true,
-		"":                                   false,
-		"*/*":                                false,
-		"application/json":                   false,
-		"text/html;q=0":                      false,
-		"text/html;q=nonsense":               false,
-		"text/html;q=0.3, application/json":  false,
-		"application/openmetrics-text, */*":  false,
-		strings.Repeat("text/html;q=0,", 99): false,
+		browserAccept: true, "": false, "*/*": false, "application/json": false, strings.Repeat("text/html;q=0,", 99): false,
 	} {
 		status, body, header := get(t, l.URL+"/", "Accept", accept)
 		if status != 200 || strings.HasPrefix(body, "<!DOCTYPE html>") != html || json.Valid([]byte(body)) == html {
@@ -431,34 +420,9 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// Where there is nothing to draw, there is no picture.
-func TestNoEmptyPlots(t *testing.T) {
-	l := begin(t, today, halfYear, "")
-	l.live(t, []client{{"client Harbour Wallet", "https://harbour.example", "mozilla", "v3", 0, 3, event.Finding{}}})
-	_, body, _ := get(t, l.URL+"/")
-	if n := strings.Count(body, `class="plot"`); n != 1 { // calls of v3, none of whose clients calls an old version
-		t.Errorf("got %d plots, want 1", n)
-	}
-	for _, want := range []string{"v1: no calls in 90 days.", "v3legacy: no calls in 90 days."} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the overview lacks %q", want)
-		}
-	}
-	_, body, _ = get(t, begin(t, today, halfYear, "").URL+"/")
-	if strings.Contains(body, `class="key"`) || strings.Contains(body, `class="plot"`) {
-		t.Error("there is a chart or its legend, and no calls")
-	}
-	f := facts(t)
-	f.Report.Clients = []evidence.Client{{Version: "v3", Client: "client Harbour Wallet"}} // it called long ago
-	body = string(must(render("client.html", newClientPage(f))))
-	if !strings.Contains(body, "On v3") || strings.Contains(body, `class="plot"`) || strings.Contains(body, "Calls by day") {
-		t.Errorf("a client without calls has a plot, or no page:\n%s", body[strings.Index(body, "<main"):])
-	}
-}
-
 // The table of clients has the columns that have a value, and all of them fit into a page
 // of 1280 pixels. A search without hits says so.
-func TestClientColumns(t *testing.T) {
+func (w *window) clientColumns(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	full := evidence.Client{
 		Version: "v3legacy", Client: "origin https://" + strings.Repeat("long-name.", 8) + "example", Software: "softwarewithname",
@@ -485,7 +449,7 @@ func TestClientColumns(t *testing.T) {
 		"none": {nil, []string{}},
 	} {
 		read := evidence.Report{At: today, Clients: tt.clients, Matching: len(tt.clients), Distinct: len(tt.clients), Page: 1, Pages: 1}
-		w := openWindow(t, Handler(Options{
+		w.serve(Handler(Options{
 			Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: reporter{report: read}, Plan: l.plan,
 			Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
 		}))
@@ -505,52 +469,27 @@ func TestClientColumns(t *testing.T) {
 	}
 }
 
-// unnamed has a client that names no software, and one that does.
-type unnamed struct{ reporter }
-
-func (unnamed) Traffic(_ context.Context, _ evidence.Query, by string) ([]evidence.Traffic, error) {
-	if by != "software" {
-		return nil, nil
-	}
-	return []evidence.Traffic{{Clients: 1}, {Name: "okhttp", Clients: 1}}, nil
-}
-
-// There is no list of the clients without software, and so no link to it.
-func TestSoftwareLinks(t *testing.T) {
-	l := begin(t, today, halfYear, "")
-	read := evidence.Report{At: today, Matching: 1, Page: 1, Pages: 1, Clients: []evidence.Client{{Version: "v1", Client: "origin https://a.example", LastSeen: today}}}
-	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: unnamed{reporter{report: read}}, Plan: l.plan, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
-	defer server.Close()
-	_, body, _ := get(t, server.URL+"/clients?version=v1")
-	for _, want := range []string{`<th scope="row">not known</th>`, `<a href="/clients?software=okhttp&amp;version=v1"><bdi>okhttp</bdi></a>`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("the page lacks %s", want)
-		}
-	}
-}
-
 // maxPage is what a page may weigh, whatever it shows.
 const maxPage = 500_000
 
-func TestPagesOfACrowd(t *testing.T) {
+func (w *window) crowd(t *testing.T) {
 	plan := begin(t, today, halfYear, "").keeper
-	server := httptest.NewServer(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
-	t.Cleanup(server.Close)
+	w.serve(Handler(Options{Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: newMultitude(), Plan: plan.Snapshot, Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler)}))
 	for _, path := range []string{"/", "/clients"} {
-		status, body, _ := get(t, server.URL+path)
+		status, body, _ := get(t, w.address+path)
 		t.Logf("%s: %d bytes", path, len(body))
 		if status != 200 || len(body) > maxPage {
 			t.Errorf("%s: got %d with %d bytes, want at most %d", path, status, len(body), maxPage)
 		}
 	}
-	_, body, _ := get(t, server.URL+"/")
+	_, body, _ := get(t, w.address+"/")
 	if !strings.Contains(body, "10,000 clients of old versions in 90 days") || !strings.Contains(body, "30 of 10,000.") {
 		t.Error("the overview does not say how many clients there are")
 	}
 	if i, j := strings.Index(body, "Partner "), strings.Index(body, "wallet-"); i < 0 || j >= 0 && j < i {
 		t.Error("known clients are not first")
 	}
-	t.Run("in a browser", func(t *testing.T) { openWindow(t, server.Config.Handler).inspect(t, "a crowd", "/", light, phone) })
+	w.inspect(t, "a crowd", "/", light, phone)
 }
 
 // multitude is a report on 10,000 clients, of which the first 200 are known.
@@ -584,15 +523,4 @@ func (m multitude) Report(_ context.Context, q evidence.Query) (evidence.Report,
 	read := m.report
 	read.Clients = read.Clients[:min(max(q.Per, 100), len(read.Clients))]
 	return read, nil
-}
-
-// What rendering alone takes.
-func BenchmarkRender(b *testing.B) {
-	read := newMultitude().report
-	snapshot := begin(b, today, halfYear, "").keeper.Snapshot()
-	for b.Loop() {
-		if _, err := render("overview.html", newOverview(&Facts{Plan: snapshot, Report: read, Now: today}, 2)); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 const (
@@ -158,7 +158,7 @@ func (f *Facts) WindowsOn(version string, on evidence.Day) string {
 	var names []string
 	for i, b := range f.dates(version).Brownouts {
 		if b.From.Before(on.Time().Add(day)) && b.To.After(on.Time()) {
-			names = append(names, fmt.Sprintf("window %d (%s)", i+1, words.Percent(b.Share)))
+			names = append(names, fmt.Sprintf("window %d (%s)", i+1, humanize.Percent(b.Share)))
 		}
 	}
 	return strings.Join(names, ", ")

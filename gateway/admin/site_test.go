@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // TestOtherSites: a page in the operator's browser can make requests to this
@@ -50,12 +50,12 @@ func TestOtherSites(t *testing.T) {
 
 func TestPanicsAreAnsweredAndCounted(t *testing.T) {
 	r := serve(t, "")
-	before := guard.Total()
+	before := safego.Panics()
 	h := r.Config.Handler.(*handler)
 	h.get("/admin/broken", "a bug", func(http.ResponseWriter, *http.Request) { panic("a bug") })
 	status, body, _ := r.ask(t, "GET", "/admin/broken", "")
-	if status != 500 || strings.Contains(body, "a bug") || guard.Total() != before+1 {
-		t.Errorf("got %d %s, and %d panics", status, body, guard.Total()-before)
+	if status != 500 || strings.Contains(body, "a bug") || safego.Panics() != before+1 {
+		t.Errorf("got %d %s, and %d panics", status, body, safego.Panics()-before)
 	}
 	if log := r.log.String(); !strings.Contains(log, "a bug") || !strings.Contains(log, "site_test.go") {
 		t.Errorf("the log has no cause or no stack: %s", log)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/shared/integrator"
 )
@@ -156,16 +154,6 @@ func TestPositionIsIndependentOfTheSalt(t *testing.T) {
 	}
 }
 
-func TestPositionProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		id := caller.Identity{Kind: caller.Agent, Text: rapid.String().Draw(t, "text")}
-		salt := rapid.String().Draw(t, "salt")
-		if got := id.Position(salt); got < 0 || got >= 1 || got != id.Position(salt) {
-			t.Errorf("got %v, want one position in [0, 1)", got)
-		}
-	})
-}
-
 func FuzzFrom(f *testing.F) {
 	f.Add("https://app.example:443", "curl/8", []byte{203, 0, 113, 1})
 	f.Add("http://[::1]:80", "", []byte("0123456789abcdef"))
@@ -187,13 +175,4 @@ func FuzzFrom(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkIdentity(b *testing.B) {
-	r := request("Origin", "https://app.example", "User-Agent", "Mozilla/5.0")
-	addr := netip.MustParseAddr("203.0.113.7")
-	b.ReportAllocs()
-	for b.Loop() {
-		caller.From(r, addr, partner).Identity().Position("v1")
-	}
 }

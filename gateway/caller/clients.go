@@ -22,9 +22,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Client is a client that the operator knows. It never holds a key or the hash of
@@ -306,7 +306,7 @@ func parseClients(data []byte) (*clientSet, error) {
 	case file.Clients == nil && p.Err() == nil:
 		p.Add("clients", `missing; write {"clients": []} if you know none`)
 	case n > maxClients:
-		p.Add("clients", "there are %s, and at most %s are allowed", words.Number(n), words.Number(maxClients))
+		p.Add("clients", "there are %s, and at most %s are allowed", humanize.Number(n), humanize.Number(maxClients))
 		return nil, p.Err()
 	}
 	for i, raw := range file.Clients {

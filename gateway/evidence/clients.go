@@ -10,7 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Client is what one client did on one version within 90 days. Calls are those that
@@ -164,7 +164,7 @@ func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept = read
-	guard.After(max(keepReading, 10*read.took), r.Log, "forgetting a reading", func() { r.forget(read) })
+	safego.After(max(keepReading, 10*read.took), r.Log, "forgetting a reading", func() { r.forget(read) })
 	return read, nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // csvChunk is of how many clients the days are read at a time.
@@ -50,7 +50,7 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	for some := range slices.Chunk(found, csvChunk) {
 		clients := r.load(db, some, at)
 		if db.Err != nil {
-			return fmt.Errorf("after %s: %w", words.Count(written, "client", "clients"), db.Err)
+			return fmt.Errorf("after %s: %w", humanize.Count(written, "client", "clients"), db.Err)
 		}
 		for i := range clients {
 			if err := w.Write(clients[i].fields(today)); err != nil {

@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 		other(10 * time.Second)
 		missing("with one that has just written", "")
 		other(3 * time.Minute)
-		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not been heard of since 10 Mar 2027, 12:29 UTC")
+		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not reported since 10 Mar 2027, 12:29 UTC")
 		r.Up(t, 9*24*time.Hour)
 		missing("nine days later", "")
 		r.Exec(t, fmt.Sprintf("insert into quotegate_gaps values ('x', %d, %d, 'of a test')", r.Clock.Now().Unix()-7200, r.Clock.Now().Unix()-3600))
@@ -136,7 +137,7 @@ func TestInstancesDisagree(t *testing.T) {
 		plan  string
 		plans int
 		want  []string
-	}{{"aaaa", 1, nil}, {"", 2, []string{"instances follow different plans", "follows aaaa", "follows no plan"}}, {store.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
+	}{{"aaaa", 1, nil}, {"", 2, []string{"instances have different plans", "follows aaaa", "follows no plan"}}, {store.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
 		follow(step.plan)
 		notes, missing := strings.Join(a.Notes(), "\n"), a.Evidence(t, "v1", 7).Missing
 		err := a.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
@@ -154,4 +155,48 @@ func TestInstancesDisagree(t *testing.T) {
 	if a.Flush(t); a.Plans() != 1 {
 		t.Errorf("got %d plans once the other is silent", a.Plans())
 	}
+}
+
+func TestMain(m *testing.M) { recorded.Main(m) }
+
+// A client's own view has its calls by day and outcome and what the current version
+// makes of them, and nothing of others.
+func TestOwn(t *testing.T) {
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		at := recorded.At(recorded.Noon)
+		r := recorded.Begin(t, cfg, at)
+		r.Found("client Acme", 3, same)
+		r.Errs("client Acme", 2)
+		r.Call("client Other", 50)
+		r.Flush(t)
+		r.Up(t, 24*time.Hour)
+		r.Found("client Acme", 4, omits)
+		r.Found("client Acme", 5, same)
+		r.Refuse("client Acme", 6, fault.VersionBrownout)
+		r.Flush(t)
+		own, err := r.Own(t.Context(), "Acme")
+		if err != nil || len(own) != 1 {
+			t.Fatalf("got %+v, %v, want what it did on v1", own, err)
+		}
+		want := lifecycle.Own{Version: "v1", LastSeen: at.Now(), Compared: "2027-03-11",
+			Days: []lifecycle.OwnDay{{Day: "2027-03-10", Served: 3, Failed: 2}, {Day: "2027-03-11", Served: 9, Refused: 6}},
+			Findings: []lifecycle.OwnFinding{
+				{Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 4,
+					Says: "4 calls would be refused by v3, because recipient is missing."},
+				{Outcome: "same", Calls: 5,
+					Says: "5 calls would get the same transaction and the same amounts from v3, in a new format."},
+			}}
+		if !reflect.DeepEqual(own[0], want) {
+			t.Errorf("got  %+v\nwant %+v", own[0], want)
+		}
+		at.Pass(time.Minute)
+		r.On("v3", "client Acme")
+		r.Flush(t)
+		if own, err := r.Own(t.Context(), "Acme"); err != nil || len(own) != 2 || !own[1].Moved.Equal(at.Now()) {
+			t.Errorf("got %+v, %v, want that it has moved", own, err)
+		}
+		if own, err := r.Own(t.Context(), "Nobody"); err != nil || len(own) != 0 {
+			t.Errorf("got %+v, %v of a client that never called", own, err)
+		}
+	})
 }

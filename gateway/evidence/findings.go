@@ -9,7 +9,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // gravities orders findings: the last is the worst.
@@ -120,7 +120,7 @@ func (f FindingCount) Short() string { return f.phrases("", "").short }
 
 // Sentence says what the finding means for the calls of one client.
 func (f FindingCount) Sentence(version, successor string) string {
-	return words.Count(f.Calls, "call", "calls") + " " + f.phrases(version, successor).would + "."
+	return humanize.Count(f.Calls, "call", "calls") + " " + f.phrases(version, successor).would + "."
 }
 
 // Steps are what the findings of a client ask of it, each once, with the day of the
@@ -128,8 +128,8 @@ func (f FindingCount) Sentence(version, successor string) string {
 func (c *Client) Steps(successor string) (steps []string) {
 	for _, f := range c.Findings {
 		if step := f.phrases(c.Version, successor).step; step != "" {
-			calls := words.Count(f.Calls, "call", "calls")
-			steps = append(steps, fmt.Sprintf("%s (%s on %s).", step, calls, words.Date(c.Found)))
+			calls := humanize.Count(f.Calls, "call", "calls")
+			steps = append(steps, fmt.Sprintf("%s (%s on %s).", step, calls, humanize.Date(c.Found)))
 		}
 	}
 	return steps
@@ -238,17 +238,18 @@ func (f *Findings) add(reason Reason) {
 func (f *Findings) summary(version string, uncompared int) string {
 	caveat := ""
 	if uncompared > 0 {
-		caveat = " (of " + words.Count(uncompared, "client no call was compared", "clients no call was compared") + ")"
+		clients := humanize.Count(uncompared, "client", "clients")
+		caveat = " (" + clients + " without a compared call)"
 	}
 	whole := f.Same + f.Different + f.Refused + f.Unknown
 	if whole == 0 {
 		return fmt.Sprintf("no %s call was compared with %s%s", version, f.Successor, caveat)
 	}
 	parts := []string{fmt.Sprintf("%s of %s calls get the same amounts from %s, in a new format",
-		words.Proportion(f.Same, whole), version, f.Successor)}
+		humanize.Proportion(f.Same, whole), version, f.Successor)}
 	for i, reason := range f.Reasons {
 		if i == summaryReasons {
-			parts = append(parts, "besides "+words.Count(len(f.Reasons)-i, "other reason", "other reasons"))
+			parts = append(parts, "besides "+humanize.Count(len(f.Reasons)-i, "other reason", "other reasons"))
 			break
 		}
 		parts = append(parts, reason.sentence(version, f.Successor))
@@ -267,5 +268,5 @@ func (r *Reason) sentence(version, successor string) string {
 	if more := int(r.Clients) - len(top); more > 0 {
 		names += fmt.Sprintf(", and %d more", more)
 	}
-	return words.Count(r.Clients, "client "+p.one, "clients "+p.many) + ": " + names
+	return humanize.Count(r.Clients, "client "+p.one, "clients "+p.many) + ": " + names
 }

@@ -25,66 +25,60 @@ var (
 // The sentence an operator decides by.
 func TestSummary(t *testing.T) {
 	late := func(n int) string { return fmt.Sprintf("origin https://late%d.example", n) }
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		for _, test := range []struct {
-			name  string
-			calls func(*recorded.Rig)
-			want  string
-		}{
-			{"nothing", func(r *recorded.Rig) {}, "no v1 call was compared with v3"},
-			{"nothing compared", func(r *recorded.Rig) { r.Call(late(1), 1) },
-				"no v1 call was compared with v3 (of 1 client no call was compared)"},
-			{"all the same", func(r *recorded.Rig) { r.Found(late(1), 7, same) },
-				"100 % of v1 calls get the same amounts from v3, in a new format"},
-			{"as the README has it", func(r *recorded.Rig) {
-				r.Found("origin https://fine.example", 94, same)
-				for i := range 3 {
-					r.Found(late(i), 1, omits)
-				}
-				r.Found("integrator 0xab", 2, ignored)
-			}, "94 % of v1 calls get the same amounts from v3, in a new format; " +
-				"3 clients omit recipient: origin https://late0.example, " +
-				"origin https://late1.example, origin https://late2.example; " +
-				"1 client gets a different amount because v1 ignores its integratorId: integrator 0xab"},
-			{"one of each, and more than a sentence holds", func(r *recorded.Rig) {
-				r.Found(late(1), 1, same)
-				r.Found(late(1), 400, omits)
-				r.Found(late(1), 300, zero)
-				r.Found(late(1), 200, noPair)
-				r.Found(late(1), 100, otherPay)
-				r.Found(late(1), 50, ignored)
-				r.Call(late(1), 2)
-			}, "less than 1 % of v1 calls get the same amounts from v3, in a new format; " +
-				"1 client omits recipient: origin https://late1.example; " +
-				"1 client sends a value of amount that v3 refuses (INVALID_AMOUNT): origin https://late1.example; " +
-				"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons"},
-			{"more clients than a sentence holds", func(r *recorded.Rig) {
-				for i := range 7 {
-					r.Found(late(i), 10-i, ignored)
-				}
-				r.Found(late(1), 1, otherPay)
-				r.Found(late(2), 1, otherPay)
-			}, "0 % of v1 calls get the same amounts from v3, in a new format; " +
-				"7 clients get a different amount because v1 ignores their integratorId: " +
-				"origin https://late0.example, origin https://late1.example, origin https://late2.example, " +
-				"origin https://late3.example, origin https://late4.example, and 2 more; " +
-				"2 clients get a different amount: origin https://late1.example, origin https://late2.example"},
-		} {
-			r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
-			for _, table := range []string{"days", "clients", "findings"} {
-				r.Exec(t, "delete from quotegate_"+table)
+	for _, test := range []struct {
+		name  string
+		calls func(*recorded.Rig)
+		want  string
+	}{
+		{"nothing", func(r *recorded.Rig) {}, "no v1 call was compared with v3"},
+		{"nothing compared", func(r *recorded.Rig) { r.Call(late(1), 1) },
+			"no v1 call was compared with v3 (1 client without a compared call)"},
+		{"all the same", func(r *recorded.Rig) { r.Found(late(1), 7, same) },
+			"100 % of v1 calls get the same amounts from v3, in a new format"},
+		{"as the README has it", func(r *recorded.Rig) {
+			r.Found("origin https://fine.example", 94, same)
+			for i := range 3 {
+				r.Found(late(i), 1, omits)
 			}
-			test.calls(r)
-			got := r.Report(t).Versions
-			if got[1].Findings.Summary != test.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", test.name, got[1].Findings.Summary, test.want)
+			r.Found("integrator 0xab", 2, ignored)
+		}, "94 % of v1 calls get the same amounts from v3, in a new format; " +
+			"3 clients omit recipient: origin https://late0.example, " +
+			"origin https://late1.example, origin https://late2.example; " +
+			"1 client gets a different amount because v1 ignores its integratorId: integrator 0xab"},
+		{"one of each, and more than a sentence holds", func(r *recorded.Rig) {
+			r.Found(late(1), 1, same)
+			r.Found(late(1), 400, omits)
+			r.Found(late(1), 300, zero)
+			r.Found(late(1), 200, noPair)
+			r.Found(late(1), 100, otherPay)
+			r.Found(late(1), 50, ignored)
+			r.Call(late(1), 2)
+		}, "less than 1 % of v1 calls get the same amounts from v3, in a new format; " +
+			"1 client omits recipient: origin https://late1.example; " +
+			"1 client sends a value of amount that v3 refuses (INVALID_AMOUNT): origin https://late1.example; " +
+			"1 client gets UNSUPPORTED_PAIR: origin https://late1.example; besides 2 other reasons"},
+		{"more clients than a sentence holds", func(r *recorded.Rig) {
+			for i := range 7 {
+				r.Found(late(i), 10-i, ignored)
 			}
-			if got[0].Findings != nil {
-				t.Errorf("%s: the current version has findings", test.name)
-			}
-			r.Close()
+			r.Found(late(1), 1, otherPay)
+			r.Found(late(2), 1, otherPay)
+		}, "0 % of v1 calls get the same amounts from v3, in a new format; " +
+			"7 clients get a different amount because v1 ignores their integratorId: " +
+			"origin https://late0.example, origin https://late1.example, origin https://late2.example, " +
+			"origin https://late3.example, origin https://late4.example, and 2 more; " +
+			"2 clients get a different amount: origin https://late1.example, origin https://late2.example"},
+	} {
+		r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+		test.calls(r)
+		got := r.Report(t).Versions
+		if got[1].Findings.Summary != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got[1].Findings.Summary, test.want)
 		}
-	})
+		if got[0].Findings != nil {
+			t.Errorf("%s: the current version has findings", test.name)
+		}
+	}
 }
 
 func TestFindings(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // A reader is what the gates of a plan look at.
@@ -40,7 +40,7 @@ func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time)
 	if at.Before(sunset) && !r.Now().Before(sunset) {
 		reasons = append(reasons, "by the database's clock the sunset has not come")
 	}
-	if gate.CountsStrangers() { // else these are calls of strangers
+	if gate.CountsUnverified() { // else these are calls of strangers
 		reasons = append(reasons, unnamed(q, version, first, "")...)
 	}
 	e := r.count(q, version, gate, at)
@@ -67,7 +67,7 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 	var special []int64 // clients whose own calls have to be known
 	byID := map[int64]user{}
 	for _, u := range users {
-		if u.ignored > 0 || u.counts && !gate.CountsStrangers() {
+		if u.ignored > 0 || u.counts && !gate.CountsUnverified() {
 			special = append(special, u.id)
 			byID[u.id] = u
 		}
@@ -90,7 +90,7 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 		})
 	others := make([]int64, days)
 	for i := range all {
-		if gate.CountsStrangers() {
+		if gate.CountsUnverified() {
 			theirs[i] = all[i]
 		} else {
 			others[i] = max(0, all[i]-theirs[i])
@@ -119,7 +119,7 @@ func (r *Reader) readUsers(
 	var u user
 	var name, kind string
 	var served, failed, proven, lastProven int64
-	registry := r.registry.begin(r.Registered, !gate.CountsStrangers() && gate.Count == "")
+	registry := r.registry.begin(r.Registered, !gate.CountsUnverified() && gate.Count == "")
 	defer registry.end()
 	q.Each(`select u.client, c.name, c.kind, u.last_day, u.served, u.failed, u.proven, u.last_proven
 		from (select client, max(case when served + brownout > 0 then day else 0 end) as last_day,
@@ -149,7 +149,7 @@ func (r *Reader) readUsers(
 			if gate.Count == lifecycle.CountProven {
 				vouched = proven > 0 && one.ignored == 0
 			}
-			one.counts = (vouched || gate.CountsStrangers()) && one.lastDay > one.ignored
+			one.counts = (vouched || gate.CountsUnverified()) && one.lastDay > one.ignored
 			if served == 0 && failed > 0 {
 				e.Errors++
 				one.counts = false
@@ -284,7 +284,7 @@ func (r *Reader) Release(version string, sunset time.Time, entry string) error {
 	case ahead.Abs() > store.MaxSkew:
 		return fmt.Errorf("this machine's clock is %s the database's", store.AheadOrBehind(ahead))
 	case at.Before(sunset):
-		return fmt.Errorf("by the database's clock the sunset comes in %s", words.Span(sunset.Sub(at)))
+		return fmt.Errorf("by the database's clock the sunset comes in %s", humanize.Span(sunset.Sub(at)))
 	case differ != "":
 		return errors.New(differ)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // maxGaps are described one by one.
@@ -53,7 +53,7 @@ func (r run) alive(at time.Time) bool {
 func (r run) silent(at time.Time) bool { return r.running() && !r.alive(at) }
 
 func (r run) silence() string {
-	return fmt.Sprintf("%s has not been heard of since %s", r.name(), moment(r.written))
+	return fmt.Sprintf("%s has not reported since %s", r.name(), moment(r.written))
 }
 
 // readRuns reads the runs that have written since a time, by host.
@@ -94,7 +94,7 @@ func plans(runs []run, at time.Time) (different int, says string) {
 		follows = append(follows, r.name()+" follows "+cmp.Or(r.plan, "no plan"))
 	}
 	if len(hashes) > 1 {
-		says = "instances follow different plans: " + strings.Join(follows, ", ")
+		says = "instances have different plans: " + strings.Join(follows, ", ")
 	}
 	return len(hashes), says
 }
@@ -160,12 +160,12 @@ func missing(q *store.Session, runs []run, at time.Time, from int64, atLeast int
 		}
 	}
 	if len(silent) > maxGaps {
-		more := words.Count(len(silent)-maxGaps, "other instance", "other instances")
+		more := humanize.Count(len(silent)-maxGaps, "other instance", "other instances")
 		silent = append(silent[:maxGaps], "neither have "+more)
 	}
 	reasons = append(reasons, silent...)
 	if written < atLeast {
-		have := words.Count(written, "instance is", "instances are")
+		have := humanize.Count(written, "instance is", "instances are")
 		reasons = append(reasons, fmt.Sprintf("%s writing counts, of %d that there are", have, atLeast))
 	}
 	return append(reasons, gaps(q, from)...)
@@ -200,13 +200,13 @@ func gaps(t *store.Session, after int64) (notes []string) {
 				moment(began), moment(ended), reason))
 		})
 	if len(notes) > maxGaps {
-		more := words.Count(len(notes)-maxGaps, "gap", "gaps")
+		more := humanize.Count(len(notes)-maxGaps, "gap", "gaps")
 		notes = append(notes[:maxGaps], fmt.Sprintf("calls are missing in %s before", more))
 	}
 	return notes
 }
 
-func moment(unix int64) string { return words.Moment(time.Unix(unix, 0)) }
+func moment(unix int64) string { return humanize.DateTime(time.Unix(unix, 0)) }
 
 // unix is a time, or none.
 func unix(t int64) time.Time {

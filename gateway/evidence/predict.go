@@ -16,7 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // Simulation says whom a plan refuses: what its past windows did, and what the
@@ -138,7 +138,7 @@ func (p *prediction) notes() (notes []string) {
 	}
 	if addresses > 0 {
 		notes = append(notes, fmt.Sprintf("%s: %s of %s are named by network; one that changes networks counts again",
-			p.version, words.Number(addresses), words.Count(names, "client", "clients")))
+			p.version, humanize.Number(addresses), humanize.Count(names, "client", "clients")))
 	}
 	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
 		notes = append(notes, p.version+": addresses are not kept, so exempt networks spare the clients "+
@@ -313,7 +313,7 @@ func oneIf(b bool) int {
 var simulationText string
 
 var printed = template.Must(template.New("").Funcs(template.FuncMap{
-	"stamp": words.Stamp, "share": words.Percent,
+	"stamp": humanize.Timestamp, "share": humanize.Percent,
 	"short": func(client string) string { return strings.TrimPrefix(client, "client ") },
 	"more": func(h Hit) int { // clients that are not printed
 		if h.Clients == nil {
@@ -331,18 +331,18 @@ func (h Hit) Sentence() string {
 	if h.Clients == nil {
 		return "not known whom it refused: nothing was recorded at these hours"
 	}
-	who := words.Count(*h.Clients, "client", "clients") + " (" + words.Number(h.Known) + " known)"
+	who := humanize.Count(*h.Clients, "client", "clients") + " (" + humanize.Number(h.Known) + " known)"
 	switch {
 	case h.Gone:
-		return "every call is refused; " + words.Count(*h.Clients,
+		return "every call is refused; " + humanize.Count(*h.Clients,
 			"client of the last 90 days has not moved", "clients of the last 90 days have not moved")
 	case h.Past && *h.Clients == 0:
 		return "refused nobody" + h.erring()
 	case h.Past:
 		return fmt.Sprintf("refused %s and %s; since then %s moved, %s only got errors on the current version, "+
 			"%s did neither%s",
-			who, words.Count(*h.Calls, "call", "calls"), words.Number(h.Moved), words.Number(h.Failing),
-			words.Number(*h.Clients-h.Moved-h.Failing), h.erring())
+			who, humanize.Count(*h.Calls, "call", "calls"), humanize.Number(h.Moved), humanize.Number(h.Failing),
+			humanize.Number(*h.Clients-h.Moved-h.Failing), h.erring())
 	case *h.Clients == 0:
 		return "would refuse nobody" + h.erring()
 	}
@@ -351,15 +351,15 @@ func (h Hit) Sentence() string {
 	case h.Calls == nil:
 		text += "; calls not known: nothing was recorded at these hours"
 	case h.To.IsZero():
-		text += " and about " + words.Count(*h.Calls, "call", "calls") + " a day"
+		text += " and about " + humanize.Count(*h.Calls, "call", "calls") + " a day"
 	default:
-		text += " and about " + words.Count(*h.Calls, "call", "calls")
+		text += " and about " + humanize.Count(*h.Calls, "call", "calls")
 	}
 	if h.Quiet > 0 {
-		text += "; " + words.Number(h.Quiet) + " not seen at these hours"
+		text += "; " + humanize.Number(h.Quiet) + " not seen at these hours"
 	}
 	if h.Failing > 0 {
-		text += "; " + words.Number(h.Failing) + " with only errors on the current version"
+		text += "; " + humanize.Number(h.Failing) + " with only errors on the current version"
 	}
 	return text + h.erring()
 }
@@ -369,5 +369,5 @@ func (h Hit) erring() string {
 	if h.Errors == 0 {
 		return ""
 	}
-	return "; also " + words.Count(h.Errors, "client that only gets errors", "clients that only get errors")
+	return "; also " + humanize.Count(h.Errors, "client that only gets errors", "clients that only get errors")
 }

@@ -212,11 +212,14 @@ func TestSimulateWithLittle(t *testing.T) {
 func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
-		for range 3 * 24 {
+		for hour := range 3 * 24 {
 			for _, client := range thirty() {
 				r.Call(client, 1)
 			}
-			r.Up(t, time.Hour)
+			r.Clock.Pass(time.Hour)
+			if hour%6 == 5 {
+				r.Flush(t)
+			}
 		}
 		for weekday, want := range map[time.Time]string{
 			time.Date(2027, 3, 15, 10, 0, 0, 0, time.UTC): "would refuse 30 clients (0 known); calls not known: nothing was recorded at these hours",

@@ -1,16 +1,11 @@
-// Package evidence reads what was counted: for gates, which decide whether a version may
-// end, and for pages and files, which show who calls which version, what the current one
-// would answer, who has moved, and whom a plan would refuse. Package usage writes the
-// counts.
+// Package evidence reads the counts that package usage writes: for gates, which decide
+// whether a version may be retired, and for pages, reports and commands. Everything is
+// computed when it is read. A number of days means whole days in UTC before today, plus
+// today so far.
 //
-// What it promises:
-//   - Everything is worked out from the counts when it is asked for. A number of days is
-//     the same everywhere: so many whole days before today (UTC), and today so far.
-//   - Evidence for a gate is complete only if some instance was counting all the time,
-//     every call has a name, all instances follow one plan, and each has written since the
-//     sunset; otherwise it says what is missing. What a gate has decided is kept.
-//   - What a page reads never delays the writer or a gate. One reading that takes long is
-//     made at a time.
+// Evidence for a gate is complete only if some instance was counting all the time, every
+// call has a name, all instances have the same plan, and each has written since the
+// sunset. Otherwise it says what is missing. Reading never delays the writer.
 package evidence
 
 import (
@@ -129,7 +124,7 @@ func (r *Reader) inTurn(ctx context.Context, read func(*store.Session, time.Time
 	}
 	err := read(db, at)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return errors.New("the counts were not read within 30 seconds: ask again when the machine has less to do")
+		return errors.New("reading the counts took more than 30 seconds: retry when the machine is less busy")
 	}
 	return err
 }

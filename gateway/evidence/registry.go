@@ -28,7 +28,7 @@ type registration struct {
 }
 
 // asking is a number of questions to a registry that take a bounded time.
-type asking struct {
+type registryQuery struct {
 	*registry
 	ask    func(ctx context.Context, id string) (bool, error)
 	ctx    context.Context
@@ -36,9 +36,9 @@ type asking struct {
 	budget int // of questions; 0: nobody can be asked, or nobody needs to be
 }
 
-func (r *registry) begin(ask func(context.Context, string) (bool, error), need bool) *asking {
+func (r *registry) begin(ask func(context.Context, string) (bool, error), need bool) *registryQuery {
 	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
-	a := &asking{registry: r, ask: ask, ctx: ctx, end: cancel}
+	a := &registryQuery{registry: r, ask: ask, ctx: ctx, end: cancel}
 	if need && ask != nil {
 		a.budget = askAtOnce
 	}
@@ -47,7 +47,7 @@ func (r *registry) begin(ask func(context.Context, string) (bool, error), need b
 
 // vouches reports whether an integrator is registered, and counts it. One that nobody
 // could be asked about is taken to be.
-func (a *asking) vouches(id string, now time.Time, e *lifecycle.Evidence) bool {
+func (a *registryQuery) vouches(id string, now time.Time, e *lifecycle.Evidence) bool {
 	registered, asked := a.has(id, now)
 	if !asked {
 		e.Unasked++
@@ -59,7 +59,7 @@ func (a *asking) vouches(id string, now time.Time, e *lifecycle.Evidence) bool {
 }
 
 // has reports whether an integrator is registered, and whether that is known.
-func (a *asking) has(id string, now time.Time) (registered, asked bool) {
+func (a *registryQuery) has(id string, now time.Time) (registered, asked bool) {
 	a.mu.Lock()
 	got, kept := a.known[id]
 	a.mu.Unlock()

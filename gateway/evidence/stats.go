@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // Windows are the times over which calls are added up: the last hour and the one before,
@@ -55,13 +55,13 @@ func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) *Stats {
 	s.Instances = instances(runs, at)
 	s.Notes = unnamed(q, "", yesterday, "since yesterday, ")
 	if s.Bytes > r.DB.Most/10*8 {
-		s.Notes = append(s.Notes, fmt.Sprintf("the database takes %s MB; from %s MB on counts are given up",
-			words.Number(s.Bytes>>20), words.Number(r.DB.Most>>20)))
+		s.Notes = append(s.Notes, fmt.Sprintf("the database has %s MB; at %s MB the oldest counts are deleted",
+			humanize.Number(s.Bytes>>20), humanize.Number(r.DB.Most>>20)))
 	}
 	var differ string
 	s.Plans, differ = plans(runs, at)
 	if differ != "" {
-		s.Notes = append(s.Notes, differ+"; a client is refused by one and served by another, and gates hold")
+		s.Notes = append(s.Notes, differ+"; clients get different answers, and gates hold")
 	}
 	s.Notes = append(s.Notes, r.strange(runs, at)...)
 	s.Notes = append(s.Notes, gaps(q, yesterday*day)...)
@@ -118,7 +118,7 @@ func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
 		}
 		if ahead := time.Unix(i.written, 0).Sub(at); ahead > store.MaxSkew {
 			notes = append(notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
-				moment(i.written), words.Span(ahead)))
+				moment(i.written), humanize.Span(ahead)))
 		}
 		if i.instance != r.Writer.Instance && i.alive(at) {
 			others++
@@ -141,6 +141,7 @@ func unnamed(t *store.Session, version string, since int64, prefix string) []str
 	if n == 0 {
 		return nil
 	}
-	return []string{prefix + words.Count(n, "call counts under no client", "calls count under no client") +
-		": more new names came than are kept in a day, or more clients than are counted between two writes"}
+	calls := humanize.Count(n, "call is not attributed to a client", "calls are not attributed to a client")
+	return []string{prefix + calls +
+		": the daily limit of new names, or the limit of clients between two writes, was reached"}
 }

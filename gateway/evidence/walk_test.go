@@ -110,7 +110,7 @@ func TestWalkOut(t *testing.T) {
 		holds("with one client left", "3 clients in 5 days") // within five days
 		w.Exec(t, fmt.Sprintf("insert into quotegate_instances (instance, host, plan, batch, started, written, stopped) values ('OTHER', '', '', 1, 0, %d, 0)", at.Now().Unix()))
 		w.live(t, 3*24, clients[2])
-		holds("after an instance died", "the evidence of 5 days is incomplete", "instance OTHER has not been heard of since")
+		holds("after an instance died", "the evidence of 5 days is incomplete", "instance OTHER has not reported since")
 		w.live(t, 3*24, clients[2])
 		if w.stage() != lifecycle.Retired || w.v1().Gate.Released.IsZero() {
 			t.Fatalf("got %+v %+v once the gap is old, want retired", w.v1(), w.v1().Gate)

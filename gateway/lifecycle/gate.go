@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Counts is what a gate looks at. Instances that share it agree.
@@ -179,7 +179,7 @@ func (g *gates) begin(r *reading, about decision, s *Schedule, usage Usage, now 
 	r.began = now
 	r.running = true
 	r.done = done
-	guard.Go(g.log, "reading a gate", func() {
+	safego.Go(g.log, "reading a gate", func() {
 		defer close(done)
 		r.next = g.readGate(about, s, usage, last, void, now)
 		r.took = g.now().Sub(now)
@@ -204,7 +204,7 @@ func (g *gates) remember(about decision, s *Schedule, r GateReading, now time.Ti
 	switch at := was.Released; {
 	case !at.IsZero() && (!s.ended(now) || at.After(now.Add(clockSkew))):
 		if g.void[about].IsZero() {
-			g.log.Error("a release of a gate lies in the future, and does not count: a clock was wrong",
+			g.log.Error("a gate was released at a time in the future, which is ignored: a clock was wrong",
 				"version", about.version, "released", at, "now", now.UTC())
 		}
 		g.void[about] = at
@@ -256,7 +256,7 @@ func (g *Gate) Read(e Evidence) GateReading {
 	case r.Exceeds(e):
 		r.Why = strings.Join(r.over(e), ", ")
 	case r.Missing != "":
-		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", words.Count(r.Days, "day", "days"), r.Missing)
+		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", humanize.Count(r.Days, "day", "days"), r.Missing)
 	}
 	r.Holds = r.Why != ""
 	return r
@@ -287,26 +287,26 @@ func (g *Gate) compare(e Evidence) []comparison {
 	switch {
 	case g.Count == CountProven:
 		who = "proven "
-	case !g.CountsStrangers():
+	case !g.CountsUnverified():
 		who = "known or registered "
 	}
-	clients := words.Count(e.Clients, who+"client", who+"clients") + " in " + words.Count(g.Days, "day", "days")
-	if e.Unasked > 0 && !g.CountsStrangers() {
-		clients += fmt.Sprintf(", %s with no registry to ask,", words.Number(e.Unasked))
+	clients := humanize.Count(e.Clients, who+"client", who+"clients") + " in " + humanize.Count(g.Days, "day", "days")
+	if e.Unasked > 0 && !g.CountsUnverified() {
+		clients += fmt.Sprintf(", %s with no registry to ask,", humanize.Number(e.Unasked))
 	}
-	calls := words.Count(e.Calls, "call", "calls") + " on the busiest day"
+	calls := humanize.Count(e.Calls, "call", "calls") + " on the busiest day"
 	all := []comparison{
-		{fmt.Sprintf("%s (limit %s)", clients, words.Number(g.MaxClients)), e.Clients > g.MaxClients},
-		{fmt.Sprintf("%s (limit %s)", calls, words.Number(g.MaxCallsPerDay)), e.Calls > g.MaxCallsPerDay},
+		{fmt.Sprintf("%s (limit %s)", clients, humanize.Number(g.MaxClients)), e.Clients > g.MaxClients},
+		{fmt.Sprintf("%s (limit %s)", calls, humanize.Number(g.MaxCallsPerDay)), e.Calls > g.MaxCallsPerDay},
 	}
-	if g.Strangers == (Strangers{}) {
+	if g.Unverified == (UnverifiedLimits{}) {
 		return all
 	}
-	limits := g.Strangers
-	calls = words.Count(e.StrangerCalls, "stranger call", "stranger calls") + " on the busiest day"
-	share := words.Percent(e.StrangerShare) + " of all calls from strangers"
-	byCalls := fmt.Sprintf("%s (limit %s)", calls, words.Number(limits.MaxCallsPerDay))
-	byShare := fmt.Sprintf("%s (limit %s)", share, words.Percent(limits.MaxShare))
+	limits := g.Unverified
+	calls = humanize.Count(e.StrangerCalls, "stranger call", "stranger calls") + " on the busiest day"
+	share := humanize.Percent(e.StrangerShare) + " of all calls from unverified clients"
+	byCalls := fmt.Sprintf("%s (limit %s)", calls, humanize.Number(limits.MaxCallsPerDay))
+	byShare := fmt.Sprintf("%s (limit %s)", share, humanize.Percent(limits.MaxShare))
 	return append(all,
 		comparison{byCalls, e.StrangerCalls > limits.MaxCallsPerDay},
 		comparison{byShare, e.StrangerShare > limits.MaxShare},
@@ -345,11 +345,11 @@ func (v *version) warning(now time.Time) string {
 	case r.Released.IsZero() && !r.Holds && r.WaitingCount > 0:
 		names := strings.Join(r.Waiting, ", ")
 		if more := r.WaitingCount - len(r.Waiting); more > 0 {
-			names += fmt.Sprintf(" and %s more", words.Number(more))
+			names += fmt.Sprintf(" and %s more", humanize.Number(more))
 		}
 		return fmt.Sprintf("%s of the last 90 days did not call within the gate's %s and did not move: %s; "+
 			"a gate with more days waits for them",
-			words.Count(r.WaitingCount, "client", "clients"), words.Count(r.Days, "day", "days"), names)
+			humanize.Count(r.WaitingCount, "client", "clients"), humanize.Count(r.Days, "day", "days"), names)
 	}
 	return ""
 }

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 type Options struct {
@@ -120,7 +120,7 @@ func Hash(text []byte) string {
 }
 
 func (k *Keeper) Run(ctx context.Context) {
-	guard.Every(ctx, jsonfile.PollEvery, k.options.Log, "polling the plan", k.Poll)
+	safego.Every(ctx, jsonfile.PollEvery, k.options.Log, "polling the plan", k.Poll)
 }
 
 // Poll reads the file if it has changed, reads the gates, and logs the versions
@@ -172,11 +172,11 @@ func (k *Keeper) abrupt(before *planInForce, after *Plan) error {
 		case will == was || s != nil && s.Immediate:
 		case will == Retired:
 			faults.Add(at, "this would retire the version at once: its sunset, %s, has passed; "+ifMeant,
-				words.Stamp(s.Sunset))
+				humanize.Timestamp(s.Sunset))
 		case will == BrowningOut:
 			window, _ := s.NextBrownout(now)
 			faults.Add(at, "this would refuse clients at once: the window from %s to %s is under way; "+ifMeant,
-				words.Stamp(window.From), words.Stamp(window.To))
+				humanize.Timestamp(window.From), humanize.Timestamp(window.To))
 		}
 	}
 	return faults.Err()
@@ -189,7 +189,7 @@ func differences(before, after *Plan, versions []string) (changed []string) {
 		if s == nil || s.Sunset.IsZero() {
 			return "none"
 		}
-		return words.Stamp(s.Sunset)
+		return humanize.Timestamp(s.Sunset)
 	}
 	for _, name := range versions {
 		was, is := before.Versions[name], after.Versions[name]

@@ -153,7 +153,7 @@ func TestMine(t *testing.T) {
 	}
 	who := caller.Caller{Known: &caller.Client{Name: "Acme"}, Integrator: id}
 	own := []lifecycle.Own{{Version: "v1", Compared: "2027-01-11"}, {Version: "v3", Compared: "2027-01-10"}}
-	mine := w.keeper.Mine(who, own)
+	mine := w.keeper.OwnUsage(who, own)
 	if mine.Client != "Acme" || len(mine.Versions) != 2 {
 		t.Fatalf("got %+v, want v3legacy and v1", mine)
 	}
@@ -171,7 +171,7 @@ func TestMine(t *testing.T) {
 	}
 	w.reload(`{"versions": {"v3": {"deprecated": "2026-09-01T00:00:00Z", "successor": "/v3legacy/x",
 		"docs": "https://example.org/m"}}}`)
-	mine = w.keeper.Mine(who, own)
+	mine = w.keeper.OwnUsage(who, own)
 	if len(mine.Versions) != 3 || mine.Versions[0].Name != "v3" || mine.Versions[0].Compared != "2027-01-10" {
 		t.Errorf("got %+v, want the first version too, which is in the plan", mine)
 	}
@@ -312,18 +312,6 @@ func TestAbruptPlansAreRefused(t *testing.T) {
 				t.Error("the hash is that of a plan which is not in force")
 			}
 		})
-	}
-}
-
-// TestStartTakesAnAbruptPlan, with a warning: what was retired last month stays
-// retired.
-func TestStartTakesAnAbruptPlan(t *testing.T) {
-	w := newWorld(t, "2026-11-15T12:00:00Z", planOf(`"sunset": "2026-03-01T00:00:00Z"`))
-	if got := w.state("v1"); got != lifecycle.Retired {
-		t.Errorf("got stage %s", got)
-	}
-	if lines := w.log.lines("clients are refused from the start"); len(lines) != 1 || !strings.Contains(lines[0], "WARN") {
-		t.Errorf("got %q, want a warning", lines)
 	}
 }
 

@@ -1,14 +1,11 @@
-// Package lifecycle retires versions gradually. An operator writes a plan. It
-// says when each version is deprecated, when it is switched off for a while for
-// some clients, and when it is retired. The stage of a version follows from the
-// plan and the clock alone, so that all instances agree without talking. The
-// exception is a gate, which delays a sunset while a version is still in use. Once
-// a gate has let a sunset pass, that is final: only another sunset or another gate
-// undoes it.
+// Package lifecycle retires versions gradually, following the operator's plan: when a
+// version is deprecated, when brownouts refuse some clients, and when it is retired. The
+// stage follows from the plan and the clock alone, so instances agree without talking to
+// each other. The exception is a gate, which delays a sunset while the version is still
+// in use. Once a gate has let a sunset pass, that is final.
 //
-// This package never changes a response body or a quote: it adds headers to a
-// response, or refuses a request before any work is done for it. No request waits
-// for the counts.
+// It only adds headers or refuses a request before any work is done. It never changes a
+// body, and no request waits for the counts.
 package lifecycle
 
 import (
@@ -25,8 +22,8 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // Plan is what an operator has decided. It is never changed once parsed.
@@ -60,29 +57,29 @@ type Brownout struct {
 // Gate delays a sunset while a version had more clients within the last days, or
 // more calls on one of them, than this.
 type Gate struct {
-	MaxClients     int       `json:"maxClients"`
-	MaxCallsPerDay int       `json:"maxCallsPerDay"`
-	Days           int       `json:"days"`                // 1 to 90
-	Instances      int       `json:"instances,omitempty"` // that write their counts, always; 0: not said
-	Count          string    `json:"count,omitempty"`     // CountProven, or empty: every client counts
-	Strangers      Strangers `json:"strangers,omitzero"`  // zero: they count like any client
-	Confirmed      bool      `json:"released,omitempty"`  // the operator has written down that it let this sunset pass
-	Roaming        any       `json:"roaming,omitempty"`   // no longer supported, and nil in every valid plan
+	MaxClients     int              `json:"maxClients"`
+	MaxCallsPerDay int              `json:"maxCallsPerDay"`
+	Days           int              `json:"days"`                // 1 to 90
+	Instances      int              `json:"instances,omitempty"` // that write their counts, always; 0: not said
+	Count          string           `json:"count,omitempty"`     // CountProven, or empty: every client counts
+	Unverified     UnverifiedLimits `json:"strangers,omitzero"`  // zero: they count like any client
+	Confirmed      bool             `json:"released,omitempty"`  // the operator confirmed this sunset
+	Roaming        any              `json:"roaming,omitempty"`   // no longer supported, and nil in every valid plan
 }
 
 // CountProven has a gate count only clients that prove who they are with a key.
 const CountProven = "proven"
 
-// Strangers bounds the clients that nobody vouches for: those that the operator does
+// UnverifiedLimits, "strangers" in a plan, bounds the clients that nobody vouches for: those that the operator does
 // not know, that have no key, and that no registry has as an integrator. With it, only
 // the others count as clients of the gate, and only their calls.
-type Strangers struct {
+type UnverifiedLimits struct {
 	MaxCallsPerDay int     `json:"maxCallsPerDay"`
 	MaxShare       float64 `json:"maxShare"` // of the calls to all versions within the days
 }
 
-// CountsStrangers reports whether the gate counts every client alike.
-func (g *Gate) CountsStrangers() bool { return g.Strangers == Strangers{} && g.Count == "" }
+// CountsUnverified reports whether the gate counts every client alike.
+func (g *Gate) CountsUnverified() bool { return g.Unverified == UnverifiedLimits{} && g.Count == "" }
 
 type Stage string
 
@@ -234,7 +231,7 @@ func (p parser) check(at, name string, s *Schedule) {
 		p.time(at+".sunset", &s.Sunset)
 		if s.Sunset.Before(s.Deprecated) {
 			p.Add(at+".sunset", "%s is before the version is deprecated, %s",
-				words.Stamp(s.Sunset), words.Stamp(s.Deprecated))
+				humanize.Timestamp(s.Sunset), humanize.Timestamp(s.Deprecated))
 		}
 	} else if !p.Has(at + ".sunset") {
 		if len(s.Brownouts) > 0 {
@@ -285,16 +282,16 @@ func (p parser) gate(at string, g *Gate) {
 	if g.Count != "" && g.Count != CountProven {
 		p.Add(at+".count", "%.40q is not %q; leave it out to count every client", g.Count, CountProven)
 	}
-	if g.Count != "" && g.Strangers != (Strangers{}) {
+	if g.Count != "" && g.Unverified != (UnverifiedLimits{}) {
 		p.Add(at+".strangers", `has no meaning beside "count", which lets no stranger hold the sunset; remove one`)
 	}
-	p.strangers(at+".strangers", g.Strangers)
+	p.strangers(at+".strangers", g.Unverified)
 }
 
 // strangers checks the bounds of a gate, of which both are needed: one of 0 would let
 // any stranger hold the sunset for ever.
-func (p parser) strangers(at string, s Strangers) {
-	if s == (Strangers{}) {
+func (p parser) strangers(at string, s UnverifiedLimits) {
+	if s == (UnverifiedLimits{}) {
 		return
 	}
 	if s.MaxCallsPerDay < 1 {
@@ -315,7 +312,7 @@ func (p parser) time(at string, t *time.Time) {
 	case t.Nanosecond() != 0:
 		p.Add(at, "%s has a fraction of a second, which the headers cannot carry", t.Format(time.RFC3339Nano))
 	case t.Year() < 1970 || t.Year() > 9999:
-		p.Add(at, "%s is outside the years 1970 to 9999", words.Stamp(*t))
+		p.Add(at, "%s is outside the years 1970 to 9999", humanize.Timestamp(*t))
 	default:
 		return
 	}
@@ -334,11 +331,12 @@ func (p parser) brownout(at string, s *Schedule, b *Brownout) {
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
 	case !b.From.Before(b.To):
-		p.Add(at, "ends at %s, which is not after it begins, %s", words.Stamp(b.To), words.Stamp(b.From))
+		p.Add(at, "ends at %s, which is not after it begins, %s", humanize.Timestamp(b.To), humanize.Timestamp(b.From))
 	case !s.Deprecated.IsZero() && b.From.Before(s.Deprecated):
-		p.Add(at+".from", "%s is before the version is deprecated, %s", words.Stamp(b.From), words.Stamp(s.Deprecated))
+		p.Add(at+".from", "%s is before the version is deprecated, %s",
+			humanize.Timestamp(b.From), humanize.Timestamp(s.Deprecated))
 	case !s.Sunset.IsZero() && b.To.After(s.Sunset):
-		p.Add(at+".to", "%s is after the sunset, %s", words.Stamp(b.To), words.Stamp(s.Sunset))
+		p.Add(at+".to", "%s is after the sunset, %s", humanize.Timestamp(b.To), humanize.Timestamp(s.Sunset))
 	}
 }
 
@@ -378,7 +376,7 @@ func (p parser) successors(plan *Plan) {
 		case after == nil:
 		case !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)):
 			p.Add(at, "%s has its own sunset, %s, which is not after that of %s",
-				p.versionOf(s.Successor), words.Stamp(after.Sunset), name)
+				p.versionOf(s.Successor), humanize.Timestamp(after.Sunset), name)
 		case last == s:
 			p.Add(at, "leads back to %s in the end", name)
 		}

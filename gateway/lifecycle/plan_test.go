@@ -3,18 +3,12 @@ package lifecycle_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 var served = []string{"v3", "v3legacy", "v1"}
@@ -224,54 +218,6 @@ func TestStage(t *testing.T) {
 	}
 }
 
-var whole = lifecycle.Brownout{Share: 1}
-
-// hits asks a schedule that exempts nobody.
-func hits(version string, share float64, c caller.Caller) bool {
-	return (&lifecycle.Schedule{}).Hits(lifecycle.Brownout{Share: share}, lifecycle.Calling(version, c))
-}
-
-func callerNumber(i int) caller.Caller {
-	return caller.Caller{Integrator: integrator.ID{28: byte(i >> 24), 29: byte(i >> 16), 30: byte(i >> 8), 31: byte(i)}}
-}
-
-// Within a version a larger share keeps everyone a smaller one had, whatever
-// the window.
-func TestShareOnlyAdds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := caller.Caller{
-			Origin: rapid.StringMatching(`(https://[a-z]{1,12}\.example)?`).Draw(t, "origin"),
-			Agent:  rapid.StringMatching(`[a-z]{0,8}`).Draw(t, "agent"),
-			Addr:   netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "ip"))),
-		}
-		version := rapid.SampledFrom(served).Draw(t, "version")
-		small := rapid.Float64Range(0, 1).Draw(t, "small")
-		large := rapid.Float64Range(small, 1).Draw(t, "large")
-		if hits(version, small, c) && !hits(version, large, c) {
-			t.Errorf("%v is in the share of %v and not in that of %v", c, small, large)
-		}
-		if hits(version, 0, c) || !hits(version, 1, c) {
-			t.Errorf("%v: a share of 0 must hit nobody and one of 1 everybody", c)
-		}
-	})
-}
-
-func TestShareIsAsStated(t *testing.T) {
-	const clients = 10_000
-	for _, share := range []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.99} {
-		hit := 0
-		for i := range clients {
-			if hits("v1", share, callerNumber(i)) {
-				hit++
-			}
-		}
-		tolerance := 4 * math.Sqrt(clients*share*(1-share))
-		if math.Abs(float64(hit)-share*clients) > tolerance {
-			t.Errorf("a share of %v hits %d of %d, want %v ± %.0f", share, hit, clients, share*clients, tolerance)
-		}
-	}
-}
-
 // The first and the last year, and links of 1024 characters, are allowed themselves.
 func TestBoundsOfTimesAndLinks(t *testing.T) {
 	plan := func(deprecated, sunset, successor, docs string) string {
@@ -379,36 +325,6 @@ func TestWarningsBeginBeyondTheirBounds(t *testing.T) {
 	}
 }
 
-// A version never goes back: time only takes it further, windows aside.
-func TestStagesFollowInOrder(t *testing.T) {
-	rank := map[lifecycle.Stage]int{lifecycle.Active: 0, lifecycle.Deprecated: 1, lifecycle.BrowningOut: 1, lifecycle.Retired: 2}
-	start := at("2026-01-01T00:00:00Z")
-	rapid.Check(t, func(t *rapid.T) {
-		moments := rapid.SliceOfNDistinct(rapid.IntRange(0, 1_000_000), 6, 6, rapid.ID).Draw(t, "moments")
-		slices.Sort(moments)
-		clock := func(i int) string { return start.Add(time.Duration(moments[i]) * time.Second).Format(time.RFC3339) }
-		text := fmt.Sprintf(`{"versions":{"v1":{"deprecated":%q,"sunset":%q,"successor":"/v3/x","docs":"https://example.org/m",
-			"brownouts":[{"from":%q,"to":%q,"share":0.1},{"from":%q,"to":%q,"share":1}]}}}`, clock(0), clock(5), clock(1), clock(2), clock(3), clock(4))
-		plan, err := lifecycle.Parse([]byte(text), served)
-		if err != nil {
-			t.Fatal(err)
-		}
-		early := rapid.IntRange(0, 1_000_000).Draw(t, "early")
-		late := rapid.IntRange(early, 1_000_001).Draw(t, "late")
-		stage := func(s int) lifecycle.Stage {
-			return plan.Versions["v1"].Stage(start.Add(time.Duration(s)*time.Second), false)
-		}
-		if rank[stage(early)] > rank[stage(late)] {
-			t.Errorf("%s at %d, but %s at %d", stage(early), early, stage(late), late)
-		}
-		for i := 1; i < 5; i += 2 {
-			if stage(moments[i]) != lifecycle.BrowningOut || stage(moments[i+1]-1) != lifecycle.BrowningOut || stage(moments[i+1]) == lifecycle.BrowningOut && moments[i+1] != moments[min(i+2, 5)] {
-				t.Errorf("window %d is not open from its beginning to its end", i)
-			}
-		}
-	})
-}
-
 // What is accepted means the same when written out and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(fullPlan))
@@ -434,18 +350,4 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("got %+v", got)
 		}
 	})
-}
-
-// TestExemptByName: the name counts, not what the client is recognised by.
-func TestExemptByName(t *testing.T) {
-	plan, err := lifecycle.Parse([]byte(strings.Replace(fullPlan, `"origin:https://partner.example"]`, `"client:Acme"]`, 1)), served)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]bool{"Acme": false, "Other": true} {
-		c := caller.Caller{Origin: "https://same.example", Known: &caller.Client{Name: name}}
-		if got := plan.Versions["v1"].Hits(whole, lifecycle.Calling("v1", c)); got != want {
-			t.Errorf("%s: refused %v, want %v", name, got, want)
-		}
-	}
 }

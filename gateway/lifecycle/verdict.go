@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // Verdict says whether a version can be retired, and when. Pages, JSON, report and
@@ -30,7 +30,7 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 	case s.Sunset.IsZero():
 		return &Verdict{Says: version + " has no sunset date"}
 	case s.Gate == nil:
-		says := fmt.Sprintf("%s will be retired on %s, whoever still calls it", version, words.Date(s.Sunset))
+		says := fmt.Sprintf("%s will be retired on %s, whoever still calls it", version, humanize.Date(s.Sunset))
 		return &Verdict{Says: says, Earliest: s.Sunset, When: "Its plan has no gate."}
 	case gate.Unknown || gate.Evidence == nil:
 		says := fmt.Sprintf("It is not known whether %s can be retired: %s", version, gate.Why)
@@ -40,7 +40,7 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 	switch {
 	case gate.Holds && gate.Missing != "" && !gate.Exceeds(*gate.Evidence): // which is long
 		v.Says = fmt.Sprintf("%s cannot be retired yet: the counts of %s are incomplete", version,
-			words.Count(gate.Days, "day", "days"))
+			humanize.Count(gate.Days, "day", "days"))
 	case gate.Holds:
 		v.Says = fmt.Sprintf("%s cannot be retired yet: %s", version, gate.Why)
 	default:
@@ -48,7 +48,8 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 		for _, c := range gate.compare(*gate.Evidence) {
 			within = append(within, c.text)
 		}
-		v.Says = fmt.Sprintf("%s can be retired on %s: %s", version, words.Date(s.Sunset), strings.Join(within, ", "))
+		reasons := strings.Join(within, ", ")
+		v.Says = fmt.Sprintf("%s can be retired on %s: %s", version, humanize.Date(s.Sunset), reasons)
 	}
 	v.foresee(s, gate, now)
 	v.Late = v.Blocked && (v.Earliest.IsZero() || v.Earliest.After(s.Sunset) || s.ended(now))
@@ -72,15 +73,15 @@ func (v *Verdict) foresee(s *Schedule, gate *GateReading, now time.Time) {
 		v.Earliest = gate.Evidence.Earliest
 	}
 	quiet := v.Earliest.Truncate(day).Add(-time.Duration(gate.Days) * day) // the first day that the gate then counts
-	date := words.Date(v.Earliest)
+	date := humanize.Date(v.Earliest)
 	late := ""
 	if v.Earliest.After(s.Sunset) {
-		late = ", after the sunset on " + words.Date(s.Sunset)
+		late = ", after the sunset on " + humanize.Date(s.Sunset)
 	}
 	switch {
 	case quiet.After(now):
 		v.QuietFrom = quiet
-		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from %s.", date, late, words.Date(quiet))
+		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from %s.", date, late, humanize.Date(quiet))
 	case exceeds:
 		v.QuietFrom = now.UTC().Truncate(day)
 		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from now on.", date, late)

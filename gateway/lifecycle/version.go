@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 const (
@@ -150,8 +151,8 @@ func (v *version) retired(now time.Time) *fault.Error {
 
 // brownout is the answer to the clients in the share of a window.
 func (v *version) brownout(now, until time.Time) *fault.Error {
-	e := v.refusal(fault.VersionBrownout, "is switched off for a while, until "+words.Stamp(until)+
-		v.onSunset(now, ", and for good on ", ", and for good once few enough clients are left"))
+	e := v.refusal(fault.VersionBrownout, "is temporarily unavailable until "+humanize.Timestamp(until)+
+		v.onSunset(now, ", and permanently on ", ", and permanently once few enough clients remain"))
 	e.Until = until
 	return e
 }
@@ -166,7 +167,7 @@ func (v *version) onSunset(now time.Time, before, held string) string {
 	case v.stage(now) == Held:
 		return held
 	default:
-		return before + words.Stamp(s.Sunset)
+		return before + humanize.Timestamp(s.Sunset)
 	}
 }
 
@@ -210,7 +211,7 @@ type GateState struct {
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
 	inForce := k.inForce.Load()
-	doc := Document{Release: web.Release, Plan: inForce.hash, Versions: []Entry{}}
+	doc := Document{Release: buildinfo.Release, Plan: inForce.hash, Versions: []Entry{}}
 	for _, v := range inForce.versions {
 		s := cmp.Or(v.schedule, &Schedule{Brownouts: []Brownout{}})
 		e := Entry{
@@ -300,8 +301,8 @@ func (s *Schedule) Changes(version string) (all []Change) {
 	add := func(at time.Time, what string) { all = append(all, Change{at, version, what}) }
 	add(s.Deprecated, "deprecated")
 	for _, b := range s.Brownouts {
-		length := words.Length(b.To.Sub(b.From))
-		add(b.From, "brownout begins: "+words.Percent(b.Share)+" of clients get 410 for "+length)
+		length := humanize.Duration(b.To.Sub(b.From))
+		add(b.From, "brownout begins: "+humanize.Percent(b.Share)+" of clients get 410 for "+length)
 		add(b.To, "brownout ends")
 	}
 	if s.Sunset.IsZero() {
@@ -319,15 +320,15 @@ func (s *Schedule) Changes(version string) (all []Change) {
 func (g *Gate) Limits() string {
 	limits := g.useLimits()
 	if g.Instances > 0 {
-		limits += fmt.Sprintf(", or fewer than %s that counted", words.Count(g.Instances, "instance", "instances"))
+		limits += fmt.Sprintf(", or fewer than %s that counted", humanize.Count(g.Instances, "instance", "instances"))
 	}
 	return limits
 }
 
 func (g *Gate) useLimits() string {
-	days := words.Count(g.Days, "day", "days")
+	days := humanize.Count(g.Days, "day", "days")
 	switch {
-	case g.CountsStrangers():
+	case g.CountsUnverified():
 		return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them",
 			g.MaxClients, days, g.MaxCallsPerDay)
 	case g.Count == CountProven:
@@ -335,9 +336,10 @@ func (g *Gate) useLimits() string {
 			g.MaxClients, days, g.MaxCallsPerDay)
 	default:
 		return fmt.Sprintf("more than %d known or registered clients within %s, "+
-			"or more than %d of their calls on one of them, or more than %d calls of strangers on one of them, "+
-			"or more than %s of all calls from strangers",
-			g.MaxClients, days, g.MaxCallsPerDay, g.Strangers.MaxCallsPerDay, words.Percent(g.Strangers.MaxShare))
+			"or more than %d of their calls on one of them, "+
+			"or more than %d calls of unverified clients on one of them, "+
+			"or more than %s of all calls from unverified clients",
+			g.MaxClients, days, g.MaxCallsPerDay, g.Unverified.MaxCallsPerDay, humanize.Percent(g.Unverified.MaxShare))
 	}
 }
 
@@ -390,14 +392,14 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	case left <= 0:
 		warn("the sunset has passed: a gateway that starts with this plan retires the version at once")
 	case left < soon:
-		warn("the sunset is only %s away", words.Span(left))
+		warn("the sunset is only %s away", humanize.Span(left))
 	}
 	if s.Gate != nil && s.Gate.Confirmed && !s.ended(at) {
 		warn(`"released" in the gate: ` + confirmedEarly)
 	}
 	if notice := s.Sunset.Sub(s.Deprecated); notice < shortNotice {
 		warn("clients have %s between the announcement and the sunset; give them at least %s",
-			words.Span(notice), words.Span(shortNotice))
+			humanize.Span(notice), humanize.Span(shortNotice))
 	}
 	most := 0.0
 	for _, b := range s.Brownouts {
@@ -408,7 +410,7 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		warn("no brownout comes before the sunset: clients that read no headers get no warning")
 	case most < 1:
 		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410",
-			words.Percent(most))
+			humanize.Percent(most))
 	}
 	if risk := s.Gate.risk(); risk != "" {
 		warn("%s", risk)
@@ -419,7 +421,7 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		if covered*2 > looksAt {
 			warn("brownouts take up %s of the %s that the gate looks at: "+
 				"a client that gives up during them looks like one that has moved",
-				words.Span(covered), words.Span(looksAt))
+				humanize.Span(covered), humanize.Span(looksAt))
 		}
 	}
 	return warnings

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -287,25 +286,6 @@ func TestDocument(t *testing.T) {
 		`"successor":"/v3/swap/quote","contract":"/v1/openapi.yaml","migration":"https://example.org/migrate-v1","gate":{"holds":false}}]}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-func BenchmarkAdmit(b *testing.B) {
-	for _, bb := range []struct{ name, now, plan string }{
-		{"no plan", "2026-10-01T00:00:00Z", nothingPlanned},
-		{"deprecated", "2026-10-01T00:00:00Z", fullPlan},
-		{"brownout", "2027-01-12T14:01:00Z", fullPlan},
-		{"retired", "2027-04-01T00:00:00Z", fullPlan},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			w := newWorld(b, bb.now, bb.plan)
-			r, _ := http.NewRequest(http.MethodGet, "/v1/quote?integratorId="+partner[:41]+"1", nil)
-			who := callerOf(r, netip.Addr{})
-			b.ReportAllocs()
-			for b.Loop() {
-				w.keeper.Admit(http.Header{}, r, "v1", who)
-			}
-		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -34,7 +33,7 @@ type world struct {
 	t      testing.TB
 	file   string
 	keeper *lifecycle.Keeper
-	server *httptest.Server
+	public http.Handler
 	clock  atomic.Pointer[time.Time]
 	core   atomic.Int64 // how often a version did its work
 	log    *logged
@@ -157,9 +156,7 @@ func newWorld(t testing.TB, now, plan string, change ...func(*lifecycle.Options)
 			})
 		})
 	}
-	w.server = httptest.NewServer(router)
-	t.Cleanup(w.server.Close)
-	t.Cleanup(w.server.Client().CloseIdleConnections)
+	w.public = router
 	return w
 }
 
@@ -217,23 +214,13 @@ func (a answer) refusal(t *testing.T) (r refusal) {
 
 func (w *world) get(path string, headers ...string) answer {
 	w.t.Helper()
-	req, err := http.NewRequest(http.MethodGet, w.server.URL+path, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	req := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])
 	}
-	res, err := w.server.Client().Do(req)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(res.Body); err != nil {
-		w.t.Fatal(err)
-	}
-	return answer{res.StatusCode, res.Header, body.String()}
+	res := httptest.NewRecorder()
+	w.public.ServeHTTP(res, req)
+	return answer{res.Code, res.Header(), res.Body.String()}
 }
 
 // refused asks for every client and gives those that were refused.

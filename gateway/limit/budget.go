@@ -25,7 +25,7 @@ type budget struct {
 	start     time.Time
 	seed      maphash.Seed // so that nobody can choose addresses that share a shard
 	shards    [shardCount]shard
-	room      int           // for sources in a shard, beside the holders of API keys
+	perShard  int           // for sources in a shard, beside the holders of API keys
 	forgotten atomic.Uint64 // within their minute
 }
 
@@ -44,7 +44,7 @@ type times []time.Duration
 // the sources a little unevenly.
 func newBudget(sources int, now func() time.Time) *budget {
 	size := max(sources/shardCount, 1)
-	b := &budget{now: now, start: now(), seed: maphash.MakeSeed(), room: size + size*3/8}
+	b := &budget{now: now, start: now(), seed: maphash.MakeSeed(), perShard: size + size*3/8}
 	for i := range b.shards {
 		b.shards[i].sources = make(map[id]times)
 	}
@@ -59,9 +59,9 @@ type decision struct {
 	at      time.Duration // when memory counted it
 }
 
-// take counts a request, or refuses it. It reads the clock when it has the lock: a
+// allow counts a request, or refuses it. It reads the clock when it has the lock: a
 // request that waited for the lock is counted when it is accepted, and not earlier.
-func (b *budget) take(from id, limit int) decision {
+func (b *budget) allow(from id, limit int) decision {
 	s := b.shard(from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (b *budget) take(from id, limit int) decision {
 	if d.allowed {
 		accepted = append(accepted, now)
 	}
-	if !isKnown && len(s.sources) >= b.room && from.kind != apiKey {
+	if !isKnown && len(s.sources) >= b.perShard && from.kind != apiKey {
 		b.forgetAny(s, now)
 	}
 	s.sources[from] = accepted
@@ -157,4 +157,4 @@ func (b *budget) size() int {
 }
 
 // ceiling is how many sources are held at most, beside the holders of keys.
-func (b *budget) ceiling() int { return b.room * shardCount }
+func (b *budget) ceiling() int { return b.perShard * shardCount }

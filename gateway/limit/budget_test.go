@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// model is the rule itself: all accepted times of every source.
+// model is the rule itself: the accepted times of every source within the last minute.
 type model map[id][]time.Time
 
 func (m model) take(from id, limit int, now time.Time) (allowed bool, used int, wait time.Duration) {
@@ -19,12 +19,13 @@ func (m model) take(from id, limit int, now time.Time) (allowed bool, used int, 
 			counted = append(counted, at)
 		}
 	}
+	m[from] = counted
 	used = len(counted)
 	if used >= limit {
 		return false, used, window - now.Sub(counted[used-limit])
 	}
-	m[from] = append(m[from], now)
-	return true, used, window - now.Sub(append(counted, now)[0])
+	m[from] = append(counted, now)
+	return true, used, window - now.Sub(m[from][0])
 }
 
 func TestBudgetAgreesWithTheModel(t *testing.T) {
@@ -41,7 +42,7 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 		}
 		limit := []int{1, 3, 30}[random.IntN(3)] // also one that changes
 		allowed, used, wait := m.take(from, limit, c.now())
-		d := b.take(from, limit)
+		d := b.allow(from, limit)
 		if d.allowed != allowed || d.used != used || d.wait != wait {
 			t.Fatalf("%s, %d a minute: got %+v, want allowed %v, used %d, wait %s", from, limit, d, allowed, used, wait)
 		}
@@ -67,12 +68,12 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 	c := newClock()
 	b := newBudget(maxSources, c.now)
 	holder := Key(7, 0).id
-	b.take(holder, 30)
+	b.allow(holder, 30)
 	for n := range maxSources {
-		b.take(source(n).id, 30)
+		b.allow(source(n).id, 30)
 	}
 	for n := range maxSources {
-		if d := b.take(source(n).id, 30); d.used != 1 {
+		if d := b.allow(source(n).id, 30); d.used != 1 {
 			t.Fatalf("source %d: got %+v, want one request counted before", n, d)
 		}
 	}
@@ -82,7 +83,7 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 
 	// As many again within the minute: they take the place of others, but of no holder.
 	for n := range maxSources {
-		b.take(source(maxSources+n).id, 30)
+		b.allow(source(maxSources+n).id, 30)
 	}
 	if got, most := b.size(), b.ceiling()+1; got > most {
 		t.Errorf("got %d sources, want %d at most", got, most)
@@ -90,10 +91,10 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 	if got, least := b.forgotten.Load(), uint64(2*maxSources-b.ceiling()); got < least {
 		t.Errorf("got %d forgotten early, want at least %d", got, least)
 	}
-	if d := b.take(source(2*maxSources-1).id, 30); d.used != 1 {
+	if d := b.allow(source(2*maxSources-1).id, 30); d.used != 1 {
 		t.Errorf("the source seen last: got %+v, want it counted", d)
 	}
-	if d := b.take(holder, 30); d.used != 1 {
+	if d := b.allow(holder, 30); d.used != 1 {
 		t.Errorf("the holder of a key: got %+v, want it counted", d)
 	}
 }
@@ -122,7 +123,7 @@ func TestBudgetCountsWhatItForgets(t *testing.T) {
 		{sweepEvery - 1, 0, 0, 3},
 	} {
 		c.advance(step.later)
-		if d := b.take(same[step.from], 30); d.used != step.used || b.forgotten.Load() != step.forgotten {
+		if d := b.allow(same[step.from], 30); d.used != step.used || b.forgotten.Load() != step.forgotten {
 			t.Errorf("%+v: got %+v and %d forgotten", step, d, b.forgotten.Load())
 		}
 	}
@@ -133,14 +134,14 @@ func TestBudgetForgetsACrowdThatHasLeft(t *testing.T) {
 	c := newClock()
 	b := newBudget(maxSources, c.now)
 	for n := range 20_000 {
-		b.take(source(n).id, 30)
-		b.take(Key(uint64(n), 0).id, 30)
+		b.allow(source(n).id, 30)
+		b.allow(Key(uint64(n), 0).id, 30)
 	}
 	for range 2 {
 		c.advance(window)
 		for n := range 20_000 {
-			b.take(source(20_000+n%2000).id, 30)
-			b.take(Key(uint64(20_000+n%2000), 0).id, 30)
+			b.allow(source(20_000+n%2000).id, 30)
+			b.allow(Key(uint64(20_000+n%2000), 0).id, 30)
 		}
 	}
 	if got := b.size(); got > 4100 {
@@ -158,7 +159,7 @@ func TestBudgetTakesARequestBack(t *testing.T) {
 		b := newBudget(maxSources, c.now)
 		var taken []time.Duration
 		for range 3 {
-			taken = append(taken, b.take(from, 3).at)
+			taken = append(taken, b.allow(from, 3).at)
 			c.advance(10 * time.Second)
 		}
 		b.giveBack(from, taken[1])
@@ -198,7 +199,7 @@ func TestConcurrentRequestsAreCountedExactly(t *testing.T) {
 		wg.Go(func() {
 			for n := range 100 {
 				which := (worker + n) % len(passed)
-				if b.take(source(which).id, 30).allowed {
+				if b.allow(source(which).id, 30).allowed {
 					passed[which].Add(1)
 				}
 			}

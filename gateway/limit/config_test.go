@@ -128,13 +128,3 @@ func TestValidateKeepsThePassword(t *testing.T) {
 		}
 	}
 }
-
-// A wrong URL is answered with what would be right.
-func TestValidateSaysWhatWouldBeRight(t *testing.T) {
-	err := Config{RedisURL: "redis+sentinel://a:26379/main"}.Validate()
-	for _, want := range []string{"redis://user:password@host:6379/0", "?master_name=name&addr=host:26379", "redis://user:password@host:6379?addr=host:6379"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package limit
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,5 +104,43 @@ func TestTheDoorTurnsWithTheMinute(t *testing.T) {
 		if current != tt.current || previous != tt.previous || err != nil {
 			t.Errorf("%s: got %d, %d and %v, want %d and %d", tt.name, current, previous, err, tt.current, tt.previous)
 		}
+	}
+}
+
+func TestThinner(t *testing.T) {
+	t.Parallel()
+	var thin LogSampler
+	at := time.Unix(1_700_000_000, 0)
+	for _, second := range []struct {
+		lines, skipped int
+		leftOut        uint64 // when the next line is written
+	}{{20, 0, 0}, {21, 1, 1}, {1000, 980, 980}, {1, 0, 0}} {
+		skipped := 0
+		for range second.lines {
+			if thin.Skip(at) {
+				skipped++
+			}
+		}
+		if leftOut := thin.LeftOut(); skipped != second.skipped || leftOut != second.leftOut {
+			t.Errorf("%d lines: got %d skipped and %d left out, want %+v", second.lines, skipped, leftOut, second)
+		}
+		at = at.Add(time.Second)
+	}
+}
+
+// BenchmarkQuote is the price of a counted request in memory, from many goroutines.
+func BenchmarkQuote(b *testing.B) {
+	for _, sources := range []int{10, 65_536, 131_072} {
+		l := start(b, Config{PerMinute: 30}, quiet, time.Now, calm)
+		b.Run("sources="+strconv.Itoa(sources), func(b *testing.B) {
+			b.ReportAllocs()
+			var next atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				h := http.Header{}
+				for pb.Next() {
+					l.AdmitQuote(h, source(int(next.Add(1))%sources))
+				}
+			})
+		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 const window = time.Minute
@@ -92,7 +92,7 @@ func (l *Limiter) AdmitRead(h http.Header, from Source) *fault.Error {
 		return nil
 	}
 	limit := l.limitOf(from)
-	return l.conclude(h, limit, "status look-ups", l.reads.take(from.id, limit))
+	return l.conclude(h, limit, "status look-ups", l.reads.allow(from.id, limit))
 }
 
 // AdmitRequest counts a request of any kind, or returns why it is refused.
@@ -113,7 +113,7 @@ func (l *Limiter) AdmitRequest(r *http.Request, from Source) *fault.Error {
 // instances accepted, so a refusal by the memory is final. A request that the memory
 // accepted is already counted if Redis fails or has lost its data.
 func (l *Limiter) takeQuote(from Source, limit int) decision {
-	own := l.quotes.take(from.id, limit)
+	own := l.quotes.allow(from.id, limit)
 	if l.redis == nil {
 		return own
 	}
@@ -121,7 +121,7 @@ func (l *Limiter) takeQuote(from Source, limit int) decision {
 		own.wait += l.redis.timeouts.answer // Redis may have counted the same requests so much later
 		return own
 	}
-	all, answered := l.redis.take(from.id, limit)
+	all, answered := l.redis.allow(from.id, limit)
 	switch {
 	case !answered:
 		return own
@@ -183,7 +183,7 @@ func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / tim
 
 func refusal(limit int, what string, wait time.Duration) *fault.Error {
 	e := fault.New(fault.RateLimited, "Rate limit exceeded: %d %s per minute. Retry in %s.",
-		limit, what, words.Count(seconds(wait), "second", "seconds"))
+		limit, what, humanize.Count(seconds(wait), "second", "seconds"))
 	e.RetryAfter = time.Duration(seconds(wait)) * time.Second
 	return e
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // timeouts say how long to wait for Redis.
@@ -43,7 +43,7 @@ type redisCounter struct {
 
 	failure  atomic.Pointer[failure] // nil while Redis answers
 	stop     context.CancelFunc
-	watching guard.Group
+	watching safego.Group
 }
 
 // failure is what ended the use of Redis.
@@ -76,7 +76,7 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait tim
 	const what = "probing Redis"
 	passed := 0 // probes in a row
 	r.watching.Go(log, what, func() {
-		guard.Every(ctx, wait.probe, log, what, func() { passed = r.watch(ctx, passed) })
+		safego.Every(ctx, wait.probe, log, what, func() { passed = r.watch(ctx, passed) })
 	})
 	return r
 }
@@ -94,10 +94,10 @@ func hiding(passwords []string) *strings.Replacer {
 
 func (r *redisCounter) up() bool { return r.failure.Load() == nil }
 
-// take counts a request, or refuses it. It returns false if Redis does not answer. It
+// allow counts a request, or refuses it. It returns false if Redis does not answer. It
 // does not know the request's context: a client that hangs up must not look like a
 // failure of Redis.
-func (r *redisCounter) take(from id, limit int) (decision, bool) {
+func (r *redisCounter) allow(from id, limit int) (decision, bool) {
 	if !r.up() {
 		return decision{}, false
 	}
@@ -141,7 +141,7 @@ func (r *redisCounter) probe(ctx context.Context, failed string, timeout time.Du
 // fail switches to counting in memory. It logs only the first failure of an outage.
 func (r *redisCounter) fail(key string, err error) {
 	if r.failure.CompareAndSwap(nil, &failure{time.Now(), key}) {
-		r.log.Warn("rate limit: Redis does not answer, counting in memory until it does",
+		r.log.Warn("rate limit: Redis does not respond; counting in memory",
 			"error", fmt.Sprintf("%.300s", r.hidden.Replace(err.Error())))
 	}
 }
@@ -162,7 +162,7 @@ func (r *redisCounter) watch(ctx context.Context, passed int) int {
 	passed++
 	if passed == probesToPass {
 		r.failure.Store(nil)
-		r.log.Info("rate limit: Redis is back, counting there again",
+		r.log.Info("rate limit: Redis responds again; counting there",
 			"after", time.Since(failure.since).Round(time.Millisecond))
 	}
 	return passed

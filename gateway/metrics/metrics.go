@@ -26,13 +26,13 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/build"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -54,7 +54,7 @@ type Metrics struct {
 // Requests, IntegratorHooks, StatusOptions and Watch add the others. The log is for
 // bugs, and for scrapes that fail.
 func New(log *slog.Logger) *Metrics {
-	facts := build.Read()
+	facts := buildinfo.Read()
 	built := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info",
 		Help: "Always 1. The labels say from which source the program was built.",
@@ -81,11 +81,11 @@ type guarded struct {
 }
 
 func (g guarded) Describe(to chan<- *prometheus.Desc) {
-	guard.Do(g.log, "describing metrics", func() { g.Collector.Describe(to) })
+	safego.Do(g.log, "describing metrics", func() { g.Collector.Describe(to) })
 }
 
 func (g guarded) Collect(to chan<- prometheus.Metric) {
-	guard.Do(g.log, "collecting metrics", func() { g.Collector.Collect(to) })
+	safego.Do(g.log, "collecting metrics", func() { g.Collector.Collect(to) })
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -233,17 +233,17 @@ func kindOf(p *chain.Pair) string {
 // that count them. Chains and reasons are closed lists.
 func (m *Metrics) IntegratorHooks() integrator.Hooks {
 	lookups := m.counter("integrator_lookups_total",
-		"Look-ups of an integrator, by chain, and whether memory had the answer (hit) or the chain was asked (miss).",
+		"Integrator lookups, by chain and whether the cache had the answer (hit) or the chain was asked (miss).",
 		"chain", "result")
 	failures := m.counter("integrator_failures_total",
 		"Times a chain gave no answer about an integrator, by chain and reason.",
 		"chain", "reason")
 	differ := m.counter("integrator_disagreements_total",
-		"Times that two endpoints of a chain told different things of an integrator, "+
+		"Times two endpoints of a chain disagreed about an integrator, "+
 			"whether a third one decided or not.",
 		"chain")
 	latency := m.histogram("integrator_rpc_duration_seconds",
-		"Time to ask a chain about an integrator, waiting for a turn included, whatever came of it.",
+		"Duration of integrator lookups on a chain, including time in the queue, whatever the result.",
 		buckets[4:], "chain") // from 1 ms on: a node in the same network
 	for _, id := range chain.PoolChains { // so that every series begins at 0
 		lookups.WithLabelValues(id.String(), "hit")
@@ -267,7 +267,7 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 // count them.
 func (m *Metrics) StatusOptions() status.Options {
 	answers := m.counter("status_answers_total",
-		"Answers to what became of a swap, by its state; none where a chain could not be asked.",
+		"Answered status requests, by state. Requests that failed are not counted.",
 		"state")
 	counters := map[status.State]prometheus.Counter{"": answers.WithLabelValues(none)}
 	for _, state := range status.States() { // so that every series begins at 0
@@ -390,8 +390,8 @@ func (s Sources) sendLimiter(send send) {
 			boolValue(l.Backend == b), "backend", string(b))
 	}
 	send("limiter_clients", "Addresses and API keys whose requests are held in memory.", float64(l.Sources))
-	send("limiter_clients_ceiling", "Most addresses that memory will hold.", float64(l.Ceiling))
-	send("limiter_forgotten_total", "Addresses that made room for others before their minute had passed.",
+	send("limiter_clients_ceiling", "Maximum number of addresses held in memory.", float64(l.Ceiling))
+	send("limiter_forgotten_total", "Addresses evicted before their minute had passed.",
 		float64(l.Forgotten))
 }
 
@@ -450,14 +450,14 @@ func (s Sources) sendUsage(send send) {
 			float64(t.Calls), "version", t.Version, "window", t.Window)
 	}
 	send("usage_notes",
-		"Things that the numbers of usage leave out; /admin/usage names them.",
+		"Known gaps in the usage counts; /admin/usage lists them.",
 		float64(len(s.UsageNotes())))
 	send("usage_plans",
 		"Different retirement plans that the running instances which share a database follow; 1 if they agree.",
 		float64(s.UsagePlans()))
 	bytes, limit := s.UsageSize()
-	send("usage_database_bytes", "Size of the database of usage, about.", float64(bytes))
-	send("usage_database_limit_bytes", "Size from which on counts are given up.", float64(limit))
+	send("usage_database_bytes", "Approximate size of the usage database.", float64(bytes))
+	send("usage_database_limit_bytes", "Size at which the oldest counts are deleted.", float64(limit))
 }
 
 func (s Sources) sendProcess(send send) {
@@ -465,13 +465,13 @@ func (s Sources) sendProcess(send send) {
 		"1 while the clients file is not what is known, because it is bad or gone.",
 		boolValue(s.ClientsBad()))
 	send("log_lines_dropped_total",
-		"Log lines that were not written, because nobody read the log.",
+		"Log lines dropped because the log writer was blocked.",
 		float64(s.LogDropped()))
 	send("panics_total",
-		"Panics that were caught. Each is a bug, and in the log with its stack.",
-		float64(guard.Total()))
-	send("connections", "Connections of clients that are open.", float64(s.Connections()))
-	send("connections_limit", "Most connections of clients that are accepted at a time.", float64(s.MaxConnections))
+		"Recovered panics. Each is a bug, logged with its stack.",
+		float64(safego.Panics()))
+	send("connections", "Open client connections.", float64(s.Connections()))
+	send("connections_limit", "Maximum number of client connections.", float64(s.MaxConnections))
 }
 
 func (s Sources) sendChecks(send send) {

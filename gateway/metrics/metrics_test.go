@@ -26,10 +26,10 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/web"
 )
@@ -237,9 +237,9 @@ func TestGarbageMakesNoSeries(t *testing.T) {
 			requests.Observe(&event.Event{Pair: &chain.Pair{Src: chain.ID(random.Uint64()), Dst: chain.ID(random.Uint64()), Route: chain.Route(random.Uint32())}})
 		}
 	}
-	garbage(20_000) // enough for every lawful combination to come up
+	garbage(5_000) // enough for every lawful combination to come up
 	before := countSeries(scrape(t, m))
-	garbage(20_000)
+	garbage(5_000)
 	text := scrape(t, m)
 	if after := countSeries(text); after != before {
 		t.Errorf("got %d series, then %d: garbage makes series", before, after)
@@ -336,33 +336,6 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func BenchmarkObserve(b *testing.B) {
-	_, requests, _ := whole(b)
-	e := answered("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
-	b.ReportAllocs()
-	for b.Loop() {
-		requests.Observe(e)
-	}
-}
-
-func BenchmarkObserveInParallel(b *testing.B) {
-	_, requests, _ := whole(b)
-	e := answered("v3", "/v3/swap/quote", 200, "", 100*time.Microsecond)
-	b.ReportAllocs()
-	b.RunParallel(func(p *testing.PB) {
-		for p.Next() {
-			requests.Observe(e)
-		}
-	})
-}
-
-func BenchmarkScrape(b *testing.B) {
-	m, _, _ := whole(b)
-	for b.Loop() {
-		scrape(b, m)
-	}
-}
-
 // TestSourceThatPanics: the scrape has the metrics of all other sources, and the log
 // has the panic. That of a library's collector is survived too.
 func TestSourceThatPanics(t *testing.T) {
@@ -373,15 +346,14 @@ func TestSourceThatPanics(t *testing.T) {
 	m.Watch(bad)
 	m.add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "of_a_library", Help: "-"}, func() float64 { return 1 }))
 	m.add(slip{prometheus.NewGauge(prometheus.GaugeOpts{Name: "of_another", Help: "-"})})
-	before := guard.Total()
-	answer := httptest.NewRecorder()
-	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	before := safego.Panics()
+	answer := scrape(t, m)
 	for _, want := range []string{"quotegate_connections 34", "quotegate_check_failures", "of_a_library 1", "quotegate_panics_total"} {
-		if !strings.Contains(answer.Body.String(), want) {
+		if !strings.Contains(answer, want) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	if got := guard.Total() - before; got != 2 || log.Count("collecting metrics") != 2 || log.Count("a slip") != 2 {
+	if got := safego.Panics() - before; got != 2 || log.Count("collecting metrics") != 2 || log.Count("a slip") != 2 {
 		t.Errorf("got %d panics, and the log %s", got, log.String())
 	}
 }
@@ -396,9 +368,7 @@ func (slip) Collect(chan<- prometheus.Metric) { panic("a slip") }
 func TestUnknownState(t *testing.T) {
 	m := New(slog.New(slog.DiscardHandler))
 	m.StatusOptions().Answered("HALFWAY")
-	answer := httptest.NewRecorder()
-	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	if want := `quotegate_status_answers_total{state="other"} 1`; !strings.Contains(answer.Body.String(), want) {
+	if want := `quotegate_status_answers_total{state="other"} 1`; !strings.Contains(scrape(t, m), want) {
 		t.Errorf("%q is missing", want)
 	}
 }

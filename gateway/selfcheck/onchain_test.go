@@ -63,7 +63,7 @@ func TestEndpointStandsStill(t *testing.T) {
 	g := newRig(t, map[chain.ID][]*node.Front{base: {still, node.NewFront(t, onBase)}})
 	g.want(g.results(deployment), map[string]string{first: "failed: it stands still: its latest block is 3 hours old"})
 	still.Instead("eth_getBlockByNumber", node.Results("null"))
-	g.want(g.results(deployment), map[string]string{first: "failed: it has no latest block"})
+	g.want(g.results(deployment), map[string]string{first: "failed: it returned no latest block"})
 }
 
 // Who looks at the results sees on which chains nobody can follow a swap.
@@ -226,7 +226,7 @@ func TestWrongEndpoints(t *testing.T) {
 		{"odd code", "eth_getCode", node.Results(`"0x123"`), "failed: the answer is not a JSON-RPC result"},
 		{"endless code", "eth_getCode", node.Pours, "failed: the answer is too long"},
 		{"half an answer", "eth_getCode", node.Aborts, "failed: "},
-		{"a broken batch", node.Batch, node.Drops, "failed: no connection, or a broken one"},
+		{"a broken batch", node.Batch, node.Drops, "failed: connection failed"},
 		{"a batch in one answer", node.Batch, node.Results(`"0x"`), ""}, // asked one by one
 		{"over its quota", node.Batch, node.Limited("1"), "failed: HTTP status 429"},
 	} {
@@ -256,7 +256,7 @@ func TestEndpointThatHangs(t *testing.T) {
 	hung := node.NewFront(t, http.NotFoundHandler())
 	hung.Instead("eth_chainId", node.Hangs)
 	g := newRigWith(t, rpc.Limits{Try: 50 * time.Millisecond, Total: time.Minute, Calls: 4, Waiting: 12}, map[chain.ID][]*node.Front{base: {hung}})
-	g.want(g.results(deployment), notTested("failed: no answer in time"))
+	g.want(g.results(deployment), notTested("failed: timed out"))
 }
 
 // An endpoint that knows no contracts, such as one that is far behind, is named

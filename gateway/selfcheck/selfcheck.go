@@ -1,17 +1,9 @@
-// Package selfcheck tests whether a configuration is right: whether every RPC
-// endpoint serves its chain, and every contract of the deployment is where the
-// deployment says. `gateway check` prints the results, and the running service
-// tests itself again and again.
+// Package selfcheck tests the configuration against the chains: whether every RPC
+// endpoint serves its chain and is up to date, and whether every contract of the
+// deployment exists. `gateway check` prints the results; the service repeats the tests.
 //
-// What it promises:
-//   - A test fails only because of an answer, or the lack of one, to that test. A
-//     contract is not tested while no endpoint of its chain answers.
-//   - An endpoint whose latest block is too old fails: what it does not know may have
-//     happened long ago.
-//   - All tests end in less than a minute. Each endpoint is asked one question at
-//     a time, and six chains are asked at the same time.
-//   - No text from an endpoint, and no part of its address, is in any result.
-//     Endpoints are named by their place in the configuration.
+// A contract is not tested while no endpoint of its chain answers. All tests end within
+// a minute. Results never contain text from an endpoint or any part of its address.
 package selfcheck
 
 import (
@@ -31,10 +23,10 @@ import (
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // What is tested. The list is closed, so that it can label a metric.
@@ -80,7 +72,7 @@ type Result struct {
 	Missing common.Address `json:"-"`
 }
 
-// String is the result as a sentence: "Chain 1, endpoint 2: no answer in time".
+// String is the result as a sentence: "Chain 1, endpoint 2: timed out".
 func (r Result) String() string {
 	return strings.ToUpper(r.Name[:1]) + strings.TrimSuffix(r.Name[1:]+": "+r.Detail, ": ")
 }
@@ -117,8 +109,8 @@ func (w *Watch) Inherit(before *Watch) { w.missing.Store(before.missing.Load()) 
 // there.
 func (w *Watch) Run(ctx context.Context) {
 	const what = "testing the deployment"
-	guard.Do(w.log, what, func() { w.round(ctx) })
-	guard.Every(ctx, time.Minute, w.log, what, func() { w.afterMinute(ctx) })
+	safego.Do(w.log, what, func() { w.round(ctx) })
+	safego.Every(ctx, time.Minute, w.log, what, func() { w.afterMinute(ctx) })
 }
 
 func (w *Watch) afterMinute(ctx context.Context) {
@@ -193,7 +185,7 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 		networks = d.Networks()
 	}
 	byChain := make([][]Result, len(networks))
-	var group guard.Group
+	var group safego.Group
 	turns := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
 		name := fmt.Sprintf("chain %s", n.ID)
@@ -222,11 +214,11 @@ type finding struct {
 }
 
 // errBug is in place of an answer until there is one.
-var errBug = errors.New("the test has a bug, which is in the log")
+var errBug = errors.New("internal error in this test; see the log")
 
 func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
 	answers := make([]answer, chains.Endpoints(network))
-	var group guard.Group
+	var group safego.Group
 	for i := range answers {
 		answers[i].err = errBug
 		group.Go(log, "testing an endpoint", func() {
@@ -452,10 +444,10 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 		return err
 	}
 	if latest == nil {
-		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
+		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
 	}
 	if now := time.Now(); latest.TooOld(network, now) {
-		age := words.Span(now.Sub(latest.At()))
+		age := humanize.Span(now.Sub(latest.At()))
 		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + age + " old"}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -166,13 +166,13 @@ func TestWatchRuns(t *testing.T) {
 // is one for every chain here, as there is no client to ask through.
 func TestBugInATest(t *testing.T) {
 	var out journal.Journal
-	before := guard.Total()
+	before := safego.Panics()
 	results := OnChain(t.Context(), deployment, nil, slog.New(slog.NewTextHandler(&out, nil)))
-	if len(results) != len(chain.Networks()) || int(guard.Total()-before) != len(results) {
-		t.Errorf("got %d results and %d panics", len(results), guard.Total()-before)
+	if len(results) != len(chain.Networks()) || int(safego.Panics()-before) != len(results) {
+		t.Errorf("got %d results and %d panics", len(results), safego.Panics()-before)
 	}
 	for _, r := range results {
-		if r.Outcome != Failed || !strings.Contains(r.Detail, "bug") {
+		if r.Outcome != Failed || !strings.Contains(r.Detail, "internal error") {
 			t.Errorf("got %+v, want a failure", r)
 		}
 	}

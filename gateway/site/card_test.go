@@ -23,25 +23,25 @@ func firstScreen(t *testing.T, w *world) {
 	const connect = "wallet({ code: '0x' }); named('Connect').click(); await until(() => $('recipient').value && $('balance').innerText);"
 	for _, size := range sizesOfScreens {
 		emulate(t, w, "light", size[0], size[1])
-		for name, tt := range map[string]struct{ script, element string }{
-			"empty":         {"", "#ask"},
-			"connected":     {connect, "#ask"},
-			"a quote":       {connect + "await quote({ amount: '100' });", "#send-button"},
-			"the risk":      {connect + "await quote({ amount: '100' });", ".risk"},
-			"the recipient": {connect + "await quote({ amount: '100' });", "#whom"},
-			"a status":      {"wallet(); await quote($2); sendButton().click(); await until(() => statusText().includes('On its way'));", "#steps"},
+		for name, tt := range map[string]struct{ script, elements string }{
+			"empty":     {"", "#ask"},
+			"connected": {connect, "#ask"},
+			"a quote":   {connect + "await quote({ amount: '100' });", ".big, .good, .risk, #whom, #send-button"},
+			"a status":  {"wallet(); await quote($2); sendButton().click(); await until(() => statusText().includes('On its way'));", "#steps"},
 		} {
 			w.open(t, "")
 			w.tells(settling)
 			got := run[map[string]float64](t, w, fast+walletJS+tt.script+`
-				const { top, bottom, left, right } = document.querySelector($3).getBoundingClientRect();
+				const places = [...document.querySelectorAll($3)].filter((one) => one.checkVisibility()).map((one) => one.getBoundingClientRect());
 				const card = [...document.querySelectorAll('.card')].filter((one) => one.checkVisibility());
 				const at = card[0].getBoundingClientRect();
-				return { top, bottom, height: innerHeight, cards: card.length, width: at.width, offset: Math.abs(at.left + at.right - document.documentElement.clientWidth),
+				return { places: places.length, top: Math.min(...places.map(({ top }) => top)), bottom: Math.max(...places.map(({ bottom }) => bottom)), height: innerHeight,
+					button: sendButton()?.getBoundingClientRect().height ?? 44,
+					cards: card.length, width: at.width, offset: Math.abs(at.left + at.right - document.documentElement.clientWidth),
 					sideways: document.documentElement.scrollWidth - document.documentElement.clientWidth };`,
-				rich, form("USDC@1", "USDC@369", "100", alice, ""), tt.element)
-			if got["top"] < 0 || got["bottom"] > got["height"] || got["bottom"] == 0 {
-				t.Errorf("%s at %d: it is at %v to %v of %v", name, size[0], got["top"], got["bottom"], got["height"])
+				rich, form("USDC@1", "USDC@369", "100", alice, ""), tt.elements)
+			if want := strings.Count(tt.elements, ",") + 1; got["places"] < float64(want) || got["top"] < 0 || got["bottom"] > got["height"] || got["button"] < 44 {
+				t.Errorf("%s at %d: want %d places on the screen, and a button for fingers: %v", name, size[0], want, got)
 			}
 			if got["cards"] != 1 || got["width"] > 482 || got["offset"] > 2 || got["sideways"] > 0 {
 				t.Errorf("%s at %d: the card: %v", name, size[0], got)
@@ -212,7 +212,7 @@ func tracked(t *testing.T, w *world) {
 	settledBy := func(more string) string {
 		return strings.Replace(settled, `"txHash": "0xbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", `, more, 1)
 	}
-	endpoint := `{"error": "The status is not known: chain 56, on which the swap is paid out, cannot be asked: this service has no RPC endpoint for it", "code": "CHAIN_UNAVAILABLE", "requestId": "r"}`
+	endpoint := `{"error": "The status is unknown: chain 56, on which the swap is paid out, has no RPC endpoint configured", "code": "CHAIN_UNAVAILABLE", "requestId": "r"}`
 	for name, tt := range map[string]struct {
 		status int
 		answer string

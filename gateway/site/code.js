@@ -47,7 +47,7 @@ function viemLines(request) {
     known ? `import { ${known} as chain } from 'viem/chains'` : '',
     "import 'viem/window'",
     known ? '' : `const chain = defineChain(${ours})`,
-    "if (!window.ethereum) throw new Error('There is no wallet in this browser')",
+    "if (!window.ethereum) throw new Error('No wallet detected')",
     'const transport = custom(window.ethereum)',
     'const wallet = createWalletClient({ chain, transport })',
     'const node = createPublicClient({ chain, transport })',

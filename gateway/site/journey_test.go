@@ -37,7 +37,6 @@ func choices(t *testing.T, w *world) {
 // swap is paid once.
 func neverTwice(t *testing.T, w *world) {
 	usdc, eth := form("USDC@1", "USDC@369", "100", alice, ""), form("ETH@1", "WETH@369", "0.5", alice, "")
-	const swapOnly = `eth_call: () => '0xffffffffffffffff', `
 	for name, tt := range map[string]struct {
 		form   map[string]string
 		rules  string // of the wallet
@@ -46,21 +45,14 @@ func neverTwice(t *testing.T, w *world) {
 		count  int // payments that the wallet was asked to sign
 	}{
 		"the request expires":          {form: eth, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(-32603, 'Request expired') })`, status: "We do not know whether it was sent", count: 1},
-		"an error in no words":         {form: eth, rules: `does: () => ({ eth_sendTransaction: () => { throw undefined; } })`, status: "We do not know", count: 1},
-		"the wallet is disconnected":   {form: eth, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, status: "We do not know", count: 1},
-		"something else is pending":    {form: eth, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(-32002) })`, status: "We do not know", count: 1},
 		"no hash":                      {form: eth, rules: `does: () => ({ eth_sendTransaction: () => null })`, status: "We do not know", count: 1},
 		"the swap after an approval":   {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(-32000, 'nonce too low') : hash()) }; }`, status: "Your wallet says: nonce too low.", count: 2},
 		"receipts cannot be read":      {form: usdc, rules: `does: ({ refuse }) => { let n = 0; return { eth_getTransactionReceipt: () => (n++ < 3 ? refuse(-32603) : { status: '0x1' }) }; }`, status: "Sent", count: 2},
 		"a batch's status throws":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => refuse(-32603) })`, status: "does not report its progress", count: 1},
-		"a batch's status is odd":      {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => 7 })`, status: "does not report its progress", count: 1},
 		"a batch is pending":           {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 100 }) })`, status: "is executing the batch", count: 1},
 		"a batch without receipts":     {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 200 }) })`, status: "does not say in which transaction", count: 1},
 		"a batch fails":                {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 500 }) })`, status: "batch failed", count: 1},
 		"a part of a batch":            {form: usdc, rules: batchWallet + `wallet_getCallsStatus: () => ({ status: 600 }) })`, status: "Only part of the batch was executed.", count: 1},
-		"a batch request throws":       {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(-32603) })`, status: "We do not know", count: 1},
-		"a batch is there already":     {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5720) })`, status: "We do not know", count: 1},
-		"a batch without an ID":        {form: usdc, rules: batchWallet + `wallet_sendCalls: () => ({}) })`, status: "We do not know", count: 1},
 		"another wallet comes":         {form: eth, rules: hanging, during: `announce(); announce(); await until(() => $('wallet-row').innerText.includes('Connect wallet')); release();`, status: "Sent", count: 1},
 		"something is pinned":          {form: eth, rules: hanging, during: `type('pin', 'x'); type('pin', ''); await until(() => $('pin-hint').textContent.startsWith('Nothing')); release();`, status: "Sent", count: 1},
 		"the form is changed":          {form: eth, rules: hanging, during: `type('amount', '0.6'); $('ask').click(); pick('from', 'USDC@1'); $('flip').click(); release();`, status: "Sent", count: 1},
@@ -68,7 +60,6 @@ func neverTwice(t *testing.T, w *world) {
 		"the visitor stops waiting":    {form: eth, rules: hanging, during: `named('Stop waiting').click();`, status: "We do not know", count: 1},
 		"the hash comes late":          {form: eth, rules: hanging, during: `named('Stop waiting').click(); await until(() => statusText().includes('We do not know')); release();`, status: "Sent", count: 1},
 		"the chain has it":             {form: eth, rules: inBlock, status: "Sent", count: 1},
-		"no approval was needed":       {form: usdc, rules: `does: ({ refuse }) => ({ ` + swapOnly + `eth_sendTransaction: () => refuse(-32603) })`, status: "We do not know", count: 1},
 		"what was pinned changes":      {form: usdc, rules: `does: ({ hash }) => ({ eth_sendTransaction: () => { type('pin', 'no listing'); return hash(); } })`, status: "ALERT This quote does not pass the checks any more.", count: 1},
 		"the wallet refuses, and then": {form: eth, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? hash() : refuse(4001)) }; }`, during: `await until(alertText); sendButton().click();`, status: "Sent", count: 2},
 	} {

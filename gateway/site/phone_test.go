@@ -38,7 +38,7 @@ func TestPhone(t *testing.T) {
 }
 
 var (
-	sizes = [][2]int64{{360, 740}, {390, 844}, {820, 1180}, {1280, 720}}
+	sizes = [][2]int64{{360, 740}, {1280, 720}}
 	hash  = "0x" + strings.Repeat("a", 64)
 	link  = "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
 )
@@ -65,9 +65,7 @@ func folds(t *testing.T, w *world) {
 		if got["quote"] != "false,true,true" || got["change"] != "true,false,falseamount100" {
 			t.Errorf("%s: the form, the line and its button are there: %q, and after Change: %q", where, got["quote"], got["change"])
 		}
-		w.open(t, "")
-		w.tells(settling)
-		w.visit(t, "?chain=1&tx="+hash)
+		w.follow(t, "?chain=1&tx="+hash, settling)
 		tx := run[[]string](t, w, `
 			await until(() => statusText().includes('On its way'));
 			const { top } = $('card').getBoundingClientRect();
@@ -81,14 +79,6 @@ func folds(t *testing.T, w *world) {
 	for _, empty := range run[[]string](t, w, `
 		return [...document.querySelectorAll('main p, main .slot, main #waiting')].filter((one) => one.checkVisibility() && !one.textContent.trim() && one.getBoundingClientRect().height > 0).map((one) => one.id || one.className);`) {
 		t.Errorf("%s is empty and takes room", empty)
-	}
-}
-
-// visit loads an address with what the test has put in between.
-func (w *world) visit(t *testing.T, query string) {
-	t.Helper()
-	if err := chromedp.Do(w.page.Context(), chromedp.Navigate(w.url+"/"+query)); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -108,9 +98,7 @@ func shifts(t *testing.T, w *world) {
 			"a transaction": {"?chain=1&tx=" + hash, "await until(() => statusText().includes('On its way'));"},
 			"developers":    {"developers", "await until(() => document.getElementById('own-key'));"},
 		} {
-			w.open(t, "")
-			w.tells(settling)
-			w.visit(t, tt.at)
+			w.follow(t, tt.at, settling)
 			got := run[[]string](t, w, walletJS+"/* "+name+" */"+tt.script+`
 				let sum = 0;
 				const where = [];
@@ -189,9 +177,7 @@ func comesBack(t *testing.T, w *world) {
 
 // tellsTime: how long it has been, and how long it usually takes where that is stated.
 func tellsTime(t *testing.T, w *world) {
-	w.open(t, "")
-	w.tells(settling)
-	w.visit(t, "?chain=1&tx="+hash)
+	w.follow(t, "?chain=1&tx="+hash, settling)
 	got := run[[]string](t, w, `
 		await until(() => $('elapsed')?.textContent.includes('usually'));
 		const first = $('elapsed').textContent;
@@ -211,9 +197,7 @@ func tellsTime(t *testing.T, w *world) {
 		t.Errorf("it is late too early: %q", got[1])
 	}
 	// Where nothing is stated, only what is known is told.
-	w.open(t, "")
-	w.tells(`{"state": "PENDING", "nextCheckSeconds": 3600}`)
-	w.visit(t, "?chain=1&tx="+hash)
+	w.follow(t, "?chain=1&tx="+hash, `{"state": "PENDING", "nextCheckSeconds": 3600}`)
 	if got := run[string](t, w, "return until(() => $('elapsed')?.textContent);"); !strings.HasSuffix(got, "s elapsed.") {
 		t.Errorf("without a stated time: %q", got)
 	}
@@ -252,9 +236,7 @@ func receipts(t *testing.T, w *world) {
 // linkReceipt is the receipt of someone who was given the link. The link names the token, since the status does not.
 func linkReceipt(t *testing.T, w *world) string {
 	t.Helper()
-	w.open(t, "")
-	w.tells(settled)
-	w.visit(t, "#swap="+hash+"&chain=1&token=USDC")
+	w.follow(t, "#swap="+hash+"&chain=1&token=USDC", settled)
 	card := run[string](t, w, "await until(() => statusText().includes('arrived')); return cardText();")
 	wantWords(t, "a link", card, "You paid\n100 USDC on Ethereum")
 	// Without the token in the link, nothing is said of what was paid.
@@ -385,9 +367,7 @@ func twoSwaps(t *testing.T, w *world) {
 		t.Errorf("the choice of the destination becomes %s", got["to"])
 	}
 	// The second is offered when the first has arrived, also to who comes back by the address.
-	w.open(t, "")
-	w.tells(settled)
-	w.visit(t, "?chain=1&then=USDC%4042161&tx="+hash)
+	w.follow(t, "?chain=1&then=USDC%4042161&tx="+hash, settled)
 	second := run[string](t, w, "(await until(() => named('Continue to Arbitrum One'))).click(); return JSON.stringify(formNow()) + location.search + document.activeElement.id;")
 	wantWords(t, "the second", second, `"from":"USDC@369","to":"USDC@42161","amount":"99.7"`, "?from=USDC%40369&to=USDC%4042161", "amount")
 	// Another choice forgets it.
@@ -440,9 +420,8 @@ func keepsFocus(t *testing.T, w *world) {
 		t.Errorf("after Stop waiting the focus is on %q", stop)
 	}
 	// Someone who types elsewhere while a swap settles goes on typing.
-	w.open(t, "")
-	w.answer("/v3/swap/status", w.sequence(`{"state": "PENDING", "nextCheckSeconds": 1}`, strings.Replace(settling, "3600", "1", 1), settled))
-	w.visit(t, "?chain=1&tx="+hash)
+	arrives := []string{`{"state": "PENDING", "nextCheckSeconds": 1}`, strings.Replace(settling, "3600", "1", 1), settled}
+	w.follow(t, "?chain=1&tx="+hash, arrives...)
 	typing := run[string](t, w, fast+`
 		$('track').open = true;
 		$('tx').focus();
@@ -452,27 +431,13 @@ func keepsFocus(t *testing.T, w *world) {
 		t.Errorf("settlement takes the focus from the field to %q", typing)
 	}
 	// Who is on a button of the card stays on it.
-	w.open(t, "")
-	w.answer("/v3/swap/status", w.sequence(`{"state": "PENDING", "nextCheckSeconds": 1}`, strings.Replace(settling, "3600", "1", 1), settled))
-	w.visit(t, "#swap="+hash+"&chain=1&token=USDC")
+	w.follow(t, "#swap="+hash+"&chain=1&token=USDC", arrives...)
 	card := run[string](t, w, fast+`
 		(await until(() => named('New swap'))).focus();
 		await until(() => statusText().includes('arrived'));
 		return document.activeElement.textContent;`)
 	if card != "New swap" {
 		t.Errorf("settlement moves the focus from New swap to %q", card)
-	}
-}
-
-// sequence answers a status after the other; the last stays.
-func (w *world) sequence(answers ...string) http.HandlerFunc {
-	n := 0
-	return func(rw http.ResponseWriter, r *http.Request) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		next := answers[min(n, len(answers)-1)]
-		n++
-		fmt.Fprint(rw, complete(next, r.URL.Query()))
 	}
 }
 
@@ -488,7 +453,8 @@ func announces(t *testing.T, w *world) {
 		const times = (words) => heard.filter((one) => one.includes(words)).length;
 	`
 	w.open(t, "")
-	w.answer("/v3/swap/status", w.sequence(`{"state": "PENDING", "nextCheckSeconds": 1}`, `{"state": "PENDING", "nextCheckSeconds": 1}`, strings.Replace(settling, "3600", "1", 1), settled))
+	const pending = `{"state": "PENDING", "nextCheckSeconds": 1}`
+	w.tells(pending, pending, strings.Replace(settling, "3600", "1", 1), settled)
 	got := run[map[string]int](t, w, fast+walletJS+listen+`
 		wallet();
 		await quote($2);

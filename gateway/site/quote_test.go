@@ -167,11 +167,14 @@ func alterations(t *testing.T, w *world) {
 			all = append(all, a)
 		}
 	}
-	done, told := 0, map[string]bool{}
+	done, told := 0, map[string]int{}
 	for _, a := range all {
+		// verify.js is tested with all of them: here, two of each quote and two of the listing are shown.
+		if told[a.Of+a.Base]++; told[a.Of+a.Base] > 2 {
+			continue
+		}
 		request := readRequest(t, a.Base)
-		if !told[a.Base] {
-			told[a.Base] = true
+		if told[a.Of+a.Base] == 1 {
 			if got := run[shown](t, w, alterJS+"announce(); await quote(formOf($1));"+look, request); got.Alert != "" || got.Send == (len(request["srcChain"]) == 8) {
 				t.Errorf("%s: the truth is refused, or cannot be sent: %s", a.Base, got.Alert)
 			}
@@ -190,7 +193,7 @@ func alterations(t *testing.T, w *world) {
 		wantWords(t, a.Name, got.Status, "Do not sign this quote anywhere")
 		done++
 	}
-	if done < 60 {
+	if done < 10 {
 		t.Errorf("only %d alterations were tried", done)
 	}
 }
@@ -248,6 +251,7 @@ func pins(t *testing.T, w *world) {
 	_, pairs := ask(t, w.Handler, "GET", "/v3/app/pairs")
 	other := strings.ReplaceAll(string(reference), "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
 	pool, burn := form("USDC@1", "USDC@369", "100", alice, ""), form("USDC@10", "USDC@369", "100", alice, "")
+	w.open(t, "")
 	for name, tt := range map[string]struct {
 		pin   string
 		form  map[string]string
@@ -265,9 +269,10 @@ func pins(t *testing.T, w *world) {
 		"a pool missing":               {`{"pools": [], "settlement": {}}`, pool, "routers must have one row"},
 		"nested":                       {strings.Repeat("[", 100_000), pool, "routers must have one row"},
 	} {
-		w.open(t, "")
 		got := run[shown](t, w, `
 			$('more').open = true;
+			type('pin', '');
+			await until(() => $('pin-hint').textContent.startsWith('Nothing is pinned'));
 			type('pin', $1);
 			await until(() => /^Pinned|No quote passes/.test($('pin-hint').textContent + $('pin-error').textContent));
 			await quote($2);`+look, tt.pin, tt.form)
@@ -452,18 +457,18 @@ func hostileText(t *testing.T, w *world) {
 		"/versions":       `{"versions": [{"name": H, "state": H, "successor": H, "migration": "javascript:window.hurt=1", "deprecated": H, "brownouts": [{"from": H}]}, 7, null]}`,
 	} {
 		for _, status := range []int{200, 400} {
-			w.open(t, "")
+			w.reset()
 			w.answer(path, func(rw http.ResponseWriter, _ *http.Request) {
 				quoted, _ := json.Marshal(hostile)
 				rw.WriteHeader(status)
 				fmt.Fprint(rw, strings.ReplaceAll(body, "H", string(quoted)))
 			})
-			w.reload(t)
 			if path == "/versions" {
 				w.visit(t, "developers")
 				want(path, run[result](t, w, "await until(() => $('lives').innerText);"+check))
 				continue
 			}
+			w.visit(t, "")
 			got := run[result](t, w, "await quote($1); $('track').open = true; $('tx').value = '0x' + 'a'.repeat(64); named('Track').click(); await until(() => !statusText().includes('Loading')); "+check, form("USDC@1", "USDC@369", "100", alice, ""))
 			want(path, got)
 		}

@@ -202,54 +202,37 @@ func looks(t *testing.T, w *world) {
 	}
 	usdc := form("USDC@1", "USDC@369", "100", alice, "")
 	for state, tt := range states {
-		for _, look := range []struct {
-			scheme, forced string
-			width          int64
-		}{{"light", "none", 1440}, {"dark", "none", 390}, {"light", "active", 768}} {
-			w.open(t, tt.at)
-			w.answer("/v3/swap/status", untracked)
-			emulateAll(t, w, look.scheme, look.forced, look.width, 900)
-			where := fmt.Sprintf("%s, %s, forced colours %s, %d", state, look.scheme, look.forced, look.width)
-			if _, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[bool](string(axe)+"; true")); err != nil {
-				t.Fatal(err)
-			}
-			for _, violation := range run[[]string](t, w, fast+walletJS+alterJS+"wallet();"+tt.script+axeJS, sender, usdc) {
-				t.Errorf("%s: %s", where, violation)
-			}
-			for _, problem := range run[[]string](t, w, names) {
-				t.Errorf("%s: %s", where, problem)
+		w.open(t, tt.at)
+		w.answer("/v3/swap/status", untracked)
+		emulate(t, w, "light", 1440, 900)
+		if _, err := chromedp.Run(w.page.Context(), chromedp.Evaluate[bool](string(axe)+"; true")); err != nil {
+			t.Fatal(err)
+		}
+		problems := run[[]string](t, w, fast+walletJS+alterJS+"wallet();"+tt.script+axeJS, sender, usdc)
+		emulate(t, w, "dark", 390, 900)
+		problems = append(problems, run[[]string](t, w, axeJS)...)
+		problems = append(problems, run[[]string](t, w, names)...)
+		for _, problem := range problems {
+			t.Errorf("%s: %s", state, problem)
+		}
+		if state == "quote" {
+			emulateAll(t, w, "light", "active", 768, 900)
+			for _, violation := range run[[]string](t, w, axeJS) {
+				t.Errorf("forced colours: %s", violation)
 			}
 		}
 	}
+	w.open(t, "")
+	run[bool](t, w, "$('more').open = true; await quote($1); openAll(); return true;", form("DAI@56", "USDC@69696969", "123.456789012345678901", private, partner))
 	for _, width := range []int64{320, 360, 768, 1200, 1440} {
 		emulate(t, w, "light", width, 800)
-		w.open(t, "")
-		got := run[[]int](t, w, `$('more').open = true; await quote($1); openAll(); return [document.documentElement.scrollWidth, innerWidth];`, form("DAI@56", "USDC@69696969", "123.456789012345678901", private, partner))
+		got := run[[]int](t, w, "return [document.documentElement.scrollWidth, innerWidth];")
 		if got[0] > got[1] {
 			t.Errorf("at a width of %d the page has %d: it scrolls sideways", got[1], got[0])
 		}
 	}
-	for _, size := range [][2]int64{{1280, 720}, {820, 1180}, {390, 844}} {
-		emulate(t, w, "light", size[0], size[1])
-		w.open(t, "")
-		got := run[[]string](t, w, walletJS+`
-			wallet();
-			await quote($2);
-			const out = [];
-			for (const [name, element] of [['the headline', document.querySelector('.big')], ['the verdict', document.querySelector('.good')], ['Send', sendButton()]]) {
-				const { top, bottom, height } = element.getBoundingClientRect();
-				if (top < 0 || bottom > innerHeight || !height) out.push(name + ' is at ' + top + ' to ' + bottom + ' of ' + innerHeight);
-			}
-			const { height } = sendButton().getBoundingClientRect();
-			if (height < 44) out.push('Send is too small for a finger');
-			return out;`, sender, usdc)
-		for _, problem := range got {
-			t.Errorf("%dx%d: %s", size[0], size[1], problem)
-		}
-	}
 	pressed(t, w)
 	keyboard(t, w)
-	printed(t, w)
 	motion(t, w)
 	withoutScripts(t, w)
 	explorers(t, w)
@@ -360,18 +343,6 @@ func keyboard(t *testing.T, w *world) {
 	if sent != 1 {
 		t.Errorf("by keyboard, %d transactions were sent, want 1", sent)
 	}
-}
-
-// printed: a receipt has the whole hashes and what arrived, and no form.
-func printed(t *testing.T, w *world) {
-	w.open(t, "")
-	settled := `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, "swap": {"dstChain": "369", "recipient": "` + alice + `"}, "settlement": {"chainId": 369, "txHash": "0x` + strings.Repeat("b", 64) + `", "amount": "99700000", "arrived": "99700000"}}`
-	w.tells(settled)
-	run[bool](t, w, "$('tx').value = '0x' + 'a'.repeat(64); named('Track').click(); await until(() => statusText().includes('arrived')); return true;")
-	media(t, w, "print", nil)
-	got := run[string](t, w, "return [$('card').innerText, $('form').checkVisibility(), $('track').checkVisibility()].join('|');")
-	media(t, w, "", nil)
-	wantWords(t, "the receipt", got, "arrived on PulseChain", "0x"+strings.Repeat("a", 64), "0x"+strings.Repeat("b", 64), "|false|false")
 }
 
 // motion: nothing moves for those who ask for that, not even what a style sheet draws.

@@ -63,6 +63,7 @@ const sendAndLook = `
 
 const batchWallet = `does: ({ hash, refuse }) => ({ wallet_getCapabilities: () => ({}), wallet_sendCalls: () => ({ id: 'b' }), wallet_getCallsStatus: () => ({ status: 200, receipts: [{ transactionHash: hash() }] }), `
 
+// sends has one wallet for each sentence of the page. testdata/client/send.test.mjs has all that wallets may do.
 func sends(t *testing.T, w *world) {
 	usdc, eth := form("USDC@1", "USDC@369", "100", alice, ""), form("ETH@1", "WETH@369", "0.5", alice, "")
 	usdt := form("USDT@1", "USDC@369", "100", alice, "")
@@ -76,34 +77,25 @@ func sends(t *testing.T, w *world) {
 	}{
 		"approval and swap":            {form: usdc, count: 2},
 		"allowance in place":           {form: usdc, rules: `allowance: '0x5f5e100'`, count: 1},
-		"allowance too low":            {form: usdc, rules: `allowance: '0x5f5e0ff'`, count: 2},
 		"reset":                        {form: usdt, rules: `allowance: '0x1'`, count: 3},
-		"no reset":                     {form: usdt, count: 2},
-		"reads that fail":              {form: usdt, rules: `does: ({ refuse }) => ({ eth_call: () => refuse(-32603) })`, count: 3},
 		"native":                       {form: eth, count: 1},
 		"a batch":                      {form: usdc, rules: batchWallet + `})`, batch: 2},
 		"a batch of no use":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4200) })`, batch: 2, count: 2},
-		"a batch too large":            {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5740) })`, batch: 2, count: 2},
 		"a batch refused":              {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(4001) })`, batch: 2, alert: "You rejected the request in your wallet."},
-		"an upgrade refused":           {form: usdc, rules: batchWallet + `wallet_sendCalls: () => refuse(5750) })`, batch: 2, alert: "You rejected the request in your wallet."},
 		"another chain":                {form: usdc, rules: `chain: '0x38'`, count: 2},
 		"another chain, refused":       {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4001) })`, alert: "You rejected the switch to Ethereum."},
 		"another chain, not switched":  {form: usdc, rules: `chain: '0x38', does: () => ({ wallet_switchEthereumChain: () => null })`, alert: "Your wallet is not on Ethereum."},
 		"an unknown chain":             {form: usdc, rules: `chain: '0x38', does: ({ refuse }) => ({ wallet_switchEthereumChain: () => refuse(4902) })`, alert: "Your wallet does not know Ethereum."},
 		"the chain changes":            {form: usdc, rules: `does: ({ hash, move }) => ({ eth_sendTransaction: () => { move('0x38'); return hash(); } })`, alert: "Your wallet is not on Ethereum.", count: 1},
 		"no account":                   {form: usdc, rules: `does: () => ({ eth_requestAccounts: () => [] })`, alert: "The wallet gave no account."},
-		"connection refused":           {form: usdc, rules: `does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(4001) })`, alert: "You rejected the request in your wallet."},
 		"already asking":               {form: usdc, rules: `does: ({ refuse }) => ({ eth_requestAccounts: () => refuse(-32002) })`, alert: "already asking you something"},
 		"swap refused":                 {form: usdc, rules: `does: ({ refuse, hash }) => { let n = 0; return { eth_sendTransaction: () => (n++ ? refuse(4001) : hash()) }; }`, alert: "The approval was sent and stands.", count: 2},
 		"too little":                   {form: usdc, rules: `balance: '0x5f5e0ff'`, alert: "has 99.999999 USDC on Ethereum, and 100 USDC are needed"},
 		"too little of a coin":         {form: eth, rules: `balance: '0x0'`, alert: "The account has too little ETH."},
-		"no contract":                  {form: usdc, rules: `code: '0x'`, alert: "There is no contract at " + router + " on chain 1: what is sent there is lost."},
-		"no contract for coins":        {form: eth, rules: `code: '0x'`, alert: "There is no contract at 0xd98c74c52e2bb6641982271ae856ff685f8726aa on chain 1"},
-		"an EIP-7702 account":          {form: eth, rules: `code: '0xef0100' + 'ab'.repeat(20)`, alert: "There is no contract at"},
+		"no contract":                  {form: usdc, rules: `code: '0x'`, alert: "There is no contract at " + router + " on chain 1: funds sent there are lost."},
 		"a silent node, and coins":     {form: eth, rules: `does: () => ({ eth_getCode: () => new Promise(() => {}) })`, alert: "No node says whether there is a contract at"},
 		"disconnected":                 {form: usdc, rules: `does: ({ refuse }) => ({ eth_sendTransaction: () => refuse(4900) })`, alert: "The wallet is disconnected from the chain.", count: 1},
 		"account gone":                 {form: usdc, rules: `does: () => ({ eth_accounts: () => [] })`, alert: "The wallet has disconnected the account."},
-		"accounts not told":            {form: usdc, rules: `does: ({ refuse }) => ({ eth_accounts: () => refuse(4200) })`, count: 2},
 		"approval reverts":             {form: usdc, rules: `does: () => ({ eth_getTransactionReceipt: () => ({ status: '0x0' }) })`, alert: "The approval failed on the chain.", count: 1},
 		"no hash of the approval":      {form: usdc, rules: `does: () => ({ eth_sendTransaction: () => 'yes' })`, alert: "no transaction hash for the approval", count: 1},
 		"expires between transactions": {form: usdc, rules: `does: ({ hash }) => ({ eth_sendTransaction: () => { const real = Date.now; Date.now = () => real() + 120_000; return hash(); } })`, alert: "This quote has expired while you were signing.", count: 1},

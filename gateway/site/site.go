@@ -79,9 +79,9 @@ func (doc document) handler(d *chain.Deployment, versions []string) web.Handler 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func (doc document) render(d *chain.Deployment, versions []string) (body []byte, policy string) {
 	l := listingOf(d, versions)
-	style := tight.Replace(join(doc.styles, web.Squeeze))
-	script := join(doc.scripts, web.SqueezeScript)
-	first := web.SqueezeScript(read("first.js"))
+	style := tight.Replace(join(doc.styles, web.Minify))
+	script := join(doc.scripts, web.MinifyScript)
+	first := web.MinifyScript(read("first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
 		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
@@ -108,10 +108,10 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 	fill := strings.NewReplacer(
 		"{{contracts}}", contracts,
 		"{{style}}", style, "{{noscript}}", noScript, "{{icon}}", icon, "{{brand}}", brandOf(d), "{{banner}}", banner,
-		"{{marks}}", web.Squeeze(read("marks.html")), "{{first}}", first, "{{script}}", script,
+		"{{marks}}", web.Minify(read("marks.html")), "{{first}}", first, "{{script}}", script,
 		"{{listing}}", string(data),
 	)
-	return []byte(fill.Replace(web.Squeeze(read(doc.html)))), policy
+	return []byte(fill.Replace(web.Minify(read(doc.html)))), policy
 }
 
 const (

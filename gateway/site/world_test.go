@@ -3,6 +3,7 @@ package site_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +29,15 @@ const (
 	partner = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 )
+
+// TestMain has more tabs than there are processors open at a time, since pages mostly wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // A world is the page in a browser, and a gateway between which and the page a test can put itself. The gateway's own
 // page would sign nothing, since its deployment is the reference: its pages are those of another name.
@@ -191,14 +201,44 @@ const loaded = `
 // the new one is there, and until then the same swap is being sent "in another tab": open waits for that.
 func (w *world) open(t *testing.T, query string) {
 	t.Helper()
+	w.reset()
+	w.visit(t, query)
+	w.idle(t)
+}
+
+// reset has the gateway itself answer everything.
+func (w *world) reset() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	clear(w.instead)
 	w.asked = nil
-	w.mu.Unlock()
+}
+
+// follow opens the link of a transaction of which a gateway tells these statuses.
+func (w *world) follow(t *testing.T, query string, statuses ...string) {
+	t.Helper()
+	w.reset()
+	w.tells(statuses...)
+	// The page before may have another hash only, and then nothing would be loaded.
+	if err := chromedp.Do(w.page.Context(), chromedp.Navigate("about:blank")); err != nil {
+		t.Fatal(err)
+	}
+	w.visit(t, query)
+	w.idle(t)
+}
+
+// idle waits until no page is sending a swap any more.
+func (w *world) idle(t *testing.T) {
+	t.Helper()
+	run[bool](t, w, "return until(async () => (await navigator.locks.query()).held.length === 0);")
+}
+
+// visit loads an address with what the test has put in between.
+func (w *world) visit(t *testing.T, query string) {
+	t.Helper()
 	if err := chromedp.Do(w.page.Context(), chromedp.Navigate(w.url+"/"+query)); err != nil {
 		t.Fatal(err)
 	}
-	run[bool](t, w, "return until(async () => (await navigator.locks.query()).held.length === 0);")
 }
 
 // reload loads the page again, with what the test has put in between.

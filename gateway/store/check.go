@@ -1,12 +1,12 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/quotegate/quotegate/shared/remote"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // Config is read from the environment. The zero value counts in memory.
@@ -120,17 +119,17 @@ func (t *Session) future() string {
 	t.Get("select coalesce(max(written), 0) from quotegate_instances", nil, &newest)
 	if ahead := time.Until(time.Unix(newest, 0)); t.Err == nil && ahead > MaxSkew {
 		t.Err = fmt.Errorf("the last record is %s ahead of this machine's clock: one of the clocks was wrong",
-			words.Span(ahead))
+			humanize.Span(ahead))
 	}
-	return "the service will go on counting; calls are counted since " + words.Stamp(f.Since)
+	return "the service will go on counting; calls are counted since " + humanize.Timestamp(f.Since)
 }
 
 // AheadOrBehind says how far a clock is from another: "5m ahead of".
 func AheadOrBehind(ahead time.Duration) string {
 	if ahead < 0 {
-		return words.Span(-ahead) + " behind"
+		return humanize.Span(-ahead) + " behind"
 	}
-	return words.Span(ahead) + " ahead of"
+	return humanize.Span(ahead) + " ahead of"
 }
 
 // checkExisting tests whether a file is a database that can be written or, if there is
@@ -176,10 +175,21 @@ func (s *Store) explain(err error) error {
 	case refused && refusal.Code == "3D000":
 		return &serverError{"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB", err}
 	case refused:
-		return &serverError{fmt.Sprintf("PostgreSQL refuses with the code %.5q", refusal.Code), err}
+		return &serverError{fmt.Sprintf("PostgreSQL returned error %.5q", refusal.Code), err}
 	}
-	text, _ := remote.Explain(err)
-	return &serverError{"PostgreSQL: " + cmp.Or(text, "no connection, or a broken one"), err}
+	text := "connection failed"
+	var network net.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		text = "canceled by the caller"
+	case errors.As(err, &network) && network.Timeout():
+		text = "timed out"
+	case errors.As(err, new(*net.DNSError)):
+		text = "host name does not resolve"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		text = "connection refused"
+	}
+	return &serverError{"PostgreSQL: " + text, err}
 }
 
 func writable(folder string) bool {

@@ -65,6 +65,7 @@ func TestCheckOfBoth(t *testing.T) {
 			"the last record is 47 hours ahead of this machine's clock"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
 				test.make(t, cfg)
 				will, err := store.Check(t.Context(), cfg)
@@ -169,14 +170,14 @@ func TestServerErrors(t *testing.T) {
 		want    string
 	}{
 		"away":         {fmt.Sprintf(away, "127.0.0.1:1", "disable"), 0, "PostgreSQL: connection refused"},
-		"no such host": {fmt.Sprintf(away, "hunter4.invalid", "disable"), 0, "PostgreSQL: its host name does not resolve"},
-		"no TLS":       {fmt.Sprintf(away, hung.Addr(), "require"), 50 * time.Millisecond, "PostgreSQL: no answer in time"},
-		"hangs":        {fmt.Sprintf(away, hung.Addr(), "disable"), 50 * time.Millisecond, "PostgreSQL: no answer in time"},
-		"cancelled":    {fmt.Sprintf(away, hung.Addr(), "disable"), -50 * time.Millisecond, "PostgreSQL: the caller gave up"},
+		"no such host": {fmt.Sprintf(away, "hunter4.invalid", "disable"), 0, "PostgreSQL: host name does not resolve"},
+		"no TLS":       {fmt.Sprintf(away, hung.Addr(), "require"), 50 * time.Millisecond, "PostgreSQL: timed out"},
+		"hangs":        {fmt.Sprintf(away, hung.Addr(), "disable"), 50 * time.Millisecond, "PostgreSQL: timed out"},
+		"cancelled":    {fmt.Sprintf(away, hung.Addr(), "disable"), -50 * time.Millisecond, "PostgreSQL: canceled by the caller"},
 		"no database": {strings.Replace(server.URL("hunter3"), "postgres@", "postgres:hunter2@", 1), 0,
 			"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB"},
 		"no user": {strings.Replace(fresh, "postgres@", "hunter5:hunter2@", 1), 0,
-			`PostgreSQL refuses with the code "28000"`},
+			`PostgreSQL returned error "28000"`},
 		"read-only": {fresh + "&default_transaction_read_only=on", 0, "PostgreSQL is read-only"},
 		"no rights": {asReader, 0, "the user may not create tables; grant it CREATE on the schema"},
 		"other clock": {fresh + "&search_path=late,pg_catalog,public", 0,

@@ -28,7 +28,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Store is the database. SQLite and PostgreSQL run the same statements, but for
@@ -181,7 +181,7 @@ const withoutJIT = "select set_config('jit', 'off', false) from pg_settings wher
 type guardedConnector struct{ driver.Connector }
 
 func (c guardedConnector) Connect(ctx context.Context) (conn driver.Conn, err error) {
-	err = guard.Try(nil, "connecting to the database", func() (err error) {
+	err = safego.Try(nil, "connecting to the database", func() (err error) {
 		conn, err = c.Connector.Connect(ctx)
 		return err
 	})
@@ -285,7 +285,7 @@ func Full(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_FULL }
 
 // ErrDiskFull is the former.
 var ErrDiskFull = errors.New("the disk that holds the database is full; " +
-	"counts wait in memory until there is room, and none are given up")
+	"counts stay in memory until there is space, and none are lost")
 
 func sqliteCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
@@ -215,9 +215,9 @@ func (slip) Driver() driver.Driver                        { return nil }
 func TestPanicWhileConnecting(t *testing.T) {
 	db := store.Guarded(slip{})
 	defer db.Close()
-	before := guard.Total()
-	if err := db.PingContext(t.Context()); err == nil || guard.Total() != before+1 {
-		t.Errorf("got %v and %d panics", err, guard.Total()-before)
+	before := safego.Panics()
+	if err := db.PingContext(t.Context()); err == nil || safego.Panics() != before+1 {
+		t.Errorf("got %v and %d panics", err, safego.Panics()-before)
 	}
 }
 

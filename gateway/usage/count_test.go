@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
 var noon = recorded.Noon
@@ -159,7 +161,7 @@ func TestFindingsAndTextsThatNobodyTakes(t *testing.T) {
 		}
 		expect(t, "calls", served(t, r), "a.example 162, b.example 8")
 		expect(t, "unnamed", ask(t, r, "select calls, unnamed from quotegate_totals"), "174 4")
-		contains(t, "notes", strings.Join(r.Notes(), ";"), "4 calls count under no client")
+		contains(t, "notes", strings.Join(r.Notes(), ";"), "4 calls are not attributed to a client")
 	})
 }
 
@@ -220,7 +222,7 @@ func TestNetworkInventsClients(t *testing.T) {
 			where name = 'origin https://early.example'`), "2")
 		unnamed := "select cast(sum(calls) as bigint), cast(sum(unnamed) as bigint) from quotegate_totals"
 		expect(t, "totals", ask(t, r, unnamed), "104 80")
-		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "80 calls count under no client")
+		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "80 calls are not attributed to a client")
 		r.Up(t, 24*time.Hour)
 		flood("three")
 		if got := names(); got != 1+2*usage.NewPerNetwork+2 {
@@ -281,4 +283,61 @@ func TestFindingsOfTwoDays(t *testing.T) {
 		r.Flush(t)
 		expect(t, "findings", ask(t, r, "select finding, calls from quotegate_findings"), "same 3")
 	})
+}
+
+var sameMoney = event.Finding{Outcome: event.SameMoney}
+
+func BenchmarkObserve(b *testing.B) {
+	for name, e := range map[string]*event.Event{
+		"old client": {Time: noon, Version: "v1", Client: a, Pair: recorded.Pair, Finding: sameMoney},
+		"stranger":   {Time: noon, Version: "v3", Client: a, Pair: recorded.Pair},
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := recorded.Begin(b, store.Config{}, recorded.At(noon))
+			b.ReportAllocs()
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					r.Observe(e)
+				}
+			})
+		})
+	}
+}
+
+// A client that calls again takes no memory.
+func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
+	r := recorded.Begin(t, store.Config{}, recorded.At(noon))
+	e := &event.Event{Time: noon, Version: "v1", Client: a, Pair: recorded.Pair, Finding: sameMoney}
+	r.Observe(e)
+	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {
+		t.Errorf("got %v allocations a call", got)
+	}
+}
+
+// BenchmarkWrite writes a batch of clients that are in the database already.
+func BenchmarkWrite(b *testing.B) {
+	for kind, cfg := range map[string]func() store.Config{
+		"sqlite":   func() store.Config { return store.Config{DB: filepath.Join(b.TempDir(), "usage.db")} },
+		"postgres": func() store.Config { return store.Config{DB: postgres.Shared(b).Fresh(b)} },
+	} {
+		b.Run(kind, func(b *testing.B) {
+			r := recorded.Begin(b, cfg(), recorded.At(noon))
+			call := func() {
+				for i := range 20_000 {
+					c := caller.Caller{Agent: "okhttp", Origin: fmt.Sprintf("https://wallet-%d.example", i),
+						Addr: netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1})}
+					r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Caller: c, Client: r.Name(c.Identity()),
+						Pair: recorded.Pair, Finding: sameMoney})
+				}
+			}
+			call()
+			r.Flush(b)
+			for b.Loop() {
+				b.StopTimer()
+				call()
+				b.StartTimer()
+				r.Flush(b)
+			}
+		})
+	}
 }

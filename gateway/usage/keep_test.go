@@ -163,7 +163,7 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 		day := noon.Truncate(24 * time.Hour)
 		gaps := ask(t, r, "select began, ended from quotegate_gaps")
 		expect(t, "gaps", gaps, fmt.Sprint(day.Unix(), day.Add(24*time.Hour).Unix()))
-		contains(t, "gate", r.Evidence(t, "v1", 7).Missing, "counts were given up")
+		contains(t, "gate", r.Evidence(t, "v1", 7).Missing, "counts were deleted")
 		r.Clock.Pass(2 * time.Minute)
 		r.Call(c, 1) // a new name, today
 		for range 6 {

@@ -1,16 +1,11 @@
-// Package usage records who calls which version: the calls of every client by day and
-// outcome, and what the current version would answer. Of the current version it keeps
-// totals, and the calls of clients that the operator knows or that an old version has
-// seen. Package store is where it writes them, and evidence reads them.
+// Package usage records who calls which version: calls per client, day and outcome, and
+// what the current version would answer. Of the current version it keeps totals and the
+// calls of known clients. Package store writes them; package evidence reads them.
 //
-// What it promises:
-//   - Counting a call takes less than a microsecond and waits for nothing. Memory and
-//     database are bounded, and strangers cannot fill them: see the constants.
-//   - No address is kept, but the keyed hash of its prefix.
-//   - Every batch is written once, even if the answer to it is lost. While the database is
-//     unavailable, or the disk full, counts wait. It never slows a request or a start.
-//   - A database that was set back or replaced is noticed with the next write: what is
-//     missing is recorded as a gap. So is a clock that jumps.
+// Counting takes less than a microsecond and never blocks. Memory and database are
+// bounded. Addresses are stored only as keyed hashes of their prefix. Every batch is
+// written exactly once; while the database is unavailable, counts stay in memory. A
+// restored or replaced database and a clock that jumps are recorded as gaps.
 package usage
 
 import (
@@ -30,8 +25,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
@@ -121,7 +116,7 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	r.Follow(store.NotYet, nil)
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	first := make(chan error, 1)
-	guard.Go(r.Log, "writing the counts", func() { r.run(first) })
+	safego.Go(r.Log, "writing the counts", func() { r.run(first) })
 	var err error
 	select {
 	case err = <-first:
@@ -146,7 +141,7 @@ func (r *Recorder) run(first chan<- error) {
 	defer close(r.done)
 	for r.running.Err() == nil {
 		pause := writeInterval
-		guard.Do(r.Log, "writing the counts", func() {
+		safego.Do(r.Log, "writing the counts", func() {
 			began := time.Now()
 			err := r.Flush(r.running)
 			select {
@@ -222,8 +217,8 @@ func (r *Recorder) Notes() []string { return append(r.outageNotes(), r.stats.Loa
 func (r *Recorder) outageNotes() []string {
 	notes := []string{}
 	if f := r.outage.Load(); f != nil {
-		notes = append(notes, fmt.Sprintf("counts are not written since %s, and wait in memory: %v",
-			words.Stamp(f.since), f.err))
+		notes = append(notes, fmt.Sprintf("counts have not been written since %s and stay in memory: %v",
+			humanize.Timestamp(f.since), f.err))
 	}
 	return notes
 }
@@ -251,10 +246,10 @@ func (r *Recorder) note(err error) {
 	switch {
 	case err == nil && was != nil:
 		r.outage.Store(nil)
-		r.Log.Info("usage: the database takes counts again", "since", words.Stamp(was.since))
+		r.Log.Info("usage: writing counts again", "since", humanize.Timestamp(was.since))
 	case err != nil && was == nil:
 		r.outage.Store(&outage{r.Now(), err})
-		r.Log.Error("usage: the database takes no counts; they wait in memory", "error", err)
+		r.Log.Error("usage: counts cannot be written and stay in memory", "error", err)
 	case err != nil:
 		r.outage.Store(&outage{was.since, err})
 		if errors.Is(err, store.ErrUnknownSchema) && !errors.Is(was.err, store.ErrUnknownSchema) {
@@ -270,7 +265,7 @@ const flushTimeout = 2 * time.Second
 // long, the page shows what was written before.
 func (r *Recorder) flushSoon(ctx context.Context) {
 	done := make(chan struct{})
-	guard.Go(r.Log, "writing the counts for a page", func() {
+	safego.Go(r.Log, "writing the counts for a page", func() {
 		defer close(done)
 		_ = r.Flush(r.running) // it is noted
 	})
@@ -288,7 +283,7 @@ func (r *Recorder) Close(ctx context.Context) (err error) {
 	r.once.Do(func() {
 		r.stop() // ends the writes that are under way
 		done := make(chan error, 1)
-		guard.Go(r.Log, "writing the last counts", func() {
+		safego.Go(r.Log, "writing the last counts", func() {
 			<-r.done
 			done <- r.writeLast(ctx)
 		})

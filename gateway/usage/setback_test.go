@@ -13,8 +13,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
-	"github.com/quotegate/quotegate/shared/words"
 )
 
 // setBack is a way in which a database comes to an earlier state. keep is called where
@@ -154,8 +154,8 @@ func testSetBack(t *testing.T, cfg store.Config, way setBack) {
 func checkSetBack(t *testing.T, r *recorded.Rig, kept, noticed time.Time, have string) {
 	t.Helper()
 	expect(t, "gaps", ask(t, r, "select began, ended from quotegate_gaps"), fmt.Sprint(kept.Unix(), noticed.Unix()))
-	missing := fmt.Sprintf("calls between %s and %s are missing: the database was set back",
-		words.Moment(kept), words.Moment(noticed))
+	missing := fmt.Sprintf("calls between %s and %s are missing: the database was restored to an earlier state",
+		humanize.DateTime(kept), humanize.DateTime(noticed))
 	contains(t, "gate", r.Evidence(t, "v1", 7).Missing, missing)
 	expect(t, "served", served(t, r), have)
 	r.Call(a, 1)
@@ -168,7 +168,7 @@ func checkSetBack(t *testing.T, r *recorded.Rig, kept, noticed time.Time, have s
 	}
 	expect(t, "served since", served(t, r), have)
 	expect(t, "gaps since", ask(t, r, "select count(*) from quotegate_gaps"), "1")
-	if r.Log.Count("level=ERROR msg=\"usage: the database was set back") != 1 || r.Log.Count("second time") != 0 {
+	if r.Log.Count("level=ERROR msg=\"usage: the database was restored to an earlier state") != 1 || r.Log.Count("second time") != 0 {
 		t.Errorf("got log %s, want to be told once", r.Log)
 	}
 	contains(t, "gate later", r.Evidence(t, "v1", 7).Missing, missing)
@@ -250,7 +250,7 @@ func TestStandbyIsPromoted(t *testing.T) {
 			r.Clock.Pass(time.Minute)
 			r.Call(c, 1)
 			fails(t, r)
-			contains(t, "notes", strings.Join(r.Notes(), ";"), "counts are not written since")
+			contains(t, "notes", strings.Join(r.Notes(), ";"), "counts have not been written since")
 			if err := second.Run("pg_ctl", "promote", "-w", "-D", second.Data()); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/store"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // Names that strangers may add in a day.
@@ -70,7 +70,7 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 	for fresh := false; !fresh; { // what waits, and then what is new
 		fresh = r.pending == nil
 		if fresh {
-			if err := r.take(ctx); err != nil {
+			if err := r.collect(ctx); err != nil {
 				return err
 			}
 		}
@@ -108,9 +108,9 @@ func (r *Recorder) prepare(ctx context.Context) error {
 	return nil
 }
 
-// take makes a batch of what was counted. If our clock is far from the database's, calls
+// collect makes a batch of what was counted. If our clock is far from the database's, calls
 // are counted by the database's from then on.
-func (r *Recorder) take(ctx context.Context) error {
+func (r *Recorder) collect(ctx context.Context) error {
 	q := r.DB.Ask(ctx)
 	now := moment{own: r.Now()}
 	now.database = q.Now(now.own)
@@ -149,7 +149,7 @@ func (r *Recorder) insert(tx *store.Session, b *batch) {
 	r.key.Store(&facts.Key) // another one if the database was replaced
 	if b.jumped.Abs() > store.MaxSkew {
 		r.Log.Error("usage: the clock has jumped, so that some calls have a wrong time",
-			"by", words.Span(b.jumped.Abs()))
+			"by", humanize.Span(b.jumped.Abs()))
 		// If it was ahead, and is right again, what it has recorded as a gap ends now.
 		tx.Exec("update quotegate_gaps set ended = $1 where instance = $2 and began <= $1 and ended > $1",
 			b.until.Unix(), r.Writer.Instance)
@@ -182,9 +182,9 @@ func (r *Recorder) announce(tx *store.Session, b *batch, since time.Time) bool {
 	}
 	if b.number > 1 {
 		began := min(cmp.Or(written, newest, since.Unix()), b.until.Unix())
-		r.Log.Error("usage: the database was set back, or is another one: counts are missing, and gates hold",
-			"from", words.Stamp(time.Unix(began, 0)), "to", words.Stamp(b.until))
-		r.gap(tx, began, b.until.Unix(), "the database was set back to an earlier state")
+		r.Log.Error("usage: the database was restored to an earlier state or replaced; counts are missing",
+			"from", humanize.Timestamp(time.Unix(began, 0)), "to", humanize.Timestamp(b.until))
+		r.gap(tx, began, b.until.Unix(), "the database was restored to an earlier state")
 	}
 	tx.Exec(`insert into quotegate_instances (instance, host, plan, batch, started, written, stopped)
 		values ($1, $2, $3, $4, $5, $6, 0)
@@ -225,15 +225,15 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 	named := map[int64]bool{}
 	var id int64
 	tx.EachAmong("select id from quotegate_clients where id in IDS", ids, nil, []any{&id}, func() { named[id] = true })
-	var room *room
+	var room *capacity
 	for _, r := range all {
 		if named[r.id] || !r.known && !r.old {
 			continue
 		}
 		if !r.known && room == nil {
-			room = readRoom(tx, b.until.Unix()/day*day)
+			room = readCapacity(tx, b.until.Unix()/day*day)
 		}
-		named[r.id] = r.known || room.take(r.network)
+		named[r.id] = r.known || room.reserve(r.network)
 	}
 	for i, r := range all {
 		twice := i > 0 && all[i-1].id == r.id && all[i-1].version == r.version && all[i-1].day == r.day
@@ -247,14 +247,14 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 	return rows, unnamed
 }
 
-// room is how many names were added today.
-type room struct {
+// capacity is how many names were added today.
+type capacity struct {
 	all      int
 	networks map[int64]int
 }
 
-func readRoom(tx *store.Session, today int64) *room {
-	r := &room{networks: map[int64]int{}}
+func readCapacity(tx *store.Session, today int64) *capacity {
+	r := &capacity{networks: map[int64]int{}}
 	var network int64
 	var added int
 	tx.Each(`select network, count(*) from quotegate_clients
@@ -266,9 +266,9 @@ func readRoom(tx *store.Session, today int64) *room {
 	return r
 }
 
-// take reports whether a stranger may add a name, and counts it. Clients without an
+// reserve reports whether a stranger may add a name, and counts it. Clients without an
 // address are not of one network.
-func (r *room) take(network int64) bool {
+func (r *capacity) reserve(network int64) bool {
 	if r.all >= newPerDay || network != 0 && r.networks[network] >= newPerNetwork {
 		return false
 	}
@@ -416,10 +416,10 @@ func (r *Recorder) giveUp(ctx context.Context, at time.Time) error {
 		return q.Err
 	}
 	r.relieved = at
-	r.Log.Error("usage: the database has reached its greatest size, and the counts of its oldest day are given up",
-		"bytes", r.DB.Most, "day", words.Date(time.Unix(oldest*day, 0)))
+	r.Log.Error("usage: the database reached its maximum size; the counts of its oldest day are deleted",
+		"bytes", r.DB.Most, "day", humanize.Date(time.Unix(oldest*day, 0)))
 	r.gap(q, oldest*day, min((oldest+1)*day, at.Unix()),
-		"the database had reached its greatest size, and counts were given up")
+		"the database reached its maximum size, and counts were deleted")
 	err := q.Err
 	for more := true; more && err == nil; {
 		more, err = r.deleteDays(ctx, oldest+1)

@@ -1,15 +1,10 @@
-// Package account reads an account on a chain: what it has of a token and of the
-// chain's own coin, how much a contract may spend, and what transactions that it
-// would send would do.
+// Package account reads an account on a chain: balances, allowance, and a simulation of
+// the transactions it would send.
 //
-// Every reading is made for one request and kept for no other: an approval that is
-// left out because of an old reading makes the swap revert. Readings are made in
-// bounded time, through the endpoints of the chain, in the lane of wallets. A
-// request costs a node one round trip for what the account has, one for the
-// simulation, and one to see whether the gas it found is enough. What a node cannot
-// do is remembered, and it is not asked for that again for a while.
-// When something cannot be read, the error is a sentence for the client and holds
-// nothing of the cause, which the endpoints' own log has.
+// Nothing is cached: an approval that is omitted because of an old reading makes the
+// swap revert. A request takes one round trip for balances, one for the simulation and
+// one to verify the gas limit, in bounded time. What a node does not support is
+// remembered for a while. Errors are sentences for the client; the cause is in the log.
 package account
 
 import (
@@ -72,7 +67,7 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 		}
 		const word = 32
 		if len(balance) != word || len(allowance) != word {
-			return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token's answer is not one number"}
+			return &rpc.Failure{Reason: rpc.Undecodable, Text: "the token did not return one number"}
 		}
 		holding.Balance.SetBytes(balance)
 		holding.Allowance.SetBytes(allowance)
@@ -81,12 +76,12 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 	if err == nil {
 		return holding, nil
 	}
-	text := "Balance and allowance could not be read on chain %s just now; ask again, or check them yourself"
+	text := "Balance and allowance on chain %s are temporarily unavailable. Retry, or check them yourself"
 	switch reasonOf(err) {
 	case rpc.Unconfigured:
-		text = "This service has no RPC endpoint for chain %s, so balance and allowance are not checked"
+		text = "Balance and allowance are not checked: no RPC endpoint is configured for chain %s"
 	case rpc.Reverted:
-		text = "The token contract on chain %s refused to tell balance and allowance"
+		text = "The token contract on chain %s rejected the balance and allowance calls"
 	}
 	return Holding{}, fmt.Errorf(text, token.ChainID)
 }
@@ -146,20 +141,20 @@ func (r *Reader) Simulate(
 	if err == nil {
 		return s, nil
 	}
-	text := "The transactions could not be tried on chain %s just now; ask again"
+	text := "Simulation on chain %s is temporarily unavailable. Retry"
 	switch reasonOf(err) {
 	case rpc.Unconfigured:
-		text = "This service has no RPC endpoint for chain %s, so the transactions are not tried"
+		text = "Simulation needs an RPC endpoint, and none is configured for chain %s"
 	case rpc.Declined:
-		text = "No node of this service for chain %s could try the transactions"
+		text = "No configured node of chain %s supports simulation"
 	}
 	return nil, fmt.Errorf(text, network)
 }
 
 var (
-	errNoBlock = &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
-	errAbsurd  = &rpc.Failure{Reason: rpc.Undecodable, Text: "an absurd price of gas"}
-	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "it finds no gas with which the calls succeed"}
+	errNoBlock = &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
+	errAbsurd  = &rpc.Failure{Reason: rpc.Undecodable, Text: "an implausible gas price"}
+	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
 )
 
 // conditions are what a simulation does not tell.
@@ -201,7 +196,7 @@ func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages [
 		return nil, refusal
 	}
 	if short {
-		s.Calls = []Result{{Error: "The account has less of the chain's own coin than the call sends"}}
+		s.Calls = []Result{{Error: "The account's native balance is lower than the value of the call"}}
 	}
 	return s, nil
 }
@@ -243,7 +238,7 @@ func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 		return err
 	}
 	if !rpc.IsContract(code) {
-		s.Calls[0].Error = "There is no contract at the address that is called"
+		s.Calls[0].Error = "No contract exists at the called address"
 	}
 	return nil
 }
@@ -397,38 +392,38 @@ func selector(signature string) [4]byte {
 
 // knownErrors are those of the libraries that tokens and pools are made of.
 var knownErrors = map[[4]byte]string{
-	selector("ERC20InsufficientBalance(address,uint256,uint256)"): "The account has less of the token " +
-		"than the call moves",
-	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account has allowed less of the token " +
-		"than the call moves",
-	selector("ERC20InvalidReceiver(address)"):     "The token refuses the receiver",
-	selector("ERC20InvalidSender(address)"):       "The token refuses the sender",
-	selector("ERC20InvalidSpender(address)"):      "The token refuses the spender",
-	selector("SafeERC20FailedOperation(address)"): "The token refuses the transfer",
+	selector("ERC20InsufficientBalance(address,uint256,uint256)"): "The account's token balance is lower " +
+		"than the transferred amount",
+	selector("ERC20InsufficientAllowance(address,uint256,uint256)"): "The account's token allowance is lower " +
+		"than the transferred amount",
+	selector("ERC20InvalidReceiver(address)"):     "The token rejects the recipient",
+	selector("ERC20InvalidSender(address)"):       "The token rejects the sender",
+	selector("ERC20InvalidSpender(address)"):      "The token rejects the spender",
+	selector("SafeERC20FailedOperation(address)"): "The token rejects the transfer",
 	selector("EnforcedPause()"):                   "The contract is paused",
-	selector("ReentrancyGuardReentrantCall()"):    "The contract is called from within itself",
-	selector("AddressEmptyCode(address)"):         "There is no contract where one is called",
-	selector("FailedCall()"):                      "A call that the contract makes fails without a reason",
-	selector("FailedInnerCall()"):                 "A call that the contract makes fails without a reason",
+	selector("ReentrancyGuardReentrantCall()"):    "The contract rejects a reentrant call",
+	selector("AddressEmptyCode(address)"):         "The contract calls an address without code",
+	selector("FailedCall()"):                      "A call made by the contract failed without a reason",
+	selector("FailedInnerCall()"):                 "A call made by the contract failed without a reason",
 }
 
 // panics are what the language stops for.
 var panics = map[uint64]string{
-	0x01: "an assertion does not hold",
-	0x11: "a number is too large or below zero",
-	0x12: "a division by zero",
-	0x21: "a value that is none of its list",
+	0x01: "assertion failed",
+	0x11: "arithmetic overflow or underflow",
+	0x12: "division by zero",
+	0x21: "invalid enum value",
 	0x31: "an empty list",
-	0x32: "a place outside of a list",
+	0x32: "array index out of bounds",
 	0x41: "too much memory",
-	0x51: "a call of nothing",
+	0x51: "call to an uninitialized function",
 }
 
 // explainRevert says in words why a call reverts.
 func explainRevert(output []byte) string {
 	r, ok := calldata.ReadRevert(output)
 	if !ok {
-		return "The contract fails without giving a reason"
+		return "The contract reverted without a reason"
 	}
 	if known := knownErrors[r.Kind]; known != "" {
 		return known
@@ -439,5 +434,5 @@ func explainRevert(output []byte) string {
 	if r.Panic != nil && r.Panic.IsUint64() && panics[r.Panic.Uint64()] != "" {
 		return "The contract stops: " + panics[r.Panic.Uint64()]
 	}
-	return fmt.Sprintf("The contract fails with the error 0x%x", r.Kind)
+	return fmt.Sprintf("The contract reverted with error 0x%x", r.Kind)
 }

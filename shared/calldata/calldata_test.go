@@ -105,46 +105,6 @@ func equal(t *testing.T, got, want []byte) {
 	}
 }
 
-// A literal, so that one complete call can be read here word by word.
-func TestSwapWordByWord(t *testing.T) {
-	swap := calldata.Swap{
-		DstChainID: 69696969,
-		Amount:     *uint256.NewInt(10_000_000),
-		Recipient:  common.FromHex("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"),
-		DstToken:   common.HexToAddress("0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07"),
-	}
-	want := "095ff22d" +
-		"0000000000000000000000000000000000000000000000000000000004277dc9" + // dstChainId
-		"0000000000000000000000000000000000000000000000000000000000989680" + // amount
-		"00000000000000000000000000000000000000000000000000000000000000c0" + // offset of recipient
-		"0000000000000000000000000000000000000000000000000000000000000000" + // recipientType
-		"00000000000000000000000015d38573d2feeb82e7ad5187ab8c1d52810b1f07" + // dstToken
-		"0000000000000000000000000000000000000000000000000000000000000000" + // integratorId
-		"0000000000000000000000000000000000000000000000000000000000000014" + // length of recipient
-		"5aaeb6053f3e94c9b9a09f33669435e7ef1beaed000000000000000000000000" // recipient
-	if got := hex.EncodeToString(swap.Encode()); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-func BenchmarkEncode(b *testing.B) {
-	amount, recipient := *uint256.NewInt(100_000_000), make([]byte, 20)
-	swap := calldata.Swap{DstChainID: 369, Amount: amount, Recipient: recipient}
-	burn := calldata.Burn{Swap: swap}
-	for name, encode := range map[string]func() []byte{
-		"swap":    swap.Encode,
-		"burn":    burn.Encode,
-		"approve": func() []byte { return calldata.Approve(common.Address{}, &amount) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				encode()
-			}
-		})
-	}
-}
-
 // The selector is that of the compiled pool: see testdata/contracts/Pool.sol.
 func TestToken(t *testing.T) {
 	if got, want := hex.EncodeToString(calldata.Token()), "fc0c546a"; got != want {

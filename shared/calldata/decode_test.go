@@ -1,7 +1,6 @@
 package calldata_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,31 +113,4 @@ func TestDecodeReadsAnEmptyRecipient(t *testing.T) {
 	if err != nil || call.Argument("recipient") == nil || len(call.Argument("recipient")) != 0 {
 		t.Errorf("got %+v and %v, want a recipient of no bytes", call, err)
 	}
-}
-
-// FuzzDecode: what can be read is canonical, so only those bytes mean it.
-func FuzzDecode(f *testing.F) {
-	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), Recipient: make([]byte, 20)}
-	burn := calldata.Burn{Swap: swap}
-	f.Add(swap.Encode())
-	f.Add(burn.Encode())
-	f.Add(calldata.Approve(common.Address{1}, uint256.NewInt(7)))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		call, err := calldata.Decode(data)
-		if err != nil || !strings.HasPrefix(call.Function, "swap(") {
-			return
-		}
-		chainID := new(uint256.Int).SetBytes(call.Argument("dstChainId"))
-		if !chainID.IsUint64() {
-			return
-		}
-		again := calldata.Swap{
-			DstChainID: chainID.Uint64(), Amount: *new(uint256.Int).SetBytes(call.Argument("amount")),
-			Recipient: call.Argument("recipient"), RecipientType: call.Argument("recipientType")[0],
-			DstToken: common.BytesToAddress(call.Argument("dstToken")), IntegratorID: [32]byte(call.Argument("integratorId")),
-		}
-		if got := again.Encode(); !bytes.Equal(got, data) {
-			t.Errorf("%x was read as %x", data, got)
-		}
-	})
 }

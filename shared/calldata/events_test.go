@@ -124,7 +124,7 @@ func TestDecodeEvents(t *testing.T) {
 	}
 }
 
-// The IDs are those that the compiled pool computes: see docs/pool.md for the same
+// The IDs are those that the compiled pool computes: see docs/contracts.md for the same
 // vectors from an independent encoder.
 func TestSettlementIDs(t *testing.T) {
 	word := func(hex string) abi.Type {
@@ -253,37 +253,4 @@ func TestDecodeMessage(t *testing.T) {
 	if _, err := calldata.DecodeMessage(message); err == nil {
 		t.Error("a body of another version was accepted")
 	}
-}
-
-// Whatever a node or the issuer sends, it is read or refused.
-func FuzzDecodeEvents(f *testing.F) {
-	for _, topic := range []common.Hash{contracts.PoolABI.Events["Swap"].ID, calldata.SettledTopic, contracts.TokenMessengerABI.Events["DepositForBurn"].ID, calldata.ReceivedTopic} {
-		for topics := range byte(5) {
-			f.Add(topic[:], topics, bytes.Repeat([]byte{0, 32}, 300))
-		}
-	}
-	f.Fuzz(func(t *testing.T, topic []byte, more byte, data []byte) {
-		topics := make([]common.Hash, 1+more%5)
-		topics[0] = common.BytesToHash(topic)
-		if s, _, err := calldata.DecodeSwapped(topics, data); err == nil && len(s.Recipient) > len(data) {
-			t.Error("a recipient is longer than the data")
-		}
-		if s, err := calldata.DecodeSettled(topics, data); err == nil && len(s.Recipient) > len(data) {
-			t.Error("a recipient is longer than the data")
-		}
-		if b, err := calldata.DecodeBurnt(topics, data); err == nil && len(b.HookData) > len(data) {
-			t.Error("a hook is longer than the data")
-		}
-		_, _ = calldata.DecodeReceived(topics, data)
-		_, _ = calldata.DecodeOrder(data, somebody)
-		_, _ = calldata.SwapOfHook(uint256.NewInt(1), data)
-		if m, err := calldata.DecodeMessage(data); err == nil && len(m.HookData)+376 != len(data) {
-			t.Error("a message was read that has another length")
-		}
-		for _, selector := range []string{"08c379a0", "4e487b71", ""} {
-			if reason := calldata.RevertReason(append(common.FromHex(selector), data...)); len([]rune(reason)) > 201 {
-				t.Errorf("a reason has %d characters", len([]rune(reason)))
-			}
-		}
-	})
 }

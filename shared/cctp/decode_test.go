@@ -1,81 +1,80 @@
 package cctp
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 )
 
-// FuzzDecode makes sure that an answer is either a rate that one of its rows
-// states, or a failure whose text repeats nothing of it.
-func FuzzDecode(f *testing.F) {
-	for _, body := range []string{
-		`[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`,
-		`[{"finalityThreshold":"1000","minimumFee":"13e-1"}]`,
-		`[{"finalityThreshold":1000,"minimumFee":-1}]`,
-		`[{"finalityThreshold":1000,"minimumFee":101}]`,
-		`[{"finalityThreshold":1000,"minimumFee":null},null,{}]`,
-		`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":2}]`,
-		`[{"finalityThreshold":2000,"minimumFee":1}]`,
-		`{}`, `[`, `null`, `[[]]`, `"1000"`, "<html>", "",
-	} {
-		f.Add([]byte(body), false)
-		f.Add([]byte(body), true)
+// TestDecode: what the issuer answers is a rate, or a failure whose text repeats nothing of it.
+func TestDecode(t *testing.T) {
+	const (
+		noJSON   = "the answer is not the expected JSON"
+		noRow    = "no row for threshold 1000 or 2000"
+		noNumber = "the fee is not a decimal number such as 1.3"
+		negative = "the fee is negative"
+		tooHigh  = "the fee is above 100 basis points"
+		free     = "the fee is 0, though this source charges for fast transfers"
+		noFast   = "no row for threshold 1000, though this source charges for fast transfers"
+	)
+	charge := func(fee string) string {
+		return `[{"finalityThreshold":1000,"minimumFee":` + fee + `}]`
 	}
-	f.Fuzz(func(t *testing.T, body []byte, fast bool) {
-		rate, err := decode(body, fast)
-		if err != nil {
-			var reason *failure
-			if !errors.As(err, &reason) || rate != (Rate{}) {
-				t.Fatalf("got %s and %v, want a failure", rate, err)
-			}
-			for _, known := range []string{"the answer is not the expected JSON", "no row for threshold 1000", "the fee is "} {
-				if strings.HasPrefix(reason.reason, known) && len(reason.reason) < 90 {
-					return
-				}
-			}
-			t.Fatalf("got the reason %q", reason.reason)
-		}
-		if rate.nano > highest.nano || fast && rate.nano == 0 {
-			t.Fatalf("got %s bps, though fast is %v", rate, fast)
-		}
-		var rows []map[string]json.RawMessage
-		if err := json.Unmarshal(body, &rows); err != nil {
-			t.Fatalf("got %s for what is no array of objects: %v", rate, err)
-		}
-		for _, row := range rows {
-			for _, fee := range row {
-				if got, err := ParseRate(strings.Trim(string(fee), `"`)); err == nil && got == rate {
-					return
-				}
-				var text string
-				if json.Unmarshal(fee, &text) == nil {
-					if got, err := ParseRate(text); err == nil && got == rate {
-						return
-					}
-				}
-			}
-		}
-		t.Fatalf("got %s, which no row states", rate)
-	})
-}
+	two := func(fast, final string) string {
+		return `[{"finalityThreshold":1000,"minimumFee":` + fast + `},{"finalityThreshold":2000,"minimumFee":` + final + `}]`
+	}
+	for name, test := range map[string]struct{ body, fast, slow string }{ // for sources with fast transfers and without
+		"as documented":     {two("1.3", "0"), "1.3", "1.3"},
+		"the other order":   {`[{"finalityThreshold":2000,"minimumFee":0},{"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3", "1.3"},
+		"strings":           {`[{"finalityThreshold":"2000","minimumFee":"0"},{"finalityThreshold":"1000","minimumFee":"1.3"}]`, "1.3", "1.3"},
+		"more fields":       {`[{"forwardFee":{"low":1},"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3", "1.3"},
+		"no row for 2000":   {charge("1.3"), "1.3", "1.3"},
+		"higher at 2000":    {two("9", "10"), "10", "10"},
+		"another threshold": {`[{"finalityThreshold":3000,"minimumFee":"soon"},{"finalityThreshold":{}},{"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3", "1.3"},
+		"rounds up":         {charge("1.3" + strings.Repeat("0", 47) + "4"), "1.300000001", "1.300000001"},
+		"the highest":       {charge("100"), "100", "100"},
+		"twice":             {`[{"finalityThreshold":1000,"minimumFee":1.4},{"finalityThreshold":1000,"minimumFee":0}]`, "1.4", "1.4"},
 
-// Whatever the service answers, a complete message is one with content, and a
-// delay is a word.
-func FuzzDecodeMessages(f *testing.F) {
-	f.Add([]byte(`{"messages":[{"message":"0x01","attestation":"0x02","status":"complete","delayReason":null}]}`))
-	f.Add([]byte(`{"messages":[{"message":null,"attestation":"PENDING","status":"pending_confirmations","delayReason":"insufficient_fee"}]}`))
-	f.Add([]byte(`{"messages":null}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		messages, err := decodeMessages(body)
-		if err != nil && messages != nil || len(messages) > mostMessages {
-			t.Errorf("got %d messages and %v", len(messages), err)
-		}
-		for _, m := range messages {
-			if m.State == Complete && len(m.Message) == 0 || m.Delay != "" && !delay.MatchString(m.Delay) {
-				t.Errorf("got %+v", m)
+		"free at 1000":             {two("0", "1"), free, "1"},
+		"free as a string":         {charge(`"0.0"`), free, "0"},
+		"no row for 1000":          {`[{"finalityThreshold":2000,"minimumFee":1}]`, noFast, "1"},
+		"no row for 1000, strings": {`[{"finalityThreshold":"2000","minimumFee":"1"}]`, noFast, "1"},
+
+		"empty":          {"", noJSON, noJSON},
+		"half an answer": {`[{"finalityThreshold":1000,"minimumFee":1.3`, noJSON, noJSON},
+		"two answers":    {charge("1.3") + "[]", noJSON, noJSON},
+		"an object":      {`{"finalityThreshold":1000,"minimumFee":1.3}`, noJSON, noJSON},
+		"numbers":        {`[1000, 1.3]`, noJSON, noJSON},
+		"deeply nested":  {strings.Repeat("[", 60_000), noJSON, noJSON},
+		"null":           {"null", noRow, noRow},
+		"no rows":        {"[]", noRow, noRow},
+		"no known row":   {`[{"finalityThreshold":3000,"minimumFee":1.3},null,{},{"minimumFee":1}]`, noRow, noRow},
+
+		"no fee":            {`[{"finalityThreshold":1000}]`, noNumber, noNumber},
+		"null fee":          {charge("null"), noNumber, noNumber},
+		"not a number":      {charge(`"NaN"`), noNumber, noNumber},
+		"a list of fees":    {charge("[1.3]"), noNumber, noNumber},
+		"in words at 2000":  {two("1", `"none"`), noNumber, noNumber},
+		"negative":          {charge("-1"), negative, negative},
+		"a negative string": {charge(`"-0.5"`), negative, negative},
+		"negative at 2000":  {two("1", "-1"), negative, negative},
+		"good and negative": {`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":-1}]`, negative, negative},
+		"just too high":     {charge("100.0000000000000000001"), tooHigh, tooHigh},
+		"too high at 2000":  {two("1", "101"), tooHigh, tooHigh},
+		"far too high":      {charge("1e400"), tooHigh, tooHigh},
+		"a number of 60000 digits": {charge("1." + strings.Repeat("3", 60_000)),
+			"the fee is longer than 64 characters", "the fee is longer than 64 characters"},
+	} {
+		for fast, want := range map[bool]string{true: test.fast, false: test.slow} {
+			rate, err := decode([]byte(test.body), fast)
+			got := rate.String()
+			var failed *failure
+			if errors.As(err, &failed) {
+				got = failed.reason
+			}
+			if got != want || err != nil && rate != (Rate{}) {
+				t.Errorf("%s, fast transfers %v: got %q, want %q", name, fast, got, want)
 			}
 		}
-	})
+	}
 }

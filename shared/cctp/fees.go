@@ -1,24 +1,12 @@
-// Package cctp knows what a burn over the issuer's network costs: the rate of
-// each source chain, and the fee and maxFee of an amount.
+// Package cctp knows what a burn over the issuer's network costs, and asks the issuer
+// about the attestation of a burn (Fees.Messages).
 //
-// A rate is always given, at once, from memory. All sources are looked up at
-// the issuer's fee service at the start, and then each of them once a minute,
-// whether anybody asks for it or not. An answer is live for five minutes. When
-// the service is down, slow, blocking us or talking nonsense, the last good
-// rate serves. Once that is a day old, the higher of it and the built-in table
-// serves: a burn whose maxFee is too low is refused, or held back until the
-// source chain is final, while one that is too high still pays only the fee of
-// the day. Where there is no last good rate, or no service configured, the
-// built-in table serves. Where the table has a fee, a fee of 0 is such nonsense, and
-// so is a fee above 100 basis points; if the rate that then serves is 0, the source is
-// not quoted.
-//
-// The service sees at most one request a minute for each source, and four at
-// once, each bounded in time, whatever the number of callers and however it
-// fails. While it blocks us for too many requests, it sees none.
-//
-// The same service tells how far it is with a burn: see Fees.Messages. It is asked
-// at most ten times a second for that.
+// A rate is always given at once, from memory. Rates are refreshed every minute in the
+// background. When the service fails or returns nonsense, the last good rate is used;
+// after a day, the higher of it and the built-in table. A maxFee that is too low fails
+// the burn, one that is too high costs nothing, so the higher value is the safe one. A
+// rate of 0 where the table has a fee, or above 100 basis points, is nonsense; if only 0
+// is left, the source is not quoted.
 package cctp
 
 import (
@@ -38,7 +26,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Config says where the issuer's fee service is.
@@ -86,7 +74,7 @@ type Fees struct {
 
 	ctx  context.Context // of the look-ups
 	stop context.CancelFunc
-	work guard.Group
+	work safego.Group
 }
 
 // New gives rates for burns that are minted on the settlement chain, and
@@ -117,9 +105,9 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 		for _, s := range f.sources {
 			const what = "looking an issuer fee up"
 			f.work.Go(f.log, what, func() { // now, and again and again until Close
-				guard.Do(f.log, what, func() { f.renew(s) })
+				safego.Do(f.log, what, func() { f.renew(s) })
 				close(s.tried)
-				guard.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
+				safego.Every(f.ctx, renewal, f.log, what, func() { f.renew(s) })
 			})
 		}
 	}

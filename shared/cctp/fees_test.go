@@ -124,9 +124,7 @@ func TestWarmIsBounded(t *testing.T) {
 		live   int
 	}{
 		{"down", nil, 0, 0},
-		{"broken", fail(500), 0, 0},
 		{"rate limiting", fail(429), 0, 0},
-		{"hanging", hang, 5 * time.Second, 0},
 		{"trickling", trickle, 5 * time.Second, 0},
 		{"slow", delay(2*time.Second, charge("7")), 5 * time.Second, 8},
 	}
@@ -195,8 +193,9 @@ func TestRatesAreRenewedThoughNobodyAsks(t *testing.T) {
 	})
 }
 
-// TestAnOldRateGivesWayToAHigherTable lets the service be down for days.
+// TestAnOldRateGivesWayToAHigherTable has no rate for a day. Few requests are made while the service blocks us.
 func TestAnOldRateGivesWayToAHigherTable(t *testing.T) {
+	const blocked = "status 429: backing off for 1h0m0s"
 	tests := []struct {
 		name, live, later string
 		origin            cctp.Origin
@@ -212,15 +211,15 @@ func TestAnOldRateGivesWayToAHigherTable(t *testing.T) {
 				s := startService(t, charge(tt.live))
 				f, log := s.fees(t)
 				wantRate(t, f, linea, tt.live)
-				s.become(nil)
+				s.become(fail(429, "Retry-After: 3600"))
 				time.Sleep(24*time.Hour - time.Second)
 				wantRate(t, f, linea, tt.live)
-				wantOrigin(t, f, linea, cctp.LastGood, "unreachable")
+				wantOrigin(t, f, linea, cctp.LastGood, blocked)
 				time.Sleep(time.Second)
 				wantRate(t, f, linea, tt.later)
 				time.Sleep(time.Hour)
 				wantRate(t, f, linea, tt.later)
-				wantOrigin(t, f, linea, tt.origin, "unreachable")
+				wantOrigin(t, f, linea, tt.origin, blocked)
 				if got := log.levels(linea); got != tt.levels {
 					t.Errorf("got %q in the log, want %q:\n%s", got, tt.levels, log)
 				}

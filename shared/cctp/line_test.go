@@ -19,7 +19,7 @@ func TestMessagesLine(t *testing.T) {
 			if err == nil {
 				served++
 				last = max(last, wait)
-			} else if !strings.Contains(err.Error(), "too many requests wait") {
+			} else if !strings.Contains(err.Error(), "too many requests are queued") {
 				t.Errorf("got %v", err)
 			}
 		}

@@ -83,18 +83,13 @@ func TestACertificateNobodyVouchesFor(t *testing.T) {
 	}
 }
 
-func TestCloseCutsARequestShort(t *testing.T) {
-	t.Cleanup(func() { goleak.VerifyNone(t) })
-	reached := make(chan struct{}, 16)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		reached <- struct{}{}
-		<-r.Context().Done()
-	}))
+// TestARateAllocatesNothing holds the path of every burn's quote to it.
+func TestARateAllocatesNothing(t *testing.T) {
+	server := httptest.NewServer(charge("7"))
 	defer server.Close()
 	f, _ := onLoopback(t, server.URL)
-	<-reached
-	f.Close()
-	if s := state(t, f, linea); s.Rate != bps(t, "13") || s.Err != nil {
-		t.Errorf("got %+v, want the built-in 13 bps and no failure", s)
+	settled(t, f, linea)
+	if got := testing.AllocsPerRun(1000, func() { f.Of(linea) }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
 	}
 }

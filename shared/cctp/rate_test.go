@@ -140,8 +140,8 @@ func TestMaxFeeRefusesWhatWouldRevert(t *testing.T) {
 }
 
 // rates draws a rate together with its exact value in basis points.
-func rates(t *rapid.T, label string) (cctp.Rate, *big.Rat) {
-	nano := rapid.OneOf(rapid.Uint64Range(0, 100_000_000_000), rapid.Uint64Range(0, 20)).Draw(t, label)
+func rates(t *rapid.T) (cctp.Rate, *big.Rat) {
+	nano := rapid.OneOf(rapid.Uint64Range(0, 100_000_000_000), rapid.Uint64Range(0, 20)).Draw(t, "rate")
 	text := new(big.Rat).SetFrac(new(big.Int).SetUint64(nano), big.NewInt(1e9))
 	rate, err := cctp.ParseRate(text.FloatString(9))
 	if err != nil {
@@ -151,9 +151,9 @@ func rates(t *rapid.T, label string) (cctp.Rate, *big.Rat) {
 }
 
 // amounts draws an amount of any size.
-func amounts(t *rapid.T, label string) *uint256.Int {
-	size := rapid.IntRange(0, 32).Draw(t, label+" size")
-	return new(uint256.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, label))
+func amounts(t *rapid.T) *uint256.Int {
+	size := rapid.IntRange(0, 32).Draw(t, "size")
+	return new(uint256.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, "amount"))
 }
 
 // ceil rounds a rational up.
@@ -165,8 +165,8 @@ func ceil(r *big.Rat) *big.Int {
 // TestMaxFeeIsExact compares with rationals.
 func TestMaxFeeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rate, exact := rates(t, "rate")
-		amount := amounts(t, "amount")
+		rate, exact := rates(t)
+		amount := amounts(t)
 		product := new(big.Rat).Mul(exact, new(big.Rat).SetInt(amount.ToBig()))
 		product.Quo(product, big.NewRat(10_000, 1))
 		wantEstimate := ceil(product)
@@ -189,38 +189,6 @@ func TestMaxFeeIsExact(t *testing.T) {
 		margin := new(big.Rat).Mul(product, big.NewRat(12, 10))
 		if new(big.Rat).SetInt(maxFee.ToBig()).Cmp(margin) < 0 {
 			t.Fatalf("got a maxFee of %s, less than the fee and a fifth", maxFee.Dec())
-		}
-	})
-}
-
-// TestMaxFeeIsMonotone makes sure that neither more money nor a higher rate
-// lowers a maxFee, and that no larger amount is refused than one that is not.
-func TestMaxFeeIsMonotone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		low, exactLow := rates(t, "low")
-		high, exactHigh := rates(t, "high")
-		if exactLow.Cmp(exactHigh) > 0 {
-			low, high = high, low
-		}
-		small, large := amounts(t, "small"), amounts(t, "large")
-		if small.Gt(large) {
-			small, large = large, small
-		}
-		least, err := low.MaxFee(small)
-		if err != nil {
-			return
-		}
-		for _, more := range []struct {
-			rate   cctp.Rate
-			amount *uint256.Int
-		}{{low, large}, {high, large}} {
-			got, err := more.rate.MaxFee(more.amount)
-			if more.rate == low && err != nil {
-				t.Fatalf("%s is refused where %s is not: %v", more.amount.Dec(), small.Dec(), err)
-			}
-			if err == nil && got.Lt(&least) {
-				t.Fatalf("%s bps of %s is %s, less than the %s of %s bps of %s", more.rate, more.amount.Dec(), got.Dec(), least.Dec(), low, small.Dec())
-			}
 		}
 	})
 }

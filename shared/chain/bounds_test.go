@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/fault"
 )
 
 func TestUsualGap(t *testing.T) {
@@ -27,34 +26,6 @@ func TestOnlyUSDTOnEthereumResetsItsAllowance(t *testing.T) {
 				t.Errorf("%s on %s: got %v, want %v", token.Symbol, n.Name, got, want)
 			}
 		}
-	}
-}
-
-// TestParseIDTellsNumbersFromOtherNotations: a number that we do not serve is named, anything else is told how to write one.
-func TestParseIDTellsNumbersFromOtherNotations(t *testing.T) {
-	for text, want := range map[string]string{
-		"5": "Chain 5 is not supported;", "01": "A chain is given by its chain ID", "base": "A chain is given by its chain ID",
-	} {
-		_, err := chain.ParseID(text)
-		if got := fault.From(err).Message; !strings.HasPrefix(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
-// TestOnwardIsPaidWithTheTokenOfTheSettlementChain, and not with that of the destination.
-func TestOnwardIsPaidWithTheTokenOfTheSettlementChain(t *testing.T) {
-	usdc := func(id chain.ID) chain.Token {
-		token, err := chain.FindToken(id, chain.USDC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *token
-	}
-	d := chain.Reference()
-	got, ok := d.Payout(43114, usdc(43114).Address.Address)
-	if !ok || !got.Onward || got.Token != usdc(8453).Address.Address {
-		t.Errorf("got %+v, want the USDC of chain 8453", got)
 	}
 }
 
@@ -104,13 +75,5 @@ func TestExplorer(t *testing.T) {
 		if got := d.Explorer(1); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
-	}
-}
-
-// TestEveryWrongExplorerIsNamed, not the first alone.
-func TestEveryWrongExplorerIsNamed(t *testing.T) {
-	_, err := chain.ParseDeployment(edit(t, `"registries"`, `"explorers": {"1": "http://a.example", "2": "https://b.example"}, "registries"`))
-	if err == nil || !strings.Contains(err.Error(), `explorers.1:`) || !strings.Contains(err.Error(), `explorers.2:`) {
-		t.Errorf("got %v, want both explorers named", err)
 	}
 }

@@ -132,5 +132,5 @@ var (
 	errShape = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
 	// ErrChecksum is the error of an address that is mistyped.
 	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
-		"check for a typing error, or send it all in lower case")
+		"check it for typos, or send it in lower case")
 )

@@ -200,7 +200,7 @@ func (d *Deployment) Networks() (needed []Network) {
 	return needed
 }
 
-// Tracked tells whether the pools settle swaps as docs/pool.md says, so that
+// Tracked tells whether the pools settle swaps as docs/contracts.md says, so that
 // anyone can find the settlement of a swap on chain.
 func (d *Deployment) Tracked() bool { return d.tracked }
 

@@ -284,7 +284,7 @@ func (b *builder) tracking(mode, contact string, confirmations map[string]uint64
 		b.tracked = true
 	default:
 		b.problem("tracking", "%q is unknown; "+
-			"write reference if the pools settle as docs/pool.md says, and none otherwise", mode)
+			"write reference if the pools settle as docs/contracts.md says, and none otherwise", mode)
 	}
 	for _, key := range slices.Sorted(maps.Keys(confirmations)) {
 		id, ok := idByText[key]

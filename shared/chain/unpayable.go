@@ -37,11 +37,11 @@ func Unpayable(a common.Address) (reason fault.Reason, what string) {
 	case a == common.Address{}:
 		return fault.Zero, "the zero address"
 	case a == Native.Address:
-		return fault.Reserved, "the placeholder of the native coin"
+		return fault.Reserved, "the native token placeholder"
 	case a == dead:
 		return fault.Reserved, "a burn address"
 	case a.Cmp(firstAccount) < 0:
-		return fault.Reserved, "below 0x10000, where chains keep built-in contracts"
+		return fault.Reserved, "below 0x10000, the range of precompiled contracts"
 	}
 	known := others[a]
 	return known.reason, known.what

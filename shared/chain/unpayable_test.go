@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ var lost = []struct {
 	{"a precompiled contract", "0x0000000000000000000000000000000000000001", "below 0x10000", fault.Reserved},
 	{"the last built-in one", "0x000000000000000000000000000000000000FFff", "below 0x10000", fault.Reserved},
 	{"burn address", "0x000000000000000000000000000000000000dEaD", "a burn address", fault.Reserved},
-	{"native sentinel", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "the placeholder of the native coin", fault.Reserved},
+	{"native sentinel", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "the native token placeholder", fault.Reserved},
 	{"a token", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1", fault.Token},
 	{"a token of another chain", "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "the contract of USDC on chain 369", fault.Token},
 	{"messenger", issuersMessenger, "the issuer's TokenMessenger", fault.Contract},
@@ -67,22 +68,38 @@ func replace(t *testing.T, texts ...string) []byte {
 	return []byte(strings.Replace(file, "RETIRED", "0x2222222222222222222222222222222222222222", 1))
 }
 
+// place is where the quoted value begins in a file, as an error gives it.
+func place(file, value string) string {
+	before, _, _ := strings.Cut(file, value)
+	line := strings.Count(before, "\n") + 1
+	column := len(before) - 1 - strings.LastIndex(before, "\n")
+	return fmt.Sprintf("line %d, column %d: ", line, column)
+}
+
+// pool is the field of a router in the reference deployment.
+func pool(t *testing.T, router string) string {
+	t.Helper()
+	before, _, _ := strings.Cut(string(replace(t)), router)
+	return fmt.Sprintf("pools[%d].router: ", strings.Count(before, `"router": `)-1)
+}
+
 // TestAddressesThatLoseMoney wants each of them refused in every role, with its line.
 func TestAddressesThatLoseMoney(t *testing.T) {
 	if _, err := chain.ParseDeployment(replace(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []struct{ address, at, what string }{
-		{routerETH, "line 5, column 44: pools[1].router: ", "the router of ETH on chain 1"},
-		{privateWETH, "line 19, column 52: pools[15].router: ", "the router of WETH on chain 69696969"},
-		{receiver, "line 2, column 46: settlement.receiver: ", "the receiver of burns on chain 8453"},
-		{registry1, "line 26, column 8: registries.1: ", "the integrator registry of chain 1"},
-		{"MESSENGER", "line 24, column 24: messengers.137: ", "the messenger of chain 137"},
-		{"RETIRED", "line 25, column 55: retired[0].router: ", "a retired router of ETH on chain 1"},
+	for _, role := range []struct{ address, field, what string }{
+		{routerETH, pool(t, routerETH), "the router of ETH on chain 1"},
+		{privateWETH, pool(t, privateWETH), "the router of WETH on chain 69696969"},
+		{receiver, "settlement.receiver: ", "the receiver of burns on chain 8453"},
+		{registry1, "registries.1: ", "the integrator registry of chain 1"},
+		{"MESSENGER", "messengers.137: ", "the messenger of chain 137"},
+		{"RETIRED", "retired[0].router: ", "a retired router of ETH on chain 1"},
 	} {
 		for _, bad := range lost {
 			t.Run(role.what+" is "+bad.name, func(t *testing.T) {
-				_, err := chain.ParseDeployment(replace(t, role.address, bad.address))
+				file := replace(t, role.address, bad.address)
+				_, err := chain.ParseDeployment(file)
 				if role.address == "MESSENGER" && bad.address == issuersMessenger {
 					if err != nil {
 						t.Errorf("got %v for the issuer's own messenger", err)
@@ -93,7 +110,8 @@ func TestAddressesThatLoseMoney(t *testing.T) {
 					t.Fatal("accepted")
 				}
 				text := err.Error()
-				if !strings.HasPrefix(text, role.at+bad.address+" is "+bad.what) ||
+				at := place(string(file), bad.address)
+				if !strings.HasPrefix(text, at+role.field+bad.address+" is "+bad.what) ||
 					!strings.HasSuffix(text, ", so it cannot be "+role.what) || strings.Contains(text, "\n") {
 					t.Errorf("got %v", err)
 				}

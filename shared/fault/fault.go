@@ -142,7 +142,7 @@ func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return New(Internal, "Something went wrong on our side; the request ID helps us find out what").Because(err)
+	return New(Internal, "Internal error. Include the request ID when you report it").Because(err)
 }
 
 // About sets the part of the request that err is about, unless err already has

@@ -190,25 +190,6 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-func FuzzParseAmount(f *testing.F) {
-	for _, s := range []string{"0", "100000000", strings.Repeat("9", 78), "-1", "1e5", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, err := fee.ParseAmount(text)
-		if err != nil {
-			return
-		}
-		want, ok := new(big.Int).SetString(text, 10)
-		if !ok {
-			t.Fatalf("accepted %q", text)
-		}
-		if want.BitLen() <= 256 && got.ToBig().Cmp(want) != 0 {
-			t.Fatalf("%q became %s", text, got.Dec())
-		}
-	})
-}
-
 // TestEveryTokenHasLimits: a new token gets limits of its own, never those of another.
 func TestEveryTokenHasLimits(t *testing.T) {
 	for _, pair := range chain.Pairs() {

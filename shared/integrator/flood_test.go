@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -123,7 +123,7 @@ func TestFormerPartnerIsAStranger(t *testing.T) {
 	t.Parallel()
 	chain := newEVM(t, 369, partner(1, 25))
 	g := newRig(t, newFront(t, chain))
-	k := memo.Key{Network: 369, Name: idOf(wallet(1))}
+	k := cache.Key{Network: 369, Name: idOf(wallet(1))}
 	g.wantFee(1, 25)
 	g.pass(time.Hour)
 	if _, known := g.cache.Last(k); !known {

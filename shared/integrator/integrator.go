@@ -1,24 +1,11 @@
-// Package integrator tells whether a partner named in a request is registered
-// and active on a chain, and which fee it takes there. It reads the chain's
-// registry contract over JSON-RPC.
+// Package integrator reads from a chain's registry contract whether a partner is active
+// and which fee it takes.
 //
-// What it promises:
-//   - A fee is what the registry of that very chain said, at most the
-//     configured time ago. If no endpoint answers, or the answer is not one a
-//     registry gives, the look-up fails. A fee is never guessed.
-//   - Where a chain has several endpoints, two are asked at once, and a fee is what
-//     both say, or two of three. One that stands still does not count. If only one
-//     answers, it is believed, and so is the only endpoint of a chain.
-//   - Answers are cached, failures are not. Look-ups of one integrator at the
-//     same time share one call. A look-up that gives up does not end the call
-//     for the others.
-//   - An integrator in use is asked for again ahead of the end of its answer, in
-//     the background, so that no quote is made with an answer about to end.
-//   - Invented IDs neither evict nor delay a partner: they have a cache and a
-//     lane for calls of their own, and their failed calls rest no endpoint for
-//     partners.
-//   - No text from an RPC endpoint, and no part of its address, is in any error or
-//     health report. See package rpc.
+// A fee is what the registry of that chain returned within the configured time, or the
+// lookup fails: a fee is never guessed. With several endpoints, two must agree, or two
+// of three. Results are cached, failures are not; concurrent lookups share one call, and
+// partners in use are refreshed in the background. Invented IDs have a cache and a lane
+// of their own, so they neither evict nor delay a partner.
 package integrator
 
 import (
@@ -35,12 +22,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
@@ -125,7 +112,7 @@ type Registry struct {
 	chains     *rpc.Client
 	ttl        time.Duration // how long an answer is used
 	timeout    time.Duration // how long a look-up waits for an answer
-	cache      *memo.Cache[registration]
+	cache      *cache.Cache[registration]
 	Options
 
 	differLogged atomic.Int64 // when the log last said that endpoints differ
@@ -170,7 +157,7 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 			Latency: func(chain.ID, time.Duration) {},
 		}
 	}
-	cache := memo.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
+	cache := cache.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
 	return &Registry{
 		deployment: d, chains: chains, ttl: cfg.CacheTTL, timeout: lookupTimeout, cache: cache, Options: opts,
 	}, nil
@@ -183,23 +170,23 @@ const lookupTimeout = 10 * time.Second
 // The error is a fault: IntegratorUnregistered, IntegratorInactive,
 // IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none in time.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
-	k := memo.Key{Network: network, Name: id}
+	k := cache.Key{Network: network, Name: id}
 	reg, ok := r.cache.Get(k)
 	if ok {
 		r.Hooks.Hit(network)
 		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
-			r.cache.Renew(k, func() memo.Answer[registration] { return r.fetch(context.Background(), k) })
+			r.cache.Renew(k, func() cache.Entry[registration] { return r.fetch(context.Background(), k) })
 		}
 		return reg.result(network)
 	}
 	r.Hooks.Miss(network)
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	reg, err := r.cache.Ask(ctx, k, func() memo.Answer[registration] { return r.fetch(rpc.OnBehalf(ctx), k) })
+	reg, err := r.cache.Ask(ctx, k, func() cache.Entry[registration] { return r.fetch(rpc.OnBehalf(ctx), k) })
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return Partner{}, unverified(fmt.Errorf("the wait has ended: %w", err), time.Second,
-			"The integrator was not verified on chain %s in time, and no quote is given without that; "+
+		return Partner{}, unverified(fmt.Errorf("timed out: %w", err), time.Second,
+			"The integrator could not be verified on chain %s in time; "+
 				"try again shortly", network)
 	case err != nil:
 		failure := &rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}
@@ -210,22 +197,22 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 
 // fetch reads a registration from the chain. It runs once for all look-ups of the
 // same key at the same time, and does not end with a caller. A failure is not kept.
-func (r *Registry) fetch(ctx context.Context, k memo.Key) memo.Answer[registration] {
+func (r *Registry) fetch(ctx context.Context, k cache.Key) cache.Entry[registration] {
 	reg, f := r.ask(ctx, k)
 	if f != nil {
 		r.Hooks.Failure(k.Network, f.Reason)
-		return memo.Answer[registration]{Value: registration{failure: f}, Forget: true}
+		return cache.Entry[registration]{Value: registration{failure: f}, Forget: true}
 	}
-	return memo.Answer[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}
+	return cache.Entry[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}
 }
 
 // ask asks the chain. Known partners have a lane of their own.
-func (r *Registry) ask(ctx context.Context, k memo.Key) (reg registration, f *rpc.Failure) {
+func (r *Registry) ask(ctx context.Context, k cache.Key) (reg registration, f *rpc.Failure) {
 	registry := r.deployment.Registry(k.Network)
 	if registry == (chain.Address{}) {
 		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
 	}
-	lane := rpc.Strangers
+	lane := rpc.Unverified
 	if _, partner := r.cache.Last(k); partner {
 		lane = rpc.Partners
 	}
@@ -239,19 +226,19 @@ func (r *Registry) ask(ctx context.Context, k memo.Key) (reg registration, f *rp
 
 // question is what is asked about an integrator, where, and for whom.
 type question struct {
-	memo.Key
+	cache.Key
 	registry chain.Address
 	lane     rpc.Lane
 }
 
-// word is what one endpoint says, or why none does.
-type word struct {
+// reading is what one endpoint says, or why none does.
+type reading struct {
 	registration
 	endpoint int // its place in the configuration
 	failure  *rpc.Failure
 }
 
-func (w word) String() string {
+func (w reading) String() string {
 	if w.failure != nil {
 		return "no answer"
 	}
@@ -263,14 +250,14 @@ func (w word) String() string {
 const secondWait = 300 * time.Millisecond
 
 var (
-	errNoWord = &rpc.Failure{
+	errNoReading = &rpc.Failure{
 		Reason:     rpc.Undecodable,
-		Text:       "asking ended in a panic",
+		Text:       "the lookup panicked",
 		RetryAfter: time.Minute,
 	}
 	errDisagree = &rpc.Failure{
 		Reason:     rpc.Disagree,
-		Text:       "endpoints tell different things of the integrator",
+		Text:       "endpoints disagree about the integrator",
 		RetryAfter: time.Second,
 	}
 )
@@ -283,10 +270,10 @@ func (r *Registry) agreed(ctx context.Context, q question) (registration, *rpc.F
 		w := r.read(ctx, q, asked)
 		return w.registration, w.failure
 	}
-	words := make(chan word, 2)
+	words := make(chan reading, 2)
 	for range 2 {
-		guard.Go(r.Log, "asking a registry", func() {
-			w := word{failure: errNoWord}
+		safego.Go(r.Log, "asking a registry", func() {
+			w := reading{failure: errNoReading}
 			defer func() { words <- w }()
 			w = r.read(ctx, q, asked)
 		})
@@ -315,19 +302,19 @@ func (r *Registry) agreed(ctx context.Context, q question) (registration, *rpc.F
 const differLogEvery = 10 * time.Minute
 
 // differ tells that endpoints tell different things.
-func (r *Registry) differ(q question, words ...word) {
+func (r *Registry) differ(q question, words ...reading) {
 	r.Hooks.Differ(q.Network)
 	now, last := r.Now().UnixNano(), r.differLogged.Load()
 	if now-last < int64(differLogEvery) || !r.differLogged.CompareAndSwap(last, now) {
 		return
 	}
-	r.Log.Warn("RPC endpoints tell different things of an integrator; a majority counts, or no quote is given",
+	r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
 		"chain", q.Network, "integrator", ID(q.Name).String(), "said", fmt.Sprint(words))
 }
 
 // either is what the second endpoint says, as the first says nothing. Of two failures,
 // the one that names a cause counts: the other may only say that no endpoint was left.
-func either(first, second word) (registration, *rpc.Failure) {
+func either(first, second reading) (registration, *rpc.Failure) {
 	if second.failure != nil && second.failure.Reason == rpc.Unconfigured {
 		return registration{}, first.failure
 	}
@@ -336,7 +323,7 @@ func either(first, second word) (registration, *rpc.Failure) {
 
 // majority is what the third endpoint says, if that is what one of two others says
 // that differ.
-func majority(first, second, third word) (registration, *rpc.Failure) {
+func majority(first, second, third reading) (registration, *rpc.Failure) {
 	if third.failure != nil || !third.same(first.registration) && !third.same(second.registration) {
 		return registration{}, errDisagree
 	}
@@ -344,7 +331,7 @@ func majority(first, second, third word) (registration, *rpc.Failure) {
 }
 
 // read reads a registration from an endpoint that was not asked yet.
-func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w word) {
+func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w reading) {
 	err := r.chains.AskAnother(ctx, q.Network, q.lane, asked, func(ctx context.Context, e *rpc.Endpoint) error {
 		askedAt := r.Now()
 		var output hexutil.Bytes
@@ -377,7 +364,7 @@ func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w wo
 // still. What it says of an integrator may have changed since.
 func upToDate(latest *rpc.Block, network chain.ID, now time.Time) *rpc.Failure {
 	if latest == nil {
-		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it has no latest block"}
+		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
 	}
 	if latest.TooOld(network, now) {
 		age := now.Sub(latest.At())
@@ -394,7 +381,7 @@ type Health = rpc.Health
 func (r *Registry) Health() (report []Health) {
 	for _, id := range chain.PoolChains {
 		if r.deployment.Registry(id) != (chain.Address{}) {
-			report = append(report, r.chains.Health(id, rpc.Partners, rpc.Strangers))
+			report = append(report, r.chains.Health(id, rpc.Partners, rpc.Unverified))
 		}
 	}
 	return report
@@ -404,20 +391,20 @@ func (r *Registry) Health() (report []Health) {
 // not make a higher one better, so it is an answer and not a failure.
 const MaxFeeBPS = 1000
 
-// standing is how an ID is listed in a registry.
-type standing uint8
+// listing is how an ID is listed in a registry.
+type listing uint8
 
 const (
-	unregistered standing = iota
+	unregistered listing = iota
 	inactive
 	active
 )
 
-func (s standing) String() string { return [...]string{"unregistered", "inactive", "active"}[s] }
+func (s listing) String() string { return [...]string{"unregistered", "inactive", "active"}[s] }
 
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
-	standing standing
+	standing listing
 	partner  Partner      // of an unregistered integrator, only its times
 	failure  *rpc.Failure // instead: why it could not be asked
 }
@@ -455,17 +442,17 @@ func (reg registration) accepted() bool {
 
 // faultOf is the error that a look-up returns for a failure.
 func faultOf(f *rpc.Failure, network chain.ID) error {
-	text := "The integrator could not be verified on chain %s just now, and no quote is given without that; " +
+	text := "The integrator could not be verified on chain %s; " +
 		"try again shortly"
 	switch f.Reason {
 	case rpc.Unconfigured:
-		text = "Integrators cannot be verified on chain %s: this service has no RPC endpoint for it, " +
-			"and gives no quote without that"
+		text = "Integrators cannot be verified on chain %s: no RPC endpoint is configured. " +
+			"Request a quote without integratorId"
 	case rpc.Disagree:
-		text = "The nodes of chain %s tell different things of the integrator, and no quote is given until they agree" +
+		text = "The nodes of chain %s disagree about the integrator" +
 			"; try again shortly"
 	case rpc.Reverted, rpc.Misconfigured:
-		text = "The registry on chain %s has no valid entry for this integrator, and no quote is given without one"
+		text = "The registry on chain %s has no valid entry for this integrator"
 	}
 	return unverified(f, f.RetryAfter, text, network)
 }

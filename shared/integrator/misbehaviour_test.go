@@ -15,7 +15,7 @@ import (
 )
 
 // words builds a registry's answer from its three words.
-func words(wallet, fee, active string) string {
+func readings(wallet, fee, active string) string {
 	return fmt.Sprintf(`"0x%064s%064s%064s"`, wallet, fee, active)
 }
 
@@ -30,11 +30,11 @@ func misbehaviours() []misbehaviour {
 		{"two words", node.Results(fmt.Sprintf(`"0x%0128s"`, "1")), rpc.Undecodable},
 		{"a byte short", node.Results(fmt.Sprintf(`"0x%0190s"`, "1")), rpc.Undecodable},
 		{"four words", node.Results(fmt.Sprintf(`"0x%0256s"`, "1")), rpc.Undecodable},
-		{"more than an address", node.Results(words("1"+good, "19", "1")), rpc.Undecodable},
-		{"more than a uint16", node.Results(words(good, "10000", "1")), rpc.Undecodable},
-		{"more than a bool", node.Results(words(good, "19", "2")), rpc.Undecodable},
-		{"far more than a bool", node.Results(words(good, "19", "1"+strings.Repeat("0", 63))), rpc.Undecodable},
-		{"another wallet", node.Results(words(fmt.Sprintf("%x", wallet(3)), "19", "1")), rpc.Misconfigured},
+		{"more than an address", node.Results(readings("1"+good, "19", "1")), rpc.Undecodable},
+		{"more than a uint16", node.Results(readings(good, "10000", "1")), rpc.Undecodable},
+		{"more than a bool", node.Results(readings(good, "19", "2")), rpc.Undecodable},
+		{"far more than a bool", node.Results(readings(good, "19", "1"+strings.Repeat("0", 63))), rpc.Undecodable},
+		{"another wallet", node.Results(readings(fmt.Sprintf("%x", wallet(3)), "19", "1")), rpc.Misconfigured},
 	}
 }
 
@@ -82,42 +82,6 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			g.wantFee(1, 25)
 			if got, want := g.Health()[2], (Health{Network: 369, State: rpc.Working, Endpoints: 1}); got != want {
 				t.Errorf("health %+v, want %+v", got, want)
-			}
-		})
-	}
-}
-
-// The second endpoint answers for the first, which is left alone for a while.
-func TestFailover(t *testing.T) {
-	t.Parallel()
-	chain := newEVM(t, 369, partner(1, 25), partner(2, 30))
-	first, second := newFront(t, chain), newFront(t, chain)
-	for _, front := range []*node.Front{first, second} {
-		front.Instead(node.Batch, node.Status(http.StatusBadRequest)) // so that it is asked one by one
-	}
-	for _, m := range misbehaviours() {
-		t.Run(m.name, func(t *testing.T) {
-			first.Instead("eth_call", m.instead)
-			g := newRig(t, first, second)
-			g.time = time.Now() // which the chain's blocks tell, too
-			g.wantFee(1, 25)
-
-			calls := first.Count("eth_call")
-			g.wantFee(2, 30)
-			want := 1
-			if m.reason.RestsEndpoint() {
-				want = 0
-			}
-			if got := first.Count("eth_call") - calls; got != want {
-				t.Errorf("the first endpoint was asked %d times more, want %d", got, want)
-			}
-
-			first.Instead("eth_call", nil)
-			g.pass(30 * time.Second)
-			calls = first.Count("eth_call")
-			g.wantFee(1, 25)
-			if got := first.Count("eth_call") - calls; got != 1 {
-				t.Errorf("the first endpoint was asked %d times though it works again, want once", got)
 			}
 		})
 	}

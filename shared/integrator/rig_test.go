@@ -74,7 +74,7 @@ func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig 
 	g.chains, err = rpc.New(chains, rpc.Options{
 		Log:    log,
 		Now:    g.now,
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Strangers: l},
+		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Unverified: l},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -166,7 +166,7 @@ func TestTwoWitnesses(t *testing.T) {
 			}
 			var got int
 			g.note(func() { got = g.differs })
-			if got != differs || strings.Count(g.log(), "tell different things") != differs {
+			if got != differs || strings.Count(g.log(), "disagree about an integrator") != differs {
 				t.Errorf("endpoints differed %d times, want %d; the log says %s", got, differs, g.log())
 			}
 		})
@@ -216,33 +216,11 @@ func TestCallsOfALookup(t *testing.T) {
 	}
 }
 
-// The third endpoint decides between two that differ.
-func TestMajority(t *testing.T) {
-	say := func(fee uint16) word {
-		return word{registration: registration{standing: active, partner: Partner{FeeBPS: fee}}}
-	}
-	down := word{failure: &rpc.Failure{Reason: rpc.Timeout}}
-	for name, tt := range map[string]struct {
-		third word
-		want  uint16
-	}{
-		"with the first":  {say(1), 1},
-		"with the second": {say(2), 2},
-		"with neither":    {say(3), 0},
-		"silent":          {down, 0},
-	} {
-		got, f := majority(say(1), say(2), tt.third)
-		if got.partner.FeeBPS != tt.want || (f == nil) != (tt.want != 0) {
-			t.Errorf("%s: got %+v, %v", name, got, f)
-		}
-	}
-}
-
 func TestWordsOfEndpoints(t *testing.T) {
-	if got := (word{failure: errNoWord}).String(); got != "no answer" {
+	if got := (reading{failure: errNoReading}).String(); got != "no answer" {
 		t.Errorf("got %q of a failure", got)
 	}
-	said := word{endpoint: 2, registration: registration{standing: active, partner: Partner{FeeBPS: 25}}}
+	said := reading{endpoint: 2, registration: registration{standing: active, partner: Partner{FeeBPS: 25}}}
 	if got := said.String(); got != "endpoint 2: active, 25 basis points" {
 		t.Errorf("got %q", got)
 	}
@@ -253,7 +231,7 @@ func TestEither(t *testing.T) {
 	silent, late := &rpc.Failure{Reason: rpc.Disagree}, &rpc.Failure{Reason: rpc.Undecodable}
 	none := &rpc.Failure{Reason: rpc.Unconfigured}
 	for _, tt := range []struct{ second, want *rpc.Failure }{{late, late}, {none, silent}, {nil, nil}} {
-		if _, got := either(word{failure: silent}, word{failure: tt.second}); got != tt.want {
+		if _, got := either(reading{failure: silent}, reading{failure: tt.second}); got != tt.want {
 			t.Errorf("after %v, of %v: got %v, want %v", silent, tt.second, got, tt.want)
 		}
 	}
@@ -273,7 +251,7 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
 		now = now.Add(step.after)
 		r.differ(question{})
-		if got := strings.Count(log.String(), "tell different things"); got != step.lines {
+		if got := strings.Count(log.String(), "disagree about an integrator"); got != step.lines {
 			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
 		}
 	}

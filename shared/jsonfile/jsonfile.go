@@ -30,8 +30,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/guard"
-	"github.com/quotegate/quotegate/shared/words"
+	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
@@ -78,7 +78,7 @@ func read(path string, size int64) ([]byte, error) {
 	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), size)+bytes.MinRead))
 	n, err := data.ReadFrom(io.LimitReader(f, size+1))
 	if err == nil && n > size {
-		return nil, fmt.Errorf("%s is larger than %s bytes", path, words.Number(size))
+		return nil, fmt.Errorf("%s is larger than %s bytes", path, humanize.Number(size))
 	}
 	return data.Bytes(), err
 }
@@ -121,7 +121,7 @@ func (w *Watch[T]) Start() (T, error) {
 
 // Run looks at the file every few seconds until the context ends.
 func (w *Watch[T]) Run(ctx context.Context) {
-	guard.Every(ctx, PollEvery, w.Log, "polling the "+w.What, func() { w.Poll(false) })
+	safego.Every(ctx, PollEvery, w.Log, "polling the "+w.What, func() { w.Poll(false) })
 }
 
 // Poll reads the file if it has changed. On demand, it also logs that it has not.
@@ -142,7 +142,7 @@ func (w *Watch[T]) Poll(onDemand bool) {
 	w.seen = found
 	if err == nil && found == w.inUse {
 		w.refused.Store(nil)
-		w.Log.Info("the "+w.What+" is good, and is the one in use", "file", w.Path)
+		w.Log.Info("the "+w.What+" is valid and in use", "file", w.Path)
 		return
 	}
 	if err == nil {
@@ -151,7 +151,7 @@ func (w *Watch[T]) Poll(onDemand bool) {
 	if err == nil {
 		w.inUse = found
 		if w.refused.Swap(nil) != nil {
-			w.Log.Info("the "+w.What+" is good again", "file", w.Path)
+			w.Log.Info("the "+w.What+" is valid again", "file", w.Path)
 		}
 		return
 	}
@@ -160,7 +160,7 @@ func (w *Watch[T]) Poll(onDemand bool) {
 		what = "the " + w.What + " is gone"
 	}
 	faults := strings.Split(err.Error(), "\n")
-	w.Log.Error(what+"; the last good one stays in use", "file", w.Path, "faults", faults)
+	w.Log.Error(what+"; the last valid one stays in use", "file", w.Path, "faults", faults)
 	w.refused.Store(&Refusal{w.Now().UTC(), faults})
 }
 
@@ -293,8 +293,8 @@ func (w *walker) begin() {
 	w.reached = len(w.data) - len(bytes.TrimLeft(rest, " \t\r\n,:"))
 }
 
-// take takes the value that comes next as it is written.
-func (w *walker) take() (text json.RawMessage) {
+// next returns the value that comes next as it is written.
+func (w *walker) next() (text json.RawMessage) {
 	_ = w.dec.Decode(&text)
 	return text
 }
@@ -319,9 +319,9 @@ func (w *walker) value(path string, v reflect.Value) error {
 	case w.depth > maxDepth:
 		return fmt.Errorf("%snested too deeply", w.place())
 	case w.values > maxValues:
-		return fmt.Errorf("%smore than %s values", w.place(), words.Number(maxValues))
+		return fmt.Errorf("%smore than %s values", w.place(), humanize.Number(maxValues))
 	case len(w.problems.all) == maxProblems:
-		return errors.New("there are too many problems to go on") // ends the list with "and more"
+		return errors.New("too many problems; further ones are not listed") // ends the list with "and more"
 	}
 	first := w.data[w.reached]
 	for first != 'n' && v.Kind() == reflect.Pointer { // null leaves it nil
@@ -338,7 +338,7 @@ func (w *walker) value(path string, v reflect.Value) error {
 		w.scalar(path, v)
 	case kind != wanted(v):
 		w.problem(path, "got %s, want %s", kind, wanted(v))
-		w.take()
+		w.next()
 	case kind == "object":
 		return w.object(path, v)
 	default:
@@ -351,7 +351,7 @@ func (w *walker) value(path string, v reflect.Value) error {
 var rfc3339 = regexp.MustCompile(`^"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"$`)
 
 func (w *walker) scalar(path string, v reflect.Value) {
-	text := w.take()
+	text := w.next()
 	err := json.Unmarshal(text, v.Addr().Interface())
 	isTime := v.Type() == reflect.TypeFor[time.Time]() && string(text) != "null"
 	var wrong *json.UnmarshalTypeError
@@ -406,7 +406,7 @@ func (w *walker) object(path string, v reflect.Value) error {
 		member := field(v, key)
 		if !member.IsValid() {
 			w.problem(at, "unknown field")
-			w.take()
+			w.next()
 			continue
 		}
 		if err := w.value(at, member); err != nil {

@@ -4,14 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"math/big"
-	"net/http"
 	"os"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -20,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -270,43 +264,6 @@ func TestValidity(t *testing.T) {
 	}
 }
 
-// TestBurnAfterADayWithoutTheIssuer: a quote never fails, and is never born
-// expired, because the issuer is silent.
-func TestBurnAfterADayWithoutTheIssuer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		issuer := func(r *http.Request) (*http.Response, error) {
-			if time.Since(noonOfBubble) > time.Minute {
-				return nil, errors.New("silent")
-			}
-			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`[{"finalityThreshold":1000,"minimumFee":14}]`))}, nil
-		}
-		live, err := cctp.New(cctp.Config{FeeURL: "http://issuer.example"}, chain.Reference().Settlement, slog.New(slog.DiscardHandler), transport(issuer))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer live.Close()
-		live.Warm(t.Context())
-		engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: live, TTL: time.Minute})
-		for _, age := range []time.Duration{0, 4*time.Minute + 50*time.Second, 6 * time.Minute, 24*time.Hour - time.Second, 25 * time.Hour} {
-			time.Sleep(time.Until(noonOfBubble.Add(age)))
-			q, err := engine.Quote(t.Context(), detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if left := time.Until(q.Details.ValidUntil); left < 30*time.Second || q.Details.ValidFor != 60 {
-				t.Errorf("%v after the last good fee (%s): valid for %v, said to be %d s", age, q.Details.IssuerFee.Origin, left, q.Details.ValidFor)
-			}
-		}
-	})
-}
-
-// noonOfBubble is when a bubble of synctest begins.
-var noonOfBubble = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestSimulationJudgesTheCalls: the calls that are tried are those to send, the
 // coins cover value and gas of all of them, and the event counts only if the right
 // contract tells of this very call.
@@ -330,7 +287,7 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		t.Error("what was read of the account is read again")
 	}
 	// Without its event, the main call has failed, though it does not revert.
-	const noEvent = "The call runs, but the contract does not emit the event of this swap"
+	const noEvent = "The call succeeds, but the contract does not emit the event of this swap"
 	if calls := q.Details.Simulation.Calls; calls[0].Error != "" || calls[1].Error != noEvent {
 		t.Errorf("got the errors %q and %q, want one of the main call", calls[0].Error, calls[1].Error)
 	}

@@ -253,8 +253,8 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
 	if q.issuerFee.TooHigh {
-		const text = "The issuer states a transfer fee for chain %s that is too high to be right, " +
-			"and the last known fee is 0, with which the burn could fail; try again later"
+		const text = "The issuer reports an implausible transfer fee for chain %s, " +
+			"and no earlier one is known. Try again later"
 		err := fault.New(fault.IssuerFeeTooHigh, text, q.Pair.Src)
 		err.RetryAfter = time.Minute
 		return err
@@ -335,9 +335,9 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	q.Details = d
 	if q.Pair.Src.Private() {
 		// The money comes out of the privacy pool, in a transaction that only the wallet can make.
-		d.Unchecked = "The swap is paid for from the privacy pool, so what this account has does not matter"
-		d.Unsimulated = "A wallet wraps the call of an unshielding swap in its own private transaction, " +
-			"which cannot be tried without the wallet"
+		d.Unchecked = "The swap is paid from the privacy pool, not from this account"
+		d.Unsimulated = "The wallet wraps an unshielding swap in its own private transaction, " +
+			"which cannot be simulated without the wallet"
 		return nil
 	}
 	if req.From != nil {
@@ -425,7 +425,7 @@ func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*
 			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(from, log.Topics, log.Data)
 		}
 		if main := &s.Calls[len(s.Calls)-1]; !*s.Event && main.Error == "" {
-			main.Error = "The call runs, but the contract does not emit the event of this swap"
+			main.Error = "The call succeeds, but the contract does not emit the event of this swap"
 		}
 	}
 	return s, ""

@@ -50,7 +50,7 @@ func ParseRecipientType(text string) (RecipientType, error) {
 // NotZero refuses the zero address, which Parse accepts.
 func (r Recipient) NotZero() error {
 	if r.Zero() {
-		return fault.BadRecipient(fault.Zero, "The recipient is the zero address: what is sent there is lost")
+		return fault.BadRecipient(fault.Zero, "The recipient is the zero address: funds sent there are lost")
 	}
 	return nil
 }
@@ -67,13 +67,13 @@ func (t RecipientType) Parse(text string) (Recipient, error) {
 	}
 	if strings.TrimSpace(text) != text {
 		return Recipient{}, fault.BadRecipient(fault.Malformed,
-			"The recipient has a space before or after it: send the address alone")
+			"The recipient has a leading or trailing space: send the address alone")
 	}
 	address, err := chain.ParseAddress(text)
 	switch {
 	case err != nil && strings.Contains(text, "."):
 		return Recipient{}, fault.BadRecipient(fault.Name,
-			"The recipient looks like a name, and names are not resolved here: resolve it and send the 0x… address")
+			"The recipient looks like a name, and names are not resolved: send the 0x… address")
 	case errors.Is(err, chain.ErrChecksum):
 		return Recipient{}, fault.BadRecipient(fault.Checksum, "The recipient %v", err)
 	case err != nil:
@@ -113,7 +113,7 @@ func (r Recipient) canOwn(d *chain.Deployment) error {
 		return nil
 	}
 	return fault.About(fault.Recipient, fault.BadRecipient(reason,
-		"The recipient %s is %s: what is sent there cannot be moved again; name an account", r.EVM.Hex(), what))
+		"The recipient %s is %s: funds sent there are lost. Send an account address", r.EVM.Hex(), what))
 }
 
 // encode gives the bytes that name the recipient in calldata, and their type.

@@ -87,7 +87,7 @@ func seal(to Address, s *secrets) (Note, error) {
 // curve, which is what faulty arithmetic gives. The receiver could not find such
 // a note. It cannot detect a different point of the curve. Deriving the key
 // again would, but takes about a sixth of the time of a note; decoding takes
-// less than a twentieth (BenchmarkShieldKey).
+// less than a twentieth.
 func (n Note) check(to Address, aead cipher.AEAD, public *edwards25519.Point) error {
 	random, err := n.open(aead)
 	if err != nil {

@@ -2,7 +2,6 @@ package railgun
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"sync"
 	"testing"
 
@@ -88,15 +87,6 @@ func TestNewNoteIsFreshAndArrives(t *testing.T) {
 func TestNewNoteRefusesTheZeroAddress(t *testing.T) {
 	if n, err := NewNote(Address{}); err == nil || n != (Note{}) {
 		t.Errorf("got %x, %v, want an error and no note", n, err)
-	}
-}
-
-func TestShieldKeyIsAnOrdinaryPublicKey(t *testing.T) {
-	for _, v := range loadVectors(t).Valid {
-		want := ed25519.NewKeyFromSeed(v.ShieldPrivateKey).Public().(ed25519.PublicKey)
-		if got := new(edwards25519.Point).ScalarBaseMult(privateScalar([32]byte(v.ShieldPrivateKey))).Bytes(); !bytes.Equal(got, want) {
-			t.Errorf("got %x, want %x", got, want)
-		}
 	}
 }
 

@@ -39,7 +39,7 @@ func newChecker(t *testing.T, n int) (*rig, []*node.Front) {
 		fronts[i] = node.NewFront(t, simple)
 		fronts[i].Instead("eth_getCode", node.Results(`"0x60"`))
 	}
-	return newRigWith(t, map[Lane]Limits{Partners: patient, Strangers: patient, Wallets: patient, Checks: patient}, fronts...), fronts
+	return newRigWith(t, map[Lane]Limits{Partners: patient, Unverified: patient, Wallets: patient, Checks: patient}, fronts...), fronts
 }
 
 func TestCheckAsksTheEndpointItNames(t *testing.T) {
@@ -91,7 +91,7 @@ func TestFailedCheckRestsNothing(t *testing.T) {
 			g.wantReason(Checks, err, bad.want)
 		}
 	}
-	for _, lane := range []Lane{Partners, Strangers, Wallets} {
+	for _, lane := range []Lane{Partners, Unverified, Wallets} {
 		g.wantAnswer(lane)
 	}
 	if got := g.log(); got != "" {
@@ -133,7 +133,7 @@ func TestCheckOverQuota(t *testing.T) {
 	if got := fronts[0].Count("eth_getCode"); got != 1 {
 		t.Errorf("asked %d times, want none while it rests", got)
 	}
-	g.wantFailure(Strangers, Resting)
+	g.wantFailure(Unverified, Resting)
 	g.wantAnswer(Partners)
 	g.pass(time.Minute)
 	g.wantCode(1)

@@ -1,20 +1,11 @@
-// Package rpc asks chains through their JSON-RPC endpoints. A chain has several,
-// which are tried in order until one answers.
+// Package rpc calls the JSON-RPC endpoints of a chain, in order, until one answers.
 //
-// What it promises:
-//   - An answer is from an endpoint that said it serves that very chain. It is
-//     asked which before its first use, and again after a failure.
-//   - Every question ends in bounded time and reads a bounded answer. So many
-//     questions are under way, so many more wait, and the rest are refused.
-//   - What an endpoint cannot do makes it no worse for anything else.
-//   - Each use has a lane: bounds of its own, and a rest of its own for each
-//     endpoint. An endpoint that fails in one lane is not skipped in another.
-//   - One network of callers holds at most a quarter of a lane; see CallerNetwork.
-//   - When a provider says that we are over its quota, all other lanes give way to
-//     known partners, whichever lane was told.
-//   - No text from an endpoint, and no part of its address, is in any error, log
-//     line or health report. Endpoints are named by their place in the
-//     configuration.
+// An endpoint is used only after it has confirmed its chain ID. Every call is bounded in
+// time and size; calls in progress and in the queue are bounded too. Each use has a lane
+// with its own limits and its own back-off, so a failure in one lane does not affect
+// another, and one network of callers holds at most a quarter of a lane. When a provider
+// rate limits, all lanes yield to known partners. Errors, logs and health reports never
+// contain text from an endpoint or any part of its address.
 package rpc
 
 import (
@@ -37,9 +28,8 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/guard"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/remote"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Client asks the chains that have endpoints. It is safe for concurrent use.
@@ -56,7 +46,7 @@ type Client struct {
 
 type network struct {
 	endpoints []*Endpoint // in the order in which they are tried
-	turns     [laneCount]*turns
+	turns     [laneCount]*slots
 }
 
 type Options struct {
@@ -152,7 +142,7 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 				continue
 			}
 			why := ""
-			if rest := e.take(lane); rest > 0 {
+			if rest := e.acquire(lane); rest > 0 {
 				why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
 			} else if f := c.try(ctx, e, lane, use); f != nil {
 				reason = f.Reason
@@ -195,7 +185,7 @@ func (c *Client) Check(ctx context.Context, network chain.ID, place int, use Use
 			return errUnconfigured
 		}
 		e := endpoints[place-1]
-		if rest := e.take(Checks); rest > 0 {
+		if rest := e.acquire(Checks); rest > 0 {
 			return &Failure{Limited, "we are over its quota", rest}
 		}
 		return c.try(ctx, e, Checks, use)
@@ -219,7 +209,7 @@ func (c *Client) bound(
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer guard.WhenDone(c.ctx, c.log, "ending a question to a node", func() { stop(errClosed) })()
+	defer safego.WhenDone(c.ctx, c.log, "ending a question to a node", func() { stop(errClosed) })()
 	leave, f := n.turns[lane].enter(ctx)
 	if f == nil {
 		defer leave()
@@ -280,7 +270,7 @@ const (
 )
 
 // long is the key of a context whose requests may have a long response.
-type long struct{}
+type longCallKey struct{}
 
 // repeatable marks requests as safe to send again on a new connection when the
 // server closed an idle one under them. The empty value is not sent.
@@ -319,14 +309,14 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	bound := int64(maxAnswer)
-	if r.Context().Value(long{}) != nil {
+	if r.Context().Value(longCallKey{}) != nil {
 		bound = maxLongAnswer
 	}
 	response.Body = http.MaxBytesReader(nil, response.Body, bound)
 	if response.StatusCode == http.StatusTooManyRequests {
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
 		response.Body.Close()
-		wait, _ := remote.RetryAfter(response.Header.Get("Retry-After"), b.now(), time.Second, time.Minute)
+		wait, _ := RetryAfter(response.Header.Get("Retry-After"), b.now(), time.Second, time.Minute)
 		return nil, &overQuota{wait}
 	}
 	return response, nil

@@ -15,7 +15,6 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/remote"
 )
 
 // Endpoint is one JSON-RPC server of a chain, as Ask gives it to its caller.
@@ -88,8 +87,8 @@ type laneState struct {
 	heard        uint64    // Endpoint.outcomes at the last outcome of this lane; 0 for none
 }
 
-// take returns 0 if the lane may use the endpoint now, or how long it must wait.
-func (e *Endpoint) take(lane Lane) time.Duration {
+// acquire returns 0 if the lane may use the endpoint now, or how long it must wait.
+func (e *Endpoint) acquire(lane Lane) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s, now := &e.lanes[lane], e.now()
@@ -126,11 +125,11 @@ func (e *Endpoint) failed(lane Lane, f *Failure) {
 		return
 	}
 	level := slog.LevelWarn
-	text := "RPC endpoint fails and is skipped for a while"
+	text := "RPC endpoint failed and is skipped temporarily"
 	switch f.Reason {
 	case Limited:
-		text = "RPC endpoint says we are over its quota; " +
-			"unknown integrators, wallets and status look-ups give way to known partners"
+		text = "RPC endpoint is rate limiting; " +
+			"unverified integrators, wallets and status lookups yield to known partners"
 	case WrongChain:
 		level = slog.LevelError
 		text = "RPC endpoint serves another chain and is not used"
@@ -281,18 +280,18 @@ func (e *Endpoint) health(lanes []Lane) (state State, resting bool) {
 type Lane uint8
 
 const (
-	Partners  Lane = iota // integrators that were active when last asked for
-	Strangers             // all other integrators: anyone can invent their IDs
-	Wallets               // balances and allowances of accounts
-	Sightings             // whether a chain knows a transaction: anyone can invent its hash
-	Tracking              // what became of a transaction that a node has seen
-	Checks                // whether the configuration is right; see Client.Check
+	Partners   Lane = iota // integrators that were active when last asked for
+	Unverified             // all other integrators: anyone can invent their IDs
+	Wallets                // balances and allowances of accounts
+	TxLookups              // whether a chain knows a transaction: anyone can invent its hash
+	Tracking               // what became of a transaction that a node has seen
+	Checks                 // whether the configuration is right; see Client.Check
 
 	laneCount = iota
 )
 
 func (l Lane) String() string {
-	return [laneCount]string{"partners", "strangers", "wallets", "sightings", "tracking", "checks"}[l]
+	return [laneCount]string{"partners", "unverified", "wallets", "txlookups", "tracking", "checks"}[l]
 }
 
 // givesWay reports whether the lane rests when another one is told that we are
@@ -307,12 +306,12 @@ type Limits struct {
 }
 
 var defaultLimits = [laneCount]Limits{
-	Partners:  {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
-	Strangers: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
-	Wallets:   {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
-	Sightings: {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
-	Tracking:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
-	Checks:    {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
+	Partners:   {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Unverified: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Wallets:    {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
+	TxLookups:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
+	Tracking:   {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
+	Checks:     {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
 }
 
 // errUnconfigured is how questions to a chain without endpoints fail.
@@ -333,8 +332,8 @@ const (
 	Busy          Reason = "busy"          // too many questions were under way
 	Resting       Reason = "resting"       // every endpoint failed a moment ago
 	Limited       Reason = "limited"       // the provider says we are over its quota
-	Timeout       Reason = "timeout"       // no answer in time
-	Unreachable   Reason = "unreachable"   // no connection, or a broken one
+	Timeout       Reason = "timeout"       // timed out
+	Unreachable   Reason = "unreachable"   // connection failed
 	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
@@ -422,7 +421,7 @@ func classify(err error, reads ...Read) *Failure {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &Failure{Reason: Undecodable, Text: "the answer is too long"}
 	}
-	text, timeout := remote.Explain(err)
+	text, timeout := ExplainNetworkError(err)
 	switch {
 	case timeout:
 		return &Failure{Reason: Timeout, Text: text}

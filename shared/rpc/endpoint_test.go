@@ -19,10 +19,10 @@ func TestLongAnswer(t *testing.T) {
 	body := `{"jsonrpc":"2.0","id":1,"result":"0x2a"}`
 	longest := strings.Repeat(" ", maxAnswer-len(body)) + body
 	front.Instead("eth_call", node.Says(" "+longest))
-	g.wantFailure(Strangers, Undecodable)
+	g.wantFailure(Unverified, Undecodable)
 	front.Instead("eth_call", node.Says(longest))
 	g.pass(time.Second)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
 }
 
 func TestHangingNode(t *testing.T) {
@@ -30,7 +30,7 @@ func TestHangingNode(t *testing.T) {
 	hung, alive := node.NewFront(t, simple), node.NewFront(t, simple)
 	hung.Instead("eth_call", node.Hangs)
 	g := newRigWith(t, nil, hung, alive)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
 	g.wantHealth(Working, 1)
 }
 
@@ -50,23 +50,13 @@ func TestHangingNodes(t *testing.T) {
 	}
 }
 
-func TestKilledNode(t *testing.T) {
-	t.Parallel()
-	front := node.NewFront(t, simple)
-	g := newRig(t, front)
-	g.wantAnswer(Strangers)
-	front.Close()
-	g.wantFailure(Strangers, Unreachable)
-	g.wantFailure(Strangers, Resting)
-}
-
 // An endpoint may close a connection that nobody uses; that is not a failure.
 func TestIdleConnectionClosed(t *testing.T) {
 	t.Parallel()
 	front := node.NewFront(t, simple)
 	g := newRig(t, front)
 	for range 20 {
-		g.wantAnswer(Strangers)
+		g.wantAnswer(Unverified)
 		front.CloseClientConnections()
 	}
 }
@@ -77,7 +67,7 @@ func TestWrongChain(t *testing.T) {
 	front.Instead("eth_chainId", node.Results(`"0x2105"`))
 	g := newRig(t, front)
 	for range 3 {
-		g.wantFailure(Strangers, WrongChain)
+		g.wantFailure(Unverified, WrongChain)
 		g.pass(30 * time.Second)
 	}
 	if got := front.Count("eth_call"); got != 0 {
@@ -89,7 +79,7 @@ func TestWrongChain(t *testing.T) {
 
 	// Somebody puts the right node there.
 	front.Instead("eth_chainId", nil)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
 	if got := g.levels(); len(got) != 2 || got[1] != slog.LevelInfo {
 		t.Errorf("logged at %v, want the recovery too:\n%s", got, g.log())
 	}
@@ -104,7 +94,7 @@ func TestUnclearChain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front.Instead("eth_chainId", node.Results(result))
 			g := newRig(t, front)
-			if _, err := g.call(context.Background(), Strangers); err == nil {
+			if _, err := g.call(context.Background(), Unverified); err == nil {
 				t.Error("asked a node of an unknown chain")
 			}
 			g.wantHealth(Failing, 1)
@@ -128,18 +118,18 @@ func TestChainIsCheckedOnFirstUse(t *testing.T) {
 		}
 	}
 	want(0)
-	g.wantAnswer(Strangers)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
+	g.wantAnswer(Unverified)
 	g.wantAnswer(Partners)
 	want(1)
 	front.Instead("eth_call", node.Status(500))
-	g.wantFailure(Strangers, Refused)
+	g.wantFailure(Unverified, Refused)
 	want(1)
 	front.Instead("eth_call", nil)
 	g.pass(time.Second)
 	g.wantAnswer(Partners)
 	want(1)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
 	want(2)
 }
 
@@ -151,10 +141,10 @@ func TestWrongChainIsKnownToAllLanes(t *testing.T) {
 	g.wantAnswer(Partners)
 	front.Instead("eth_chainId", node.Results(`"0x1"`)) // another node takes its place
 	front.Instead("eth_call", node.Drops)
-	g.wantFailure(Strangers, Unreachable)
+	g.wantFailure(Unverified, Unreachable)
 	front.Instead("eth_call", nil)
 	g.pass(time.Second)
-	g.wantFailure(Strangers, WrongChain)
+	g.wantFailure(Unverified, WrongChain)
 	calls := front.Count("eth_call")
 	g.wantFailure(Partners, WrongChain)
 	g.wantFailure(Wallets, WrongChain)
@@ -194,9 +184,9 @@ func TestFailuresTogetherAreOne(t *testing.T) {
 	for _, reason := range []Reason{Timeout, Limited} {
 		e := &Endpoint{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
 		for range 16 {
-			e.failed(Strangers, &Failure{Reason: reason})
+			e.failed(Unverified, &Failure{Reason: reason})
 		}
-		if got := e.resting(Strangers); got != firstRest {
+		if got := e.resting(Unverified); got != firstRest {
 			t.Errorf("%s: rests for %v, want %v", reason, got, firstRest)
 		}
 	}
@@ -218,12 +208,12 @@ func TestFailureOfTheUser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, first, second)
 			tries := 0
-			err := g.Ask(context.Background(), 369, Strangers, func(context.Context, *Endpoint) error {
+			err := g.Ask(context.Background(), 369, Unverified, func(context.Context, *Endpoint) error {
 				tries++
 				return test.err
 			})
 			g.hush("the error", err.Error())
-			g.wantReason(Strangers, err, test.reason)
+			g.wantReason(Unverified, err, test.reason)
 			if tries != 2 || g.Health(369, ordinary...).Resting != test.rests {
 				t.Errorf("%d tries and health %+v, want 2 tries and %d resting", tries, g.Health(369, ordinary...), test.rests)
 			}

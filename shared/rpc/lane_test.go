@@ -104,36 +104,6 @@ func canceled(cause error) context.Context {
 	return ctx
 }
 
-// A lane whose questions do not end refuses more of them, and leaves the others
-// alone.
-func TestFullLane(t *testing.T) {
-	t.Parallel()
-	front := node.NewFront(t, simple)
-	few := Limits{Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 1}
-	g := newRigWith(t, map[Lane]Limits{Partners: patient, Strangers: few, Wallets: patient}, front)
-	release, ended := make(chan struct{}), make(chan error)
-	for range 4 {
-		go func() {
-			_, err := g.use(context.Background(), Strangers, func(context.Context, *Endpoint) ([]byte, error) {
-				<-release
-				return nil, nil
-			})
-			ended <- err
-		}()
-	}
-	g.wantReason(Strangers, <-ended, Busy) // three have a place
-	g.wantFailure(Strangers, Busy)
-	g.wantAnswer(Partners)
-	g.wantAnswer(Wallets)
-	close(release)
-	for range 3 {
-		if err := <-ended; err != nil {
-			t.Errorf("who had a place got %v", err)
-		}
-	}
-	g.wantAnswer(Strangers)
-}
-
 // An endpoint that is too slow for wallets is used for partners all the same, and
 // is no failure of the registries.
 func TestSlowForWallets(t *testing.T) {
@@ -149,7 +119,7 @@ func TestSlowForWallets(t *testing.T) {
 		simple(w, r)
 	})
 	short := Limits{Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}
-	g := newRigWith(t, map[Lane]Limits{Partners: patient, Strangers: patient, Wallets: short}, front)
+	g := newRigWith(t, map[Lane]Limits{Partners: patient, Unverified: patient, Wallets: short}, front)
 	g.wantAnswer(Partners)
 	_, err := g.use(context.Background(), Wallets, func(ctx context.Context, e *Endpoint) ([]byte, error) {
 		return call(ctx, e, []byte{0xfe})
@@ -157,9 +127,9 @@ func TestSlowForWallets(t *testing.T) {
 	g.wantReason(Wallets, err, Timeout)
 	g.wantFailure(Wallets, Resting)
 	g.wantHealth(Failing, 1)
-	g.wantHealth(Working, 0, Partners, Strangers)
+	g.wantHealth(Working, 0, Partners, Unverified)
 	g.wantAnswer(Partners)
-	g.wantAnswer(Strangers)
+	g.wantAnswer(Unverified)
 	g.wantHealth(Failing, 1, Wallets)
 }
 

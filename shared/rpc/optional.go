@@ -16,7 +16,7 @@ const (
 
 // ErrNoMethod is how a read of such a method fails that the endpoint does not have, or
 // refuses with an HTTP status.
-var ErrNoMethod = &Failure{Reason: Declined, Text: "it does not have this method"}
+var ErrNoMethod = &Failure{Reason: Declined, Text: "method not supported"}
 
 func isOptional(method string) bool { return method == Simulate || method == Estimate }
 

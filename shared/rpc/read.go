@@ -47,7 +47,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 		return nil
 	}
 	if slices.ContainsFunc(reads, isTracking) {
-		ctx = context.WithValue(ctx, long{}, true)
+		ctx = context.WithValue(ctx, longCallKey{}, true)
 	}
 	e.mu.Lock()
 	plain := len(reads) == 1 || e.now().Before(e.noBatchesUntil)
@@ -79,7 +79,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 }
 
 // errMissing is the failure of a read that a batch was not answered for.
-var errMissing = &Failure{Reason: Undecodable, Text: "it answers only a part of a batch"}
+var errMissing = &Failure{Reason: Undecodable, Text: "it answered only part of a batch"}
 
 func isMissing(r Read) bool { return r.Err == errMissing }
 
@@ -89,7 +89,7 @@ func all(Read) bool { return true }
 func isRefused(r Read) bool { return r.Err != nil && (r.tracks || isOptional(r.Method)) }
 
 // errUnanswered is the failure of a batch of which no read was answered.
-var errUnanswered = &Failure{Reason: Refused, Text: "it answers no read of a batch"}
+var errUnanswered = &Failure{Reason: Refused, Text: "it answered no call of a batch"}
 
 // refusesBatches reports whether a batch failed in a way in which the same reads,
 // asked one by one, may succeed.

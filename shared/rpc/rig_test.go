@@ -74,7 +74,7 @@ var patient = Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 1
 
 // newRig asks chain 369 through these endpoints.
 func newRig(t testing.TB, fronts ...*node.Front) *rig {
-	return newRigWith(t, map[Lane]Limits{Partners: patient, Strangers: patient, Wallets: patient}, fronts...)
+	return newRigWith(t, map[Lane]Limits{Partners: patient, Unverified: patient, Wallets: patient}, fronts...)
 }
 
 func newRigWith(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig {
@@ -195,7 +195,7 @@ func (g *rig) wantReason(lane Lane, err error, reason Reason) *Failure {
 }
 
 // ordinary are all lanes but that of checks.
-var ordinary = []Lane{Partners, Strangers, Wallets, Sightings, Tracking}
+var ordinary = []Lane{Partners, Unverified, Wallets, TxLookups, Tracking}
 
 // wantHealth wants chain 369 to be in that state with so many resting endpoints,
 // as these lanes see it, or all ordinary ones if none is given.

@@ -164,7 +164,7 @@ func TestDeclinedRestsNothing(t *testing.T) {
 			}
 			if test.reason != Limited {
 				g.wantAnswer(Wallets)
-				g.wantAnswer(Strangers)
+				g.wantAnswer(Unverified)
 			}
 			g.wantAnswer(Partners)
 		})

@@ -1,14 +1,11 @@
-// Package setting reads what a setting may be from the tags of the struct that holds
-// it, so that the check, the error, `gateway config` and the guide say the same:
+// Package setting reads the limits of a setting from its struct tags, so that the check,
+// the error, `gateway config` and the documentation agree:
 //
 //	MaxConnections int `env:"MAX_CONNECTIONS, default=4096" min:"16" max:"1000000"`
 //
-// min and max bound a number, a duration, or the characters of a text; above is a bound
-// that is itself not allowed. or names one more value and its meaning, "0 for no limit".
-// chars:"printable" demands printable ASCII without spaces. A text that is empty counts
-// as not set.
-//
-// A tag that cannot be read is a mistake of ours, and panics.
+// min and max bound a number, a duration or the length of a text; above is an exclusive
+// bound. or names one more value, as in "0 for no limit". chars:"printable" allows
+// printable ASCII without spaces. An empty text means not set. An invalid tag panics.
 package setting
 
 import (

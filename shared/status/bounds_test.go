@@ -12,27 +12,36 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// A transaction with very many swaps has a bounded answer, which says so.
+// A transaction with very many swaps has a bounded answer, which says so. Each swap has its own settlement.
 func wantManySwaps(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	robin := w.chains[robinhood]
-	hash := robin.Submit(manyAt, big.NewInt(17*10), w.etherSwap(10))
+	hash := robin.Submit(manyAt, big.NewInt(17*100), w.etherSwap(100))
 	robin.Commit()
 	receipt := robin.Receipt(hash)
 	if s := g.want(robinhood, hash, Settling, false); len(s.Swaps) != MostSwaps || s.Omitted != 1 {
 		t.Errorf("got %d swaps and %d more, want 16 and 1", len(s.Swaps), s.Omitted)
 	}
-	for i := range MostSwaps {
-		w.settleEther(w.nonceOf(receipt, i), 10, 9)
+	for i := MostSwaps - 1; i >= 0; i-- {
+		w.settleEther(w.nonceOf(receipt, i), 100, int64(99-i))
+		if i > 0 && i < MostSwaps-1 {
+			continue
+		}
+		s := g.want(robinhood, hash, Settling, false)
+		for n, swap := range s.Swaps {
+			if settled := n >= i; settled != (swap.State == Settled) || settled && swap.Settlement.Amount.Uint64() != uint64(99-n) {
+				t.Errorf("swap %d is %s by %+v after the settlement of swap %d", n, swap.State, swap.Settlement, i)
+			}
+		}
 	}
-	if s := g.want(robinhood, hash, Settling, false); s.Reason != tooManySwaps || s.Swaps[15].State != Settled || !s.Swaps[15].Final {
+	if s := g.want(robinhood, hash, Settling, false); s.Reason != tooManySwaps || !s.Swaps[15].Final {
 		t.Errorf("got %q and %+v, want that nobody looks at the seventeenth", s.Reason, s.Swaps[15])
 	}
 }
@@ -68,7 +77,7 @@ func wantFlood(t *testing.T, w *world) {
 	g := w.newRig(t, everyChain)
 	front := g.fronts[robinhood][0]
 	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: {Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 3}},
+		Limits: map[rpc.Lane]rpc.Limits{rpc.TxLookups: {Try: time.Minute, Total: time.Minute, Calls: 2, Waiting: 3}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,12 +120,12 @@ func wantFlood(t *testing.T, w *world) {
 func wantNoEndpoint(t *testing.T, w *world) {
 	receipt := w.swapEther(100)
 	none := w.newRig(t, nil)
-	f := none.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663, of the transaction, cannot be asked: this service has no RPC endpoint for it")
+	f := none.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663, of the transaction, has no RPC endpoint configured")
 	if f.Role != fault.SourceChain || f.RetryAfter != time.Minute {
 		t.Errorf("got %+v", f)
 	}
 	source := w.newRig(t, map[chain.ID]int{robinhood: 1})
-	f = source.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 369, on which the swap is paid out, cannot be asked")
+	f = source.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 369, on which the swap is paid out, has no RPC endpoint configured")
 	if f.Role != 0 {
 		t.Errorf("got %+v, want no parameter blamed", f)
 	}
@@ -125,7 +134,7 @@ func wantNoEndpoint(t *testing.T, w *world) {
 		t.Errorf("the only endpoints are those of %v, want of 4663", got)
 	}
 	untracked := w.newRig(t, everyChain, `"tracking": "reference"`, `"tracking": "none"`)
-	untracked.wantFault(chain.PrivacyEthereum, receipt.TxHash, fault.StatusUnavailable, "on chain 1, or ask the operator")
+	untracked.wantFault(chain.PrivacyEthereum, receipt.TxHash, fault.StatusUnavailable, "on chain 1, or contact the operator")
 	if got := untracked.fronts[robinhood][0].Count("eth_chainId"); got != 0 {
 		t.Errorf("a chain was asked %d times for a deployment that cannot be followed", got)
 	}
@@ -172,8 +181,8 @@ func wantFinalKept(t *testing.T, w *world) {
 	first := g.want(robinhood, receipt.TxHash, Settled, true)
 	asked := g.fronts[robinhood][0].Count("batch")
 	for i := range 2 * cacheSize { // invented hashes do not push it out
-		k := memo.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
-		g.answers.Ask(t.Context(), k, func() memo.Answer[entry] { return memo.Answer[entry]{} })
+		k := cache.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
+		g.answers.Ask(t.Context(), k, func() cache.Entry[entry] { return cache.Entry[entry]{} })
 	}
 	g.pass(365 * 24 * time.Hour)
 	if again := g.want(robinhood, receipt.TxHash, Settled, true); again.Swaps[0].Settlement != first.Swaps[0].Settlement || g.fronts[robinhood][0].Count("batch") != asked {

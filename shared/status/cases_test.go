@@ -90,7 +90,7 @@ func TestEvidence(t *testing.T) {
 			p.Recipient = treasury[:]
 			return []map[string]any{transfer(weth, treasury, 99), s.settled(p)}
 		}, Settling, false, anotherPayout},
-		"another event": {toHub, func(s *script) []map[string]any { return []map[string]any{transfer(weth, recipient, 99)} }, Settling, false, "no node here shows that event"},
+		"another event": {toHub, func(s *script) []map[string]any { return []map[string]any{transfer(weth, recipient, 99)} }, Settling, false, "no node returns that event"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, test.route)
@@ -285,34 +285,34 @@ func (s *script) words(words map[string]uint64) {
 // however they refuse more, and however old the swap is. It is not found by its
 // transaction alone: what the issuer minted is, if the provider lets us look.
 func TestProviders(t *testing.T) {
-	for _, limit := range []uint64{1, 10, 500} {
-		for _, refusal := range []struct{ status, code int }{
-			{400, 0}, {403, 0}, {413, 0}, {429, 0}, {0, -32005}, {0, -32600}, {0, -32614},
-		} {
-			t.Run(fmt.Sprint(limit, refusal), func(t *testing.T) {
-				for _, r := range []route{toHub, onOnward} {
-					s := paidSwap(t, r, 1)
-					for _, nodes := range s.nodes {
-						nodes[0].limit, nodes[0].status, nodes[0].code = limit, refusal.status, refusal.code
-					}
-					s.start()
-					s.issuer.say(s.paid, s.attested())
-					got := s.want(s.src, s.tx, Settled, true).Swaps[0].Settlement
-					want := map[bool]common.Hash{true: s.paid, false: {3}}[r.dst == hub]
-					if r.dst == optimism && limit < newestBlocks {
-						want = common.Hash{}
-					}
-					if got.TxHash != want {
-						t.Errorf("got %+v, want transaction %s", got, want)
-					}
-					for id := range s.nodes {
-						if h := s.Tracker.chains.Health(id, rpc.Tracking); h.Resting > 0 {
-							t.Errorf("an endpoint of chain %s rests: %+v", id, h)
-						}
+	limits := []uint64{1, 10, 500}
+	for i, refusal := range []struct{ status, code int }{
+		{400, 0}, {403, 0}, {413, 0}, {429, 0}, {0, -32005}, {0, -32600}, {0, -32614},
+	} {
+		limit := limits[i%len(limits)]
+		t.Run(fmt.Sprint(limit, refusal), func(t *testing.T) {
+			for _, r := range []route{toHub, onOnward} {
+				s := paidSwap(t, r, 1)
+				for _, nodes := range s.nodes {
+					nodes[0].limit, nodes[0].status, nodes[0].code = limit, refusal.status, refusal.code
+				}
+				s.start()
+				s.issuer.say(s.paid, s.attested())
+				got := s.want(s.src, s.tx, Settled, true).Swaps[0].Settlement
+				want := map[bool]common.Hash{true: s.paid, false: {3}}[r.dst == hub]
+				if r.dst == optimism && limit < newestBlocks {
+					want = common.Hash{}
+				}
+				if got.TxHash != want {
+					t.Errorf("got %+v, want transaction %s", got, want)
+				}
+				for id := range s.nodes {
+					if h := s.Tracker.chains.Health(id, rpc.Tracking); h.Resting > 0 {
+						t.Errorf("an endpoint of chain %s rests: %+v", id, h)
 					}
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -349,7 +349,7 @@ func TestNoSuchBlock(t *testing.T) {
 			right := s.destination().words[id]
 			s.destination().words[id] = block
 			s.start()
-			s.wantReason(Settling, false, fmt.Sprintf("says that it settled this swap in block %d, and no node here shows", block))
+			s.wantReason(Settling, false, fmt.Sprintf("reports that it settled this swap in block %d, but no node returns", block))
 			if got := s.Problems(); len(got) != 1 || !strings.Contains(got[0], poolOf(hub, chain.WETH).Hex()) || !strings.Contains(got[0], "chain 369") {
 				t.Errorf("got the problems %q", got)
 			}
@@ -470,7 +470,7 @@ func TestLoadBalancers(t *testing.T) {
 	for range 20 {
 		got := fresh.look(fresh.src, fresh.tx)
 		reason := got.Reason + got.Swaps[0].Reason
-		if got.Final || got.Next != shortestNext && got.State != Settled || strings.Contains(reason, "disagree") || strings.Contains(reason, "ask the operator") {
+		if got.Final || got.Next != shortestNext && got.State != Settled || strings.Contains(reason, "disagree") || strings.Contains(reason, "Contact the operator") {
 			t.Fatalf("got %s, %q, again in %v", got.State, reason, got.Next)
 		}
 	}
@@ -494,8 +494,8 @@ func TestLoadBalancers(t *testing.T) {
 func TestSlowWitness(t *testing.T) {
 	s := paidSwap(t, toHub, 2)
 	for _, nodes := range s.nodes {
-		nodes[0].delay = 300 * time.Millisecond
-		nodes[1].delay = 300 * time.Millisecond
+		nodes[0].delay = 50 * time.Millisecond
+		nodes[1].delay = 50 * time.Millisecond
 	}
 	s.start()
 	s.want(s.src, s.tx, Settled, true)
@@ -555,7 +555,7 @@ func TestNext(t *testing.T) {
 	if got := slow.look(slow.src, slow.tx); got.State != NotFound || got.Next != shortestNext {
 		t.Errorf("got %s, again in %v on a chain of slow blocks, want %v", got.State, got.Next, shortestNext)
 	}
-	l := &lookup{Tracker: &Tracker{Options: Options{Now: time.Now}}, trail: &trail{}, blocked: 5 * time.Minute}
+	l := &lookup{Tracker: &Tracker{Options: Options{Now: time.Now}}, trail: &progress{}, blocked: 5 * time.Minute}
 	s := &Status{State: Settling, Source: &Source{Time: time.Now()}}
 	if l.schedule(s); s.Next != 5*time.Minute {
 		t.Errorf("the issuer cannot be asked for five minutes, and clients ask in %v", s.Next)

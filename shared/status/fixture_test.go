@@ -32,12 +32,9 @@ func editDeployment(t testing.TB, edit ...string) *chain.Deployment {
 	return d
 }
 
-// twiceAt and manyAt are contracts of somebody else: they pass their input on to a
-// pool, twice and seventeen times, each time with a part of the value.
-var (
-	twiceAt = common.HexToAddress("0x7777777777777777777777777777777777777777")
-	manyAt  = common.HexToAddress("0x8888888888888888888888888888888888888888")
-)
+// manyAt is a contract of somebody else: it passes its input on to a pool seventeen times, each time with a part of the
+// value.
+var manyAt = common.HexToAddress("0x8888888888888888888888888888888888888888")
 
 func repeater(pool common.Address, times byte) []byte {
 	// calldatacopy(0, 0, calldatasize); then call(gas, pool, callvalue/times, 0, calldatasize, 0, 0)

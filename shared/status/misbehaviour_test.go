@@ -1,18 +1,17 @@
 package status
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -27,318 +26,184 @@ type call struct {
 	Params []json.RawMessage
 }
 
-type reply struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   json.RawMessage `json:"error,omitempty"`
+// alter has a node change what it says to a method.
+func (n *scripted) alter(method string, change func(map[string]any)) {
+	n.altered = func(c call, result any) any {
+		object, ok := result.(map[string]any)
+		if c.Method != method || !ok {
+			return result
+		}
+		object = maps.Clone(object)
+		change(object)
+		return object
+	}
 }
 
-// change lets a front change the answers of its node, in batches and out of them.
-// alter returns the new result, or an error object, or neither to keep the answer.
-func change(front *node.Front, behind http.Handler, alter func(c call, result json.RawMessage) (json.RawMessage, string)) {
-	one := func(c call) reply {
-		body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.ID, "method": c.Method, "params": c.Params})
-		request := httptest.NewRequest("POST", "/", bytes.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		behind.ServeHTTP(w, request)
-		var answer reply
-		_ = json.Unmarshal(w.Body.Bytes(), &answer)
-		if result, problem := alter(c, answer.Result); problem != "" {
-			answer.Result, answer.Error = nil, json.RawMessage(problem)
-		} else if result != nil {
-			answer.Result, answer.Error = result, nil
-		}
-		return answer
+// TestLies: what does not fit together is not believed, and the next endpoint is asked.
+func TestLies(t *testing.T) {
+	const receipt, block = "eth_getTransactionReceipt", "eth_getBlockByNumber"
+	other := common.Hash{9}
+	with := func(field string, value any) func(map[string]any) {
+		return func(object map[string]any) { object[field] = value }
 	}
-	front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
-		var calls []call
-		body, _ := io.ReadAll(r.Body)
-		_ = json.Unmarshal(body, &calls)
-		answers := make([]reply, len(calls))
-		for i, c := range calls {
-			answers[i] = one(c)
+	eventsWith := func(field string, value any) func(map[string]any) {
+		return func(receipt map[string]any) {
+			var logs []map[string]any
+			for _, log := range receipt["logs"].([]map[string]any) {
+				log = maps.Clone(log)
+				log[field] = value
+				logs = append(logs, log)
+			}
+			receipt["logs"] = logs
 		}
-		text, _ := json.Marshal(answers)
-		node.Says(string(text))(w, r)
-	})
-	for _, method := range []string{"eth_getBlockByNumber", "eth_call", "eth_getLogs"} {
-		front.Instead(method, func(w http.ResponseWriter, r *http.Request) {
-			var c call
-			body, _ := io.ReadAll(r.Body)
-			_ = json.Unmarshal(body, &c)
-			text, _ := json.Marshal(one(c))
-			node.Says(string(text))(w, r)
+	}
+	for name, lie := range map[string]struct {
+		method string
+		change func(map[string]any)
+	}{
+		"receipt of another transaction": {receipt, with("transactionHash", other)},
+		"another transaction":            {"eth_getTransactionByHash", with("hash", other)},
+		"head below the receipt": {block, func(b map[string]any) {
+			if b["number"] == hexutil.Uint64(topBlock) {
+				b["number"] = hexutil.Uint64(0)
+			}
+		}},
+		"no status":                {receipt, with("status", nil)},
+		"a status of 2":            {receipt, with("status", "0x2")},
+		"no list of events":        {receipt, with("logs", nil)},
+		"failed, with events":      {receipt, with("status", "0x0")},
+		"events of another one":    {receipt, eventsWith("transactionHash", other)},
+		"events of another block":  {receipt, eventsWith("blockHash", other)},
+		"events that were removed": {receipt, eventsWith("removed", true)},
+		"another block":            {block, with("hash", other)},
+		"a block without a time":   {block, with("timestamp", "0xffffffffffffffff")},
+		"a receipt of no use":      {receipt, with("blockNumber", "soon")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := paidSwap(t, toHub, 3)
+			s.source().alter(lie.method, lie.change)
+			s.start()
+			if got := s.want(s.src, s.tx, Settled, true); got.Swaps[0].Settlement.Amount.Uint64() != 99 {
+				t.Errorf("got %+v", got)
+			}
+			alone := paidSwap(t, toHub, 1)
+			alone.source().alter(lie.method, lie.change)
+			alone.start()
+			if name == "head below the receipt" || name == "another block" { // as behind a load balancer
+				alone.wantReason(Pending, false, seenBefore)
+				return
+			}
+			alone.wantFault(alone.src, alone.tx, fault.ChainUnavailable, "chain 4663, of the transaction, did not answer")
 		})
 	}
-}
-
-// rpcError answers every request with a JSON-RPC error.
-func rpcError(object string) http.HandlerFunc {
-	return node.Says(`{"jsonrpc":"2.0","id":1,"error":` + object + `}`)
-}
-
-// fields replaces fields of an object.
-func fields(object json.RawMessage, with map[string]any) json.RawMessage {
-	all := map[string]any{}
-	_ = json.Unmarshal(object, &all)
-	maps.Copy(all, with)
-	text, _ := json.Marshal(all)
-	return text
-}
-
-func isLatest(c call) bool {
-	return c.Method == "eth_getBlockByNumber" && string(c.Params[0]) == `"latest"`
-}
-
-// receiptWith replaces fields of the receipt.
-func receiptWith(with map[string]any) func(call, json.RawMessage) (json.RawMessage, string) {
-	return func(c call, result json.RawMessage) (json.RawMessage, string) {
-		if c.Method == "eth_getTransactionReceipt" {
-			return fields(result, with), ""
-		}
-		return nil, ""
-	}
-}
-
-// eventsWith replaces a hash in the events of the receipt.
-func eventsWith(field string, hash common.Hash) func(call, json.RawMessage) (json.RawMessage, string) {
-	return func(c call, result json.RawMessage) (json.RawMessage, string) {
-		if c.Method != "eth_getTransactionReceipt" {
-			return nil, ""
-		}
-		var all struct{ Logs []map[string]any }
-		_ = json.Unmarshal(result, &all)
-		for _, log := range all.Logs {
-			log[strings.Trim(field, `":`)] = hash
-		}
-		return fields(result, map[string]any{"logs": all.Logs}), ""
-	}
-}
-
-// An endpoint that does not know a transaction, or has it in no block, is not the
-// last to be asked.
-func wantLag(t *testing.T, w *world) {
-	receipt := w.swapEther(100)
-	for name, null := range map[string][]string{
-		"knows nothing":    {"eth_getTransactionReceipt", "eth_getTransactionByHash"},
-		"knows no receipt": {"eth_getTransactionReceipt"},
+	for method, test := range map[string]struct{ result, says string }{
+		"eth_chainId": {`"0x1"`, "chain 369, on which the swap is paid out, did not answer"},
+		"eth_call":    {`"0x02"`, "has a contract that does not match the deployment"},
 	} {
-		g := w.newRig(t, map[chain.ID]int{robinhood: 2, hub: 1})
-		alter := func(c call, _ json.RawMessage) (json.RawMessage, string) {
-			for _, method := range null {
-				if c.Method == method {
-					return json.RawMessage("null"), ""
-				}
-			}
-			return nil, ""
-		}
-		change(g.fronts[robinhood][0], w.chains[robinhood], alter)
-		g.want(robinhood, receipt.TxHash, Settling, false)
-		g = w.newRig(t, map[chain.ID]int{robinhood: 2, hub: 1})
-		for _, front := range g.fronts[robinhood] {
-			change(front, w.chains[robinhood], alter)
-		}
-		want := map[string]State{"knows nothing": NotFound, "knows no receipt": Pending}[name]
-		g.want(robinhood, receipt.TxHash, want, false)
-		for _, id := range []chain.ID{robinhood, hub} {
-			if h := g.Tracker.chains.Health(id, rpc.Tracking); h.Resting != 0 {
-				t.Errorf("%s: an endpoint rests for it: %+v", name, h)
-			}
-		}
+		s := paidSwap(t, toHub, 1)
+		s.destination().instead[method] = test.result
+		s.start()
+		s.wantFault(s.src, s.tx, fault.ChainUnavailable, test.says)
 	}
 }
 
-// What does not fit together is not believed, and the next endpoint is asked.
-func wantLies(t *testing.T, w *world) {
-	receipt := w.swapEther(100)
-	w.settleEther(w.nonceOf(receipt, 0), 100, 99)
-	other := fmt.Sprintf(`"%s"`, common.Hash{9})
-	lies := map[string]func(c call, result json.RawMessage) (json.RawMessage, string){
-		"receipt of another transaction": func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getTransactionReceipt" {
-				return fields(result, map[string]any{"transactionHash": common.Hash{9}}), ""
-			}
-			return nil, ""
-		},
-		"another transaction": func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getTransactionByHash" {
-				return fields(result, map[string]any{"hash": common.Hash{9}}), ""
-			}
-			return nil, ""
-		},
-		"head below the receipt": func(c call, _ json.RawMessage) (json.RawMessage, string) {
-			if isLatest(c) {
-				return json.RawMessage(`{"number":"0x0","hash":` + other + `,"timestamp":"0xffffffff"}`), ""
-			}
-			return nil, ""
-		},
-		"no status":               receiptWith(map[string]any{"status": nil}),
-		"a status of 2":           receiptWith(map[string]any{"status": "0x2"}),
-		"no list of events":       receiptWith(map[string]any{"logs": nil}),
-		"failed, with events":     receiptWith(map[string]any{"status": "0x0"}),
-		"events of another one":   eventsWith(`"transactionHash":`, common.Hash{9}),
-		"events of another block": eventsWith(`"blockHash":`, common.Hash{9}),
-		"events that were removed": func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getTransactionReceipt" {
-				return bytes.ReplaceAll(result, []byte(`"removed":false`), []byte(`"removed":true`)), ""
-			}
-			return nil, ""
-		},
-		"another block": func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getBlockByNumber" {
-				return fields(result, map[string]any{"hash": common.Hash{9}}), ""
-			}
-			return nil, ""
-		},
-		"a block without a time": func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getBlockByNumber" {
-				return fields(result, map[string]any{"timestamp": "0xffffffffffffffff"}), ""
-			}
-			return nil, ""
-		},
-		"a receipt that is text": func(c call, _ json.RawMessage) (json.RawMessage, string) {
-			if c.Method == "eth_getTransactionReceipt" {
-				return json.RawMessage(other), ""
-			}
-			return nil, ""
-		},
+// TestRefusals: endpoints that fail are 503 with the chain, and the next one is asked first.
+func TestRefusals(t *testing.T) {
+	refusing := func(endpoints int, handler http.HandlerFunc) *script {
+		s := newScript(t, toHub)
+		s.swap(10 * time.Minute)
+		s.multiply(endpoints)
+		s.source().handler = handler
+		s.start()
+		return s
 	}
-	for name, lie := range lies {
-		g := w.newRig(t, map[chain.ID]int{robinhood: 3, hub: 1})
-		change(g.fronts[robinhood][0], w.chains[robinhood], lie)
-		if s := g.want(robinhood, receipt.TxHash, Settled, true); s.Swaps[0].Settlement.Amount.Uint64() != 99 {
-			t.Errorf("%s: got %+v", name, s)
-		}
-		alone := w.newRig(t, map[chain.ID]int{robinhood: 1, hub: 1})
-		change(alone.fronts[robinhood][0], w.chains[robinhood], lie)
-		if name == "head below the receipt" || name == "another block" { // as behind a load balancer
-			if s := alone.want(robinhood, receipt.TxHash, Pending, false); s.Reason != seenBefore {
-				t.Errorf("%s: got %q", name, s.Reason)
-			}
-			continue
-		}
-		alone.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663, of the transaction, did not answer just now")
-	}
-
-	wrong := w.newRig(t, everyChain)
-	wrong.fronts[hub][0].Instead("eth_chainId", node.Results(`"0x1"`))
-	wrong.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 369, on which the swap is paid out, did not answer")
-
-	// The destination says that it is settled and shows the settlement of another.
-	for range headsApart {
-		w.chains[hub].Commit()
-	}
-	shows := w.newRig(t, everyChain)
-	change(shows.fronts[hub][0], w.chains[hub], func(c call, result json.RawMessage) (json.RawMessage, string) {
-		if c.Method != "eth_getLogs" {
-			return nil, ""
-		}
-		var logs []map[string]any
-		_ = json.Unmarshal(result, &logs)
-		for _, log := range logs {
-			log["topics"].([]any)[1] = common.Hash{9}.Hex()
-		}
-		text, _ := json.Marshal(logs)
-		return text, ""
-	})
-	s := shows.want(robinhood, receipt.TxHash, Settling, false)
-	if p := s.Swaps[0]; p.Settlement != nil || !strings.Contains(p.Reason, "and no node here shows that event in that block") {
-		t.Errorf("got %+v, want that it is not there", p)
-	}
-
-	garbage := w.newRig(t, everyChain)
-	change(garbage.fronts[hub][0], w.chains[hub], func(c call, _ json.RawMessage) (json.RawMessage, string) {
-		if c.Method == "eth_call" {
-			return json.RawMessage(`"0x02"`), ""
-		}
-		return nil, ""
-	})
-	garbage.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "has a contract there that does not answer as the deployment says")
-}
-
-// Endpoints that fail are 503 with the chain, and the next one is asked first.
-func wantRefusals(t *testing.T, w *world) {
-	receipt := w.swapEther(100)
-	for name, instead := range map[string]http.HandlerFunc{
-		"status 500":   node.Status(500),
-		"over quota":   node.Limited("7"),
-		"drops":        node.Drops,
-		"breaks off":   node.Aborts,
-		"endless":      node.Pours,
-		"no JSON":      node.Says("<html>"),
-		"pruned, null": node.Says("null"),
+	for name, handler := range map[string]http.HandlerFunc{
+		"status 500": node.Status(500),
+		"over quota": node.Limited("7"),
+		"endless":    node.Pours,
+		"null":       node.Says("null"),
 	} {
-		g := w.newRig(t, map[chain.ID]int{robinhood: 2, hub: 1})
-		for _, method := range []string{node.Batch, "eth_getTransactionReceipt"} {
-			g.fronts[robinhood][0].Instead(method, instead)
+		s := refusing(2, handler)
+		s.want(s.src, s.tx, Settling, false)
+		alone := refusing(1, handler)
+		code := fault.ChainUnavailable
+		if name == "endless" {
+			code = fault.StatusUnavailable
 		}
-		g.want(robinhood, receipt.TxHash, Settling, false)
-		alone := w.newRig(t, map[chain.ID]int{robinhood: 1, hub: 1})
-		for _, method := range []string{node.Batch, "eth_getTransactionReceipt"} {
-			alone.fronts[robinhood][0].Instead(method, instead)
-		}
-		f := alone.wantFault(robinhood, receipt.TxHash, map[bool]fault.Code{true: fault.StatusUnavailable, false: fault.ChainUnavailable}[name == "endless"], "chain 4663")
+		f := alone.wantFault(alone.src, alone.tx, code, "chain 4663")
 		if name != "endless" && f.RetryAfter < time.Second {
 			t.Errorf("%s: retry after %v", name, f.RetryAfter)
 		}
 	}
 	// A node that has pruned the transaction says so; it is not blamed.
-	pruned := w.newRig(t, map[chain.ID]int{robinhood: 1, hub: 1})
-	change(pruned.fronts[robinhood][0], w.chains[robinhood], func(c call, _ json.RawMessage) (json.RawMessage, string) {
-		if c.Method == "eth_getTransactionReceipt" {
-			return nil, `{"code":4444,"message":"pruned history unavailable"}`
-		}
-		return nil, ""
-	})
-	pruned.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663")
+	pruned := refusing(1, nil)
+	pruned.source().refuses = map[string]int{"eth_getTransactionReceipt": 4444}
+	pruned.wantFault(pruned.src, pruned.tx, fault.ChainUnavailable, "chain 4663")
 	if h := pruned.Tracker.chains.Health(robinhood, rpc.Tracking); h.Resting != 0 {
 		t.Errorf("got %+v, want no endpoint to rest", h)
 	}
 
-	slow := w.newRig(t, everyChain)
-	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(slow.fronts[robinhood][0].SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: {Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}},
+	slow := refusing(1, node.Hangs)
+	client, err := rpc.New(rpc.Config{robinhood: {rpc.SecretURL(slow.source().URL)}}, rpc.Options{
+		Limits: map[rpc.Lane]rpc.Limits{rpc.TxLookups: {Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	slow.use(New(w.deployment, client, slow.issuer, Options{}))
-	slow.fronts[robinhood][0].Instead(node.Batch, node.Hangs)
-	slow.wantFault(robinhood, receipt.TxHash, fault.ChainUnavailable, "chain 4663")
+	slow.use(New(chain.Reference(), client, slow.issuer, Options{}))
+	slow.wantFault(slow.src, slow.tx, fault.ChainUnavailable, "chain 4663")
 }
 
-// A receipt of thousands of events is read, and one beyond the bound is refused,
-// once a minute and without blame.
-func wantLongReceipt(t *testing.T, w *world) {
-	receipt := w.swapEther(100)
-	pad := func(size int) func(call, json.RawMessage) (json.RawMessage, string) {
-		return func(c call, result json.RawMessage) (json.RawMessage, string) {
-			if c.Method != "eth_getTransactionReceipt" {
-				return nil, ""
-			}
-			foreign := fmt.Sprintf(`{"address":"%s","topics":["%s"],"data":"0x%s","transactionHash":"%s","blockHash":"%s","blockNumber":"0x%x"},`,
-				common.Address{1}, common.Hash{2}, strings.Repeat("00", 400), receipt.TxHash, receipt.BlockHash, receipt.BlockNumber)
-			return bytes.Replace(result, []byte(`"logs":[`), []byte(`"logs":[`+strings.Repeat(foreign, size)), 1), ""
-		}
+// TestLongReceipt: a receipt of a megabyte is read, and one beyond the bound is refused, once a minute and without blame.
+func TestLongReceipt(t *testing.T) {
+	padded := func(events int) *script {
+		s := newScript(t, toHub)
+		s.swap(10 * time.Minute)
+		s.source().alter("eth_getTransactionReceipt", func(receipt map[string]any) {
+			logs := receipt["logs"].([]map[string]any)
+			foreign := maps.Clone(logs[0])
+			foreign["address"] = common.Address{1}
+			foreign["data"] = "0x" + strings.Repeat("00", 4000)
+			receipt["logs"] = append(slices.Repeat([]map[string]any{foreign}, events), logs...)
+		})
+		s.start()
+		return s
 	}
-	g := w.newRig(t, everyChain)
-	front := g.fronts[robinhood][0]
-	change(front, w.chains[robinhood], pad(1500))
-	g.want(robinhood, receipt.TxHash, Settling, false)
-	g = w.newRig(t, everyChain)
-	front = g.fronts[robinhood][0]
-	change(front, w.chains[robinhood], pad(5000))
+	s := padded(150)
+	s.want(s.src, s.tx, Settling, false)
+	s = padded(500)
 	for range 2 {
-		if _, err := g.Status(t.Context(), robinhood, receipt.TxHash); fault.From(err).Code != fault.StatusUnavailable || front.Count(node.Batch) != 1 {
-			t.Errorf("got %v, and the receipt was asked for %d times", err, front.Count(node.Batch))
+		if _, err := s.Status(t.Context(), s.src, s.tx); fault.From(err).Code != fault.StatusUnavailable {
+			t.Errorf("got %v", err)
 		}
 	}
-	g.wantFault(robinhood, receipt.TxHash, fault.StatusUnavailable, "What a node of chain 4663 answers about the transaction is longer than this service reads")
-	if h := g.Tracker.chains.Health(robinhood, rpc.Tracking); h.Resting != 0 {
+	if got := s.source().counted(); got != 1 {
+		t.Errorf("the receipt was asked for %d times", got)
+	}
+	s.wantFault(s.src, s.tx, fault.StatusUnavailable, "The response about this transaction on chain 4663 exceeds the size limit")
+	if h := s.Tracker.chains.Health(robinhood, rpc.Tracking); h.Resting != 0 {
 		t.Errorf("got %+v, want no endpoint to rest", h)
+	}
+}
+
+// TestOnwardEvidence: an onward swap is final only with both of its legs, and the delivery is that of the attested
+// message.
+func TestOnwardEvidence(t *testing.T) {
+	s := paidSwap(t, onOnward, 1)
+	s.start(`"8453": 12`, `"8453": 400`) // more than eight minutes
+	s.issuer.say(s.paid, s.attested())
+	s.want(s.src, s.tx, Settled, false)
+	for name, place := range map[string]int{"source domain": 31, "sender": 63, "token": 132 + 31, "recipient": 132 + 63, "amount": 132 + 95, "hook": 132 + 7*32 + 31} {
+		s := paidSwap(t, onOnward, 1)
+		log := s.nodes[optimism][0].receipts[common.Hash{3}]["logs"].([]map[string]any)[0]
+		log["data"].(hexutil.Bytes)[place]++
+		s.start()
+		s.issuer.say(s.paid, s.attested())
+		got := s.want(s.src, s.tx, Settled, true) // the nonce is used
+		if p := got.Swaps[0].Settlement; p.TxHash != (common.Hash{}) || !p.Time.IsZero() || p.Arrived.Uint64() != 97 {
+			t.Errorf("a delivery with another %s: got %+v", name, p)
+		}
 	}
 }
 

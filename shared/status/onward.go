@@ -29,8 +29,8 @@ type mint struct {
 	fee         uint256.Int
 }
 
-// sighting is what an endpoint says of a mint.
-type sighting struct {
+// mintReading is what an endpoint says of a mint.
+type mintReading struct {
 	statement
 	firm bool // the nonce was used at the block with the confirmations, or is for as long
 }
@@ -53,7 +53,7 @@ func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *
 		need: l.deployment.Confirmations(to),
 	}
 	sightings, v, err := ask(ctx, l, to, rpc.Tracking, l.neededForNo(src, o, to),
-		func(ctx context.Context, e *rpc.Endpoint, _ []sighting) (sighting, error) {
+		func(ctx context.Context, e *rpc.Endpoint, _ []mintReading) (mintReading, error) {
 			return l.readMint(ctx, e, m)
 		})
 	switch {
@@ -104,7 +104,7 @@ func (m *mint) correct(s *Settlement) {
 
 // readMint asks one endpoint: in one request if another knew the mint before, in one more
 // if it is the first.
-func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (seen sighting, err error) {
+func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (seen mintReading, err error) {
 	question := calldata.IsUsed(m.message.Nonce)
 	var newest, deep hexutil.Bytes
 	reads := []rpc.Read{
@@ -125,7 +125,7 @@ func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (seen s
 	}
 	switch {
 	case seen.head == nil:
-		return seen, garbled("it has no latest block")
+		return seen, garbled("it returned no latest block")
 	case len(newest) != common.HashLength:
 		return seen, &rpc.Failure{Reason: rpc.Misconfigured, Text: "the issuer's contract does not say what is used"}
 	case !isOne(newest):

@@ -38,8 +38,8 @@ func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error
 			o.swap.Reason = cmp.Or(o.swap.Reason, c.reason)
 		}
 		if v.upToDate == 0 {
-			o.swap.Reason = cmp.Or(o.swap.Reason, "It may be paid out already: chain "+network.String()+
-				" has no node here that is up to date")
+			o.swap.Reason = cmp.Or(o.swap.Reason, "It may already be paid out: chain "+network.String()+
+				" has no node that is up to date")
 		}
 		l.passing = l.passing || o.swap.Reason != ""
 		return nil
@@ -208,7 +208,7 @@ func (l *lookup) readClaim(
 	case reads[0].Err != nil:
 		return c, reads[0].Err
 	case c.head == nil:
-		return c, garbled("it has no latest block")
+		return c, garbled("it returned no latest block")
 	case known != nil && reads[pools].Err != nil:
 		shown.logs = []rpc.Log{} // it does not show them
 	}

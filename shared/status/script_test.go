@@ -43,6 +43,10 @@ type scripted struct {
 	lag      func() uint64     // by how many blocks each answer is behind
 	instead  map[string]string // results by method
 	forks    map[uint64]byte   // blocks that were replaced
+	refuses  map[string]int    // JSON-RPC error codes by method
+
+	altered func(c call, result any) any // changes results, if it is set
+	handler http.HandlerFunc             // answers all but eth_chainId, if it is set
 
 	noState bool   // it has the state of the newest block only
 	limit   uint64 // blocks of a range of logs
@@ -50,9 +54,11 @@ type scripted struct {
 	code    int    // the JSON-RPC error code of its refusals
 }
 
+const topBlock = 500_000_000
+
 func newScripted(t testing.TB, id chain.ID, pace time.Duration) *scripted {
 	s := &scripted{
-		id: id, top: 500_000_000, head: 500_000_000, pace: pace, at: time.Now().Truncate(time.Second), limit: 1 << 40,
+		id: id, top: topBlock, head: topBlock, pace: pace, at: time.Now().Truncate(time.Second), limit: 1 << 40,
 		receipts: map[common.Hash]map[string]any{}, words: map[string]uint64{}, instead: map[string]string{}, forks: map[uint64]byte{},
 	}
 	s.Server = httptest.NewServer(s)
@@ -98,6 +104,12 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if batch[0].Method != "eth_chainId" {
 		s.requests++
+		if handler := s.handler; handler != nil {
+			s.mu.Unlock()
+			defer s.mu.Lock()
+			handler(w, r)
+			return
+		}
 	}
 	answers := make([]map[string]any, len(batch))
 	for i, c := range batch {
@@ -109,10 +121,14 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		case problem != "":
 			answers[i]["error"] = map[string]any{"code": s.code, "message": problem}
+		case s.refuses[c.Method] != 0:
+			answers[i]["error"] = map[string]any{"code": s.refuses[c.Method], "message": "refused"}
 		case s.instead[c.Method] == unknownBlock:
 			answers[i]["error"] = map[string]any{"code": -32000, "message": unknownBlock}
 		case s.instead[c.Method] != "":
 			answers[i]["result"] = json.RawMessage(s.instead[c.Method])
+		case s.altered != nil:
+			answers[i]["result"] = s.altered(c, result)
 		default:
 			answers[i]["result"] = result
 		}
@@ -301,7 +317,7 @@ func (s *script) start(edit ...string) {
 			cfg[id] = append(cfg[id], rpc.SecretURL(n.URL))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: patient, rpc.Tracking: patient}})
+	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.TxLookups: patient, rpc.Tracking: patient}})
 	if err != nil {
 		s.t.Fatal(err)
 	}

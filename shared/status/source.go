@@ -9,18 +9,18 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 type lookup struct {
 	*Tracker
-	key    memo.Key
+	key    cache.Key
 	seen   bool // a node knows the transaction
-	trail  *trail
+	trail  *progress
 	issued map[common.Hash]*issued // by transaction
 
 	pace    time.Duration // the longest block time of the chains that were asked
@@ -72,7 +72,7 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 // the transaction is there.
 func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error) {
 	network := l.key.Network
-	lane := rpc.Sightings
+	lane := rpc.TxLookups
 	if l.seen {
 		lane = rpc.Tracking
 	}
@@ -89,8 +89,8 @@ func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error)
 	case isKnown:
 		l.seen = true
 	case tooLong:
-		return nil, v, fault.New(fault.StatusUnavailable, "What a node of chain %s answers about the transaction "+
-			"is longer than this service reads; look it up there yourself", network).Because(err)
+		return nil, v, fault.New(fault.StatusUnavailable, "The response about this transaction on chain %s "+
+			"exceeds the size limit; use a block explorer", network).Because(err)
 	case l.seen && v.upToDate > 0:
 		// It is on its way, or was replaced: a node that does not know it is no failure then.
 	case v.upToDate < max(all, 1):
@@ -238,9 +238,9 @@ func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (
 	case err != nil:
 		return v, err
 	case v.head == nil:
-		return v, garbled("it has no latest block")
+		return v, garbled("it returned no latest block")
 	case v.tx != nil && v.tx.Hash != hash:
-		return v, garbled("it answers about another transaction")
+		return v, garbled("it returned another transaction")
 	case receipt == nil:
 		return v, nil
 	}
@@ -305,7 +305,7 @@ func digestLog(log *rpc.Log) common.Hash {
 func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 	switch {
 	case r.TxHash != hash:
-		return garbled("it answers about another transaction")
+		return garbled("it returned another transaction")
 	case r.Status == nil || *r.Status > 1:
 		return garbled("the receipt does not say whether the transaction succeeded")
 	case r.Logs == nil || *r.Status == 0 && len(r.Logs) > 0:
@@ -338,29 +338,29 @@ type order struct {
 
 // Why a swap stays where it is.
 const (
-	tooManySwaps = "The transaction has more swaps than are looked up, " +
-		"so that nobody can tell when all of them are settled"
-	oddEvent     = "The pool has taken money, and its event cannot be read; ask the operator"
-	oddRecipient = "The pool has taken the money for a recipient of a form that no pool pays; ask the operator"
-	oddHook      = "The burn is for this service, and its hook names no swap that can be read; ask the operator"
-	oddToken     = "The burn is for this service, and of another token than USDC; ask the operator"
-	noPayer      = "No pool of this deployment pays that token on that chain; ask the operator"
-	seenBefore   = "A node knew the transaction before, and none knows it now: " +
-		"nodes are at different heights, or its block was replaced"
-	noEvents = "The transaction asks a pool for a swap and succeeded, and the node lists no event; " +
-		"look it up on the chain yourself"
-	notThere = "The pool on chain %s says that it settled this swap in block %d, " +
-		"and no node here shows that event in that block; ask the operator"
-	notEverywhere = "The pool on chain %s says that it settled this swap in block %d, " +
-		"which not every node has yet; it is asked again"
-	anotherPayout = "The pool says that it settled this swap, " +
-		"and its event is about another recipient, token or source; ask the operator"
-	noMoney = "The pool says that it settled this swap, " +
-		"and its transaction does not show the money arriving; ask the operator"
-	oddFee        = "The issuer names a fee that the burn does not allow; ask the operator"
-	isShort       = "What was paid out, with its fees, is not what was swapped; ask the operator"
-	beforeSource  = "The payout is older than the swap, so that it may be another one's; ask the operator"
-	servedAnother = "The same payout was told of another swap before; ask the operator"
+	tooManySwaps = "The transaction has more swaps than are tracked, " +
+		"so its overall status is unknown"
+	oddEvent     = "The pool received funds, but its event cannot be decoded. Contact the operator"
+	oddRecipient = "The pool received funds for an invalid recipient. Contact the operator"
+	oddHook      = "The burn is for this service, but its hook data cannot be decoded. Contact the operator"
+	oddToken     = "The burn is for this service, but its token is not USDC. Contact the operator"
+	noPayer      = "No pool of this deployment pays that token on that chain. Contact the operator"
+	seenBefore   = "The transaction was seen before, and no node has it now: " +
+		"nodes are out of sync, or its block was reorganized"
+	noEvents = "The swap call succeeded, but the node returned no event; " +
+		"check a block explorer"
+	notThere = "The pool on chain %s reports that it settled this swap in block %d, " +
+		"but no node returns that event. Contact the operator"
+	notEverywhere = "The pool on chain %s reports that it settled this swap in block %d, " +
+		"which not every node has yet"
+	anotherPayout = "The pool reports that it settled this swap, " +
+		"but its event has another recipient, token or source. Contact the operator"
+	noMoney = "The pool reports that it settled this swap, " +
+		"but its transaction has no matching transfer. Contact the operator"
+	oddFee        = "The issuer reports a fee above the burn's maxFee. Contact the operator"
+	isShort       = "The payout and its fees do not add up to the swapped amount. Contact the operator"
+	beforeSource  = "The payout is older than the swap and may belong to another one. Contact the operator"
+	servedAnother = "This payout was already reported for another swap. Contact the operator"
 )
 
 // readOrders reads the swaps out of the events of the transaction. Only events of the

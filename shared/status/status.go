@@ -22,11 +22,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -130,7 +130,7 @@ type Tracker struct {
 	issuer     Issuer
 	Options
 	patience time.Duration // for one look-up
-	answers  *memo.Cache[entry]
+	answers  *cache.Cache[entry]
 	served   *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
 
 	mu  sync.Mutex
@@ -139,7 +139,7 @@ type Tracker struct {
 
 // servedSwap is a swap of a transaction, by the place of its event.
 type servedSwap struct {
-	tx    memo.Key
+	tx    cache.Key
 	place int
 }
 
@@ -153,12 +153,12 @@ type entry struct {
 	status  *Status
 	trouble *fault.Error // instead of a status
 	until   time.Time
-	trail   *trail
+	trail   *progress
 }
 
-// trail is what is remembered of a transaction between look-ups. It belongs to one
+// progress is what is remembered of a transaction between look-ups. It belongs to one
 // look-up at a time.
-type trail struct {
+type progress struct {
 	first    time.Time    // when it was first asked for
 	source   *source      // once it has its confirmations, and two endpoints say so
 	read     time.Time    // when the source was
@@ -180,7 +180,7 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	served, _ := lru.New[common.Hash, servedSwap](cacheSize) // fails for a size below 1
 	return &Tracker{
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
-		answers: memo.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
+		answers: cache.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
 		served:  served,
 		odd:     make(map[pool]bool),
 	}
@@ -209,7 +209,7 @@ func (t *Tracker) having(endpoints int) (ids []chain.ID) {
 	return ids
 }
 
-// Problems are pools that do not settle as docs/pool.md says, as far as swaps have shown.
+// Problems are pools that do not settle as docs/contracts.md says, as far as swaps have shown.
 func (t *Tracker) Problems() (problems []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -226,18 +226,18 @@ func (t *Tracker) Problems() (problems []string) {
 // ChainUnavailable, or why the caller may not ask.
 func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*Status, error) {
 	if !t.deployment.Tracked() {
-		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: "+
-			"its operator has not said that they settle in the documented way. "+
-			"Look the transaction up on chain %s, or ask the operator", src.Network())
+		return nil, fault.New(fault.StatusUnavailable, "Swaps of this deployment cannot be tracked: "+
+			"it does not declare how its pools settle. "+
+			"Check the transaction on chain %s, or contact the operator", src.Network())
 	}
-	k := memo.Key{Network: src.Network(), Name: hash}
+	k := cache.Key{Network: src.Network(), Name: hash}
 	e, ok := t.answers.Get(k)
 	if !ok {
 		if refused := spend(ctx); refused != nil {
 			return t.repeat(k, refused)
 		}
 		var err error
-		e, err = t.answers.Ask(ctx, k, func() memo.Answer[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
+		e, err = t.answers.Ask(ctx, k, func() cache.Entry[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
 		if err != nil {
 			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
 			e.trouble = unavailable(k.Network, k.Network, late, false)
@@ -258,7 +258,7 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 
 // repeat gives the last answer about a transaction again, to a caller that may not ask the
 // nodes now, and tells it to ask when it may. Without one it is refused.
-func (t *Tracker) repeat(k memo.Key, refused *fault.Error) (*Status, error) {
+func (t *Tracker) repeat(k cache.Key, refused *fault.Error) (*Status, error) {
 	last, _ := t.answers.Last(k)
 	if last.status == nil {
 		return nil, refused
@@ -287,13 +287,13 @@ func spend(ctx context.Context) *fault.Error {
 
 // fetch looks a transaction up. It runs once for all look-ups of the same key at the
 // same time, and does not end with a caller.
-func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
+func (t *Tracker) fetch(ctx context.Context, k cache.Key) cache.Entry[entry] {
 	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	now := t.Now()
 	e, seen := t.answers.Last(k)
 	if e.trail == nil {
-		e.trail = &trail{
+		e.trail = &progress{
 			first: now, issued: make(map[common.Hash][]cctp.Message), used: make(map[common.Hash]time.Time),
 		}
 	}
@@ -317,7 +317,7 @@ func (t *Tracker) fetch(ctx context.Context, k memo.Key) memo.Answer[entry] {
 	if s != nil { // otherwise the last one stays
 		e.status = s
 	}
-	return memo.Answer[entry]{Value: e, Until: e.until, Known: l.seen}
+	return cache.Entry[entry]{Value: e, Until: e.until, Known: l.seen}
 }
 
 // unavailable is the error for a client if a chain could not be asked, or if its
@@ -328,16 +328,16 @@ func unavailable(source, network chain.ID, err error, behind bool) *fault.Error 
 	if network == source {
 		part, role = "of the transaction", fault.SourceChain
 	}
-	why := "did not answer just now; try again shortly"
+	why := "did not answer; try again shortly"
 	switch {
 	case behind:
-		why = "has no node here that is up to date; try again shortly"
+		why = "has no node that is up to date; try again shortly"
 	case failure.Reason == rpc.Unconfigured:
-		why = "cannot be asked: this service has no RPC endpoint for it"
+		why = "has no RPC endpoint configured"
 	case failure.Reason == rpc.Misconfigured || failure.Reason == rpc.Reverted:
-		why = "has a contract there that does not answer as the deployment says"
+		why = "has a contract that does not match the deployment"
 	}
-	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, %s, %s", network, part, why)
+	e := fault.New(fault.ChainUnavailable, "The status is unknown: chain %s, %s, %s", network, part, why)
 	if failure.Reason != rpc.Unconfigured { // which is no news to the operator
 		e = e.Because(failure)
 	}

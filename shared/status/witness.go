@@ -141,12 +141,12 @@ func (l *lookup) isFinal(network chain.ID, v verdict) (final bool, doubt string)
 		return deep && agreed, ""
 	}
 	l.passing = true
-	const notFinal = "so that this is not final; it is asked for again"
+	const notFinal = "so this is not final yet"
 	switch {
 	case v.differ > 0:
 		return false, fmt.Sprintf("The nodes of chain %s disagree, %s", network, notFinal)
 	case v.lag > 0:
 		return false, fmt.Sprintf("Not every node of chain %s has the block yet, %s", network, notFinal)
 	}
-	return false, fmt.Sprintf("Only one node of chain %s that is up to date could be asked, %s", network, notFinal)
+	return false, fmt.Sprintf("Only one node of chain %s is up to date and answered, %s", network, notFinal)
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/memo"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -76,7 +76,6 @@ func newWorld(t testing.TB) *world {
 		pool.Balance = plenty
 		return types.GenesisAlloc{
 			w.pool(robinhood, chain.ETH): pool,
-			twiceAt:                      {Code: repeater(w.pool(robinhood, chain.ETH), 2), Balance: new(big.Int)},
 			manyAt:                       {Code: repeater(w.pool(robinhood, chain.ETH), MostSwaps+1), Balance: new(big.Int)},
 		}
 	})
@@ -268,7 +267,7 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 			cfg[id] = append(cfg[id], rpc.SecretURL(front.SecretURL()))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.Sightings: patient, rpc.Tracking: patient}})
+	client, err := rpc.New(cfg, rpc.Options{Limits: map[rpc.Lane]rpc.Limits{rpc.TxLookups: patient, rpc.Tracking: patient}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +280,7 @@ func (w *world) newRig(t testing.TB, fronts map[chain.ID]int, edit ...string) *r
 // needs.
 func (g *rig) use(t *Tracker) {
 	t.patience = time.Minute
-	t.answers = memo.New[entry](cacheSize, g.later, "looking a swap up", nil)
+	t.answers = cache.New[entry](cacheSize, g.later, "looking a swap up", nil)
 	g.Tracker = t
 }
 

@@ -42,10 +42,6 @@ type Module struct {
 	Moves []string
 }
 
-// Release is the version of the service. It is that of the client package beside it, and the changelog has it as a
-// heading.
-const Release = "1.0.0"
-
 // ContractPath is where a version's contract file is served.
 func ContractPath(version string) string { return "/" + version + "/openapi.yaml" }
 

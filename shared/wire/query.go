@@ -69,7 +69,7 @@ func QueryOf(r *http.Request) *Query {
 
 func unreadable(cause error) error {
 	e := fault.New(fault.InvalidParameter,
-		"The query string cannot be read: separate parameters with & and percent-encode special characters")
+		"The query string is invalid: separate parameters with & and percent-encode special characters")
 	return e.Because(cause)
 }
 
@@ -85,7 +85,7 @@ func (q *Query) find(name string) (text string, err error) {
 		return given[0], nil
 	default:
 		return "", fault.New(fault.InvalidParameter,
-			"The parameter %s is given %d times; give it once", name, len(given)).On(name)
+			"The parameter %s is given %d times; send it once", name, len(given)).On(name)
 	}
 }
 
@@ -249,18 +249,18 @@ const (
 	RequestWarning = "Request-Warning"
 )
 
-// Bounds of WarnOfSlips.
+// Bounds of WarnTypos.
 const (
 	maxSlips = 3  // warnings of one request
 	maxNames = 32 // names in a request; one with more was not written by hand
 )
 
-// WarnOfSlips names in the header Request-Warning the parameters that are none of
+// WarnTypos names in the header Request-Warning the parameters that are none of
 // the known ones but differ from one only by case or by a slip: "integratorID" is
 // ignored, and silently costs a partner its fee. So does an empty integratorId.
-func WarnOfSlips(h http.Header, q *Query, known []string) {
+func WarnTypos(h http.Header, q *Query, known []string) {
 	if slices.Contains(known, integratorParam) && slices.Contains(q.values[integratorParam], "") {
-		h.Add(RequestWarning, "the parameter integratorId is empty and counts as not given: no integrator is paid")
+		h.Add(RequestWarning, "the parameter integratorId is empty and is ignored: no integrator is paid")
 	}
 	if len(q.values) > maxNames {
 		return
@@ -310,7 +310,7 @@ func nearest(name string, known []string) (meant string) {
 		if longer > allowed || -longer > allowed {
 			continue
 		}
-		if d := Distance(name, strings.ToLower(candidate)); d <= allowed && d < closest {
+		if d := EditDistance(name, strings.ToLower(candidate)); d <= allowed && d < closest {
 			closest = d
 			meant = candidate
 		}
@@ -320,7 +320,7 @@ func nearest(name string, known []string) (meant string) {
 
 // Distance is how many letters must be added, removed or replaced to make one
 // text of the other (Levenshtein). A byte counts as a letter.
-func Distance(a, b string) int {
+func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -140,17 +139,6 @@ func TestIntegratorIsParsedOnce(t *testing.T) {
 	q = ParseQuery(swap)
 	if id, err := q.Integrator(); id != (integrator.ID{}) || err != nil {
 		t.Errorf("got %v and %v for none", id, err)
-	}
-}
-
-func TestQueryOf(t *testing.T) {
-	r := httptest.NewRequest("GET", "/?a=1", nil)
-	if got, err := QueryOf(r).find("a"); got != "1" || err != nil {
-		t.Errorf("got %q and %v from the request", got, err)
-	}
-	parsed := ParseQuery("a=2")
-	if QueryOf(r.WithContext(WithQuery(r.Context(), parsed))) != parsed {
-		t.Error("the query that the context has is not used")
 	}
 }
 

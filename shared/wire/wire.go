@@ -30,7 +30,7 @@ type Quotes struct {
 
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	query := QueryOf(r)
-	WarnOfSlips(w.Header(), query, v.Params)
+	WarnTypos(w.Header(), query, v.Params)
 	req, err := v.Decode(query)
 	if err != nil {
 		return err

@@ -3,7 +3,10 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/fault"
@@ -74,5 +77,20 @@ func TestAlternatives(t *testing.T) {
 	p := body.(Problem)
 	if want := "No such pair; from there it can go to USDC on 369, ETH on 1"; p.Error != want || len(p.Alternatives) != 2 {
 		t.Errorf("got %q and %v, want %q", p.Error, p.Alternatives, want)
+	}
+}
+
+// TestCodesAreListed wants every code in the table of docs/reference.md, in a row with its status.
+func TestCodesAreListed(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range fault.Codes() {
+		status, _ := MapFault(fault.New(code, "x"), "")
+		row := regexp.MustCompile(fmt.Sprintf("(?m)^\\| %d \\| [^|]*`%s`", status, code))
+		if !row.Match(page) {
+			t.Errorf("docs/reference.md has no row with %d and %s", status, code)
+		}
 	}
 }

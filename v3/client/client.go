@@ -1,40 +1,13 @@
-// Package client asks a quote gateway for swaps between chains, checks every answer before it is signed, and follows
-// what was sent. It is the Go side of @quotegate/client and refuses the same lies.
+// Package client requests quotes from a gateway, verifies every answer before it is
+// signed, and tracks what was sent. It is the Go counterpart of @quotegate/client.
 //
 //	c, err := client.New("https://quotes.example.org")
-//	checked, err := c.Quote(ctx, client.Request{
-//		SrcChain: 1, SrcToken: "USDC", DstChain: 369, DstToken: "USDC",
-//		Amount: big.NewInt(100_000_000), Recipient: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-//	})
-//	for _, call := range checked.Calls { … } // sign and send each, and wait for it before the next
+//	checked, err := c.Quote(ctx, client.Request{SrcChain: 1, SrcToken: "USDC", …})
+//	for _, call := range checked.Calls { … } // sign, send and wait for each in turn
 //	for status, err := range c.Follow(ctx, client.Sent{Hash: hash, Quote: checked}) { … }
 //
-// # What is checked
-//
-// Quote works the whole answer out again from the request: contract, tokens, amounts, fees, limits, approval, value and
-// calldata, and every field of the details that follows from them. Checked.Calls are built here and not taken from the
-// answer, except a burn's maxFee within its bound and a shield note. Nothing is shared with the gateway's own encoders.
-//
-// Pairs, fees, limits and contracts are learned from a listing, /v3/app/pairs. The addresses and decimals of the tokens
-// that this package knows are found by symbol and by address, and a listing that contradicts them is refused. The
-// listing comes from the service that quotes, so it shows mistakes and not lies: pin one that you have reviewed, with
-// WithPinned, and everything is held against that.
-//
-// # What nobody can check
-//
-// Checked.Unchecked says it in sentences; show them. The contracts enforce no minimum and no deadline and give no
-// refund: what arrives is at the fees in force when the swap settles. What a registry, the issuer or a dry run says is
-// the gateway's word.
-//
-// # Errors
-//
-// Everything that is wrong with an answer, a gateway or a request is an *Error: use errors.As, and look at its Code and
-// the fields beside it. Unverified means that the answer must not be signed or believed. When ctx ends, the error
-// wraps its cause.
-//
-// A swap that was sent and whose fate is not known must not be sent again, whatever the error says.
-//
-// A Client keeps the listing for as long as the gateway allows, and nothing else. It may be used by many goroutines.
+// Show Checked.Unchecked to the user. Never resend a swap whose outcome is unknown. The
+// README beside this package describes what is verified and against what.
 package client
 
 import (
@@ -193,7 +166,7 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 		return nil, err
 	}
 	if checked.Quote.Details == nil {
-		return nil, a.unverified(refusedQuote, fmt.Errorf("details: there are none, and they were asked for"))
+		return nil, a.unverified(refusedQuote, fmt.Errorf("details: missing although requested"))
 	}
 	checked.Expires = checked.Quote.expires(asked, a.header)
 	return checked, nil
@@ -251,7 +224,7 @@ func (c *Client) get(ctx context.Context, path string, head http.Header) (*answe
 	defer cancel()
 	req, err := http.NewRequestWithContext(bounded, http.MethodGet, c.gateway+path, nil)
 	if err != nil {
-		return nil, &Error{Code: InvalidRequest, Message: "the gateway's address cannot be asked", cause: err}
+		return nil, &Error{Code: InvalidRequest, Message: "the gateway cannot be reached", cause: err}
 	}
 	if head != nil {
 		req.Header = head
@@ -265,7 +238,7 @@ func (c *Client) get(ctx context.Context, path string, head http.Header) (*answe
 		return a, nil
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("the gateway was not waited for: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("canceled while waiting for the gateway: %w", context.Cause(ctx))
 	}
 	return nil, &Error{Code: Unreachable, Message: "the gateway does not answer", cause: err}
 }
@@ -278,7 +251,7 @@ func (c *Client) do(req *http.Request) (*answer, error) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err != nil {
-		return nil, fmt.Errorf("its answer broke off: %w", err)
+		return nil, fmt.Errorf("the response was cut off: %w", err)
 	}
 	return &answer{res.StatusCode, res.Header, body}, nil
 }
@@ -311,7 +284,7 @@ func (a *answer) isObject() bool {
 // decodeBody reads an answer of at most maxAnswer bytes.
 func decodeBody(body []byte, into any) error {
 	if len(body) > maxAnswer {
-		return errors.New("it is too long to be an answer")
+		return errors.New("the response is too large")
 	}
 	return decodeExactly(body, into)
 }

@@ -207,7 +207,7 @@ func TestDetailsLeftOut(t *testing.T) {
 	g := read(t, "v3", "pair-usdc-1-to-usdc-369")
 	_, err := newClient(t, (&fakeGateway{}).serve(t, says(200, string(g.body)))).Quote(t.Context(), g.request)
 	wantCode(t, err, Unverified)
-	wantError(t, err, "details: there are none")
+	wantError(t, err, "details: missing although requested")
 }
 
 func TestQuoteWarning(t *testing.T) {

@@ -175,7 +175,7 @@ func (c *check) checkAccount(got *Checks) {
 		return
 	}
 	if c.request.From == (common.Address{}) {
-		c.problem("details.checks: nobody named an account")
+		c.problem("details.checks: no account was given")
 		return
 	}
 	c.checkNeeded("balance", &got.Balance)
@@ -196,7 +196,7 @@ func (c *check) checkSimulation(got *Simulation) {
 		return
 	}
 	if !c.request.Simulate {
-		c.problem("details.simulation: it was not asked for")
+		c.problem("details.simulation: not requested")
 		return
 	}
 	for i, call := range got.Calls {

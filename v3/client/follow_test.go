@@ -176,7 +176,7 @@ func TestFollow(t *testing.T) {
 		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: got "2", signed 0`, nil, nil},
 		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"`+settledTx+`",`, 1))}, "", `swap.integratorId: got "` + settledTx, nil, nil},
 		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, and does not say what was swapped", nil, nil},
-		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state is "REFUNDED", which is none`, nil, nil},
+		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state "REFUNDED" is unknown`, nil, nil},
 		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
 		"numbers that are none":   {scripted{stateOf(Pending, false, `,"source":{"blockNumber":"\u001b[2J"}`)}, "", "source.blockNumber: it must be a whole number", nil, nil},
 		"another service's words": {scripted{`{"message":"hello"}`}, "", "it is left out", nil, nil},

@@ -309,12 +309,12 @@ export function createClient(options) {
     }
     const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
     const problems = [...report.problems];
-    if (!isObject(body.details)) problems.push('details is left out, but was asked for.');
+    if (!isObject(body.details)) problems.push('details is missing, but was requested.');
     if (warning) problems.unshift(`The gateway itself warns: ${warning.slice(0, 400)}`);
     const { calls, wrap, sendCalls, checked, unchecked } = report;
     if (problems.length) {
       const fields = { code: 'UNVERIFIED', status, problems, checked, quote: body };
-      throw new QuoteError(`The quote is not what was asked for: ${problems[0]}`, fields);
+      throw new QuoteError(`The quote does not match the request: ${problems[0]}`, fields);
     }
     const sufficient = sufficiencyOf(body.details);
     const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
@@ -352,7 +352,7 @@ export function createClient(options) {
     const problems = statusProblems(body, { srcChain, txHash, quote: signed, since });
     if (!problems.length) return body;
     const fields = { code: 'UNVERIFIED', status: answer.status, problems, checked: [], quote: body };
-    throw new QuoteError(`The status is not of what was asked for: ${problems[0]}`, fields);
+    throw new QuoteError(`The status does not match the request: ${problems[0]}`, fields);
   }
 
   // An iterator written out, since phones cannot compile async generators.

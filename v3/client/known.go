@@ -133,11 +133,11 @@ var (
 func unpayable(a common.Address) string {
 	switch {
 	case a == Native:
-		return "the placeholder of the native coin"
+		return "the native token placeholder"
 	case a == dead:
 		return "a burn address"
 	case a.Cmp(lowestAccount) < 0:
-		return "below 0x10000, where chains keep built-in contracts"
+		return "below 0x10000, the range of precompiled contracts"
 	}
 	for i := range knownTokens {
 		if t := &knownTokens[i]; t.address == a {

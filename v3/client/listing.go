@@ -90,10 +90,10 @@ type Router struct {
 func ParseListing(data []byte) (*Listing, error) {
 	l := &Listing{}
 	if err := decodeBody(data, l); err != nil {
-		return nil, unverified("the listing is not what it should be", err)
+		return nil, unverified("the listing is malformed", err)
 	}
 	if err := l.check(); err != nil {
-		return nil, unverified("the listing is not what it should be", err)
+		return nil, unverified("the listing is malformed", err)
 	}
 	return l, nil
 }
@@ -102,10 +102,10 @@ func ParseListing(data []byte) (*Listing, error) {
 func ParseRouters(data []byte) (*Routers, error) {
 	r := &Routers{}
 	if err := decodeBody(data, r); err != nil {
-		return nil, unverified("the router listing is not what it should be", err)
+		return nil, unverified("the router listing is malformed", err)
 	}
 	if err := r.check(); err != nil {
-		return nil, unverified("the router listing is not what it should be", err)
+		return nil, unverified("the router listing is malformed", err)
 	}
 	return r, nil
 }

@@ -60,7 +60,7 @@ func (r Request) integratorID() [32]byte { return common.BytesToHash(r.Integrato
 
 var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
 
-const lost = "what is sent there is lost"
+const lost = "funds sent there are lost"
 
 // recipientOf gives the bytes that must name an EVM recipient, or nil for a private one. It refuses a recipient that
 // cannot own money, among them every token and every contract that is known or listed, on whichever chain.
@@ -120,7 +120,7 @@ func (l *Listing) Has(address common.Address) bool {
 var (
 	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
 	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
-		"check for a typing error, or write it all in lower case")
+		"check it for typos, or write it in lower case")
 )
 
 // readAddress reads 0x and 40 hexadecimal digits in any case, as an answer may write them. The error is a sentence

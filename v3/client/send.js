@@ -29,7 +29,7 @@ const SAYS = {
   OTHER_CHAIN: 'The wallet is on another chain. Switch it to chain *, then try again.',
   CHAIN_CHANGED:
     'The wallet has changed to another chain. Switch it back to chain *, then try again. The swap was not sent.',
-  NO_CONTRACT: 'There is no contract at *: what is sent there is lost. Do not pay this quote anywhere.',
+  NO_CONTRACT: 'There is no contract at *: funds sent there are lost. Do not pay this quote anywhere.',
   CONTRACT_UNKNOWN: 'No node says whether there is a contract at *. Try again, or use another wallet.',
   TOO_LITTLE: 'The account has too little *. The swap was not sent.',
   INSUFFICIENT_FUNDS: 'The wallet says that the account has too little for amount and gas. Put in more, or send less.',

@@ -138,7 +138,7 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	if a.status != http.StatusOK || !a.isObject() {
 		return nil, a.refusal()
 	}
-	const refused = "do not believe the gateway's answer"
+	const refused = "do not trust the gateway's answer"
 	s := &Status{Raw: a.body}
 	if err := decodeBody(a.body, s); err != nil {
 		return nil, a.unverified(refused, err)
@@ -183,7 +183,7 @@ func (p Progress) check(refuse func(format string, args ...any)) {
 	isPaid := p.Settlement != nil
 	switch {
 	case !slices.Contains(states, p.State):
-		refuse("its state is %.30q, which is none", p.State)
+		refuse("its state %.30q is unknown", p.State)
 	case p.Final && !p.Ended():
 		refuse("it is %s, which cannot be final", p.State)
 	case isPaid != (p.State == Settled):

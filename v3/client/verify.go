@@ -62,7 +62,7 @@ func (k Known) settlement() Settlement {
 	return k.Listing.Settlement
 }
 
-const refusedQuote = "do not sign this quote, which is not what was asked for"
+const refusedQuote = "do not sign this quote: it does not match the request"
 
 // Verify holds an answer of the quote endpoint, as it came, against the request. Its error is an *Error with the code
 // Unverified, whose Problems are everything that is wrong.

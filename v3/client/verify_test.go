@@ -421,7 +421,7 @@ func TestRecipients(t *testing.T) {
 		"mistyped":               {"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", "checksum"},
 		"zero":                   {"0x0000000000000000000000000000000000000000", "below 0x10000"},
 		"a precompiled contract": {"0x000000000000000000000000000000000000ffff", "below 0x10000"},
-		"the coin":               {Native.Hex(), "the placeholder of the native coin"},
+		"the coin":               {Native.Hex(), "the native token placeholder"},
 		"a burn address":         {"0x000000000000000000000000000000000000dEaD", "a burn address"},
 		"a token of here":        {"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1"},
 		"a token of there":       {"0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", "the contract of USD1 on chain 56"},

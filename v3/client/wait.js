@@ -29,7 +29,7 @@ export function pause(seconds, signal) {
 export function within(seconds, promise, signal) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error('There was no answer in time')), seconds * 1000);
+    timer = setTimeout(() => reject(new Error('There was timed out')), seconds * 1000);
   });
   return until(Promise.race([promise, late]), signal).finally(() => clearTimeout(timer));
 }

@@ -37,50 +37,6 @@ func startPools(t *testing.T) testChain {
 	})
 }
 
-func TestPoolSwap(t *testing.T) {
-	tests := map[string]struct {
-		pool, token   contract
-		value         *big.Int
-		recipient     []byte
-		recipientType uint8
-	}{
-		"ERC-20":              {usdcPool, usdc, nil, recipient[:], 0},
-		"ERC-20 to shield":    {usdcPool, usdc, nil, note(1).recipient(), 2},
-		"no answer to a call": {usdtPool, usdt, nil, recipient[:], 0},
-		"native":              {ethPool, native, big.NewInt(700), recipient[:], 0},
-		"native to shield":    {ethPool, native, big.NewInt(700), note(1).recipient(), 2},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			chain := startPools(t)
-			if test.token.at != native.at {
-				chain.do(operatorKey, test.token, "mint", user, big.NewInt(2000))
-				chain.do(userKey, test.token, "approve", test.pool.at, big.NewInt(1400))
-			}
-			for nonce := range int64(2) {
-				receipt := chain.pay(userKey, test.value, test.pool, "swap", big.NewInt(69696969), big.NewInt(700),
-					test.recipient, test.recipientType, dstToken, contracts.IntegratorID(integrator))
-				same(t, event(t, receipt, test.pool, "Swap"), map[string]any{
-					"nonce":         big.NewInt(nonce),
-					"sender":        user,
-					"dstChainId":    big.NewInt(69696969),
-					"amount":        big.NewInt(700),
-					"recipient":     test.recipient,
-					"recipientType": test.recipientType,
-					"dstToken":      dstToken,
-					"integratorId":  [32]byte(contracts.IntegratorID(integrator)),
-				})
-			}
-			chain.balances(test.token, map[common.Address]int64{test.pool.at: 1400})
-			if test.token.at != native.at {
-				chain.balances(test.token, map[common.Address]int64{user: 600})
-				chain.refuses("allowance too low", userKey, nil, test.pool, "swap", big.NewInt(369), big.NewInt(1),
-					test.recipient, test.recipientType, dstToken, [32]byte{})
-			}
-		})
-	}
-}
-
 func TestPoolRefusesSwap(t *testing.T) {
 	chain := startPools(t)
 	chain.do(operatorKey, usdc, "mint", user, big.NewInt(100))
@@ -153,53 +109,6 @@ func fund(chain testChain, pool, token contract) {
 		chain.do(operatorKey, token, "mint", pool.at, big.NewInt(1000))
 	} else if _, err := chain.Send(chain.t.Context(), userKey, pool.at, big.NewInt(1000), nil); err != nil {
 		chain.t.Fatal(err)
-	}
-}
-
-func TestPoolSettle(t *testing.T) {
-	for name, token := range map[string]contract{"ERC-20": usdc, "no answer to a call": usdt, "native": native} {
-		t.Run(name, func(t *testing.T) {
-			chain := startPools(t)
-			fund(chain, usdcPool, token)
-			s := settlement(token)
-
-			receipt := chain.do(operatorKey, usdcPool, "settle", s)
-			id := swapID(s)
-			same(t, event(t, receipt, usdcPool, "Settled"), map[string]any{"id": id, "settlement": s})
-			chain.balances(token, map[common.Address]int64{recipient: 900, treasury: 30, integrator: 20, usdcPool.at: 50})
-			chain.wantSettled(usdcPool, id, receipt.BlockNumber)
-
-			s.Amount, s.ProtocolFee, s.IntegratorFee = big.NewInt(1), new(big.Int), new(big.Int)
-			chain.refuses("already settled", operatorKey, nil, usdcPool, "settle", s)
-
-			s.Nonce, s.Integrator = big.NewInt(8), common.Address{}
-			chain.do(operatorKey, usdcPool, "settle", s)
-			chain.balances(token, map[common.Address]int64{recipient: 901, treasury: 30, integrator: 20, usdcPool.at: 49})
-		})
-	}
-}
-
-func TestPoolShields(t *testing.T) {
-	for name, token := range map[string]contract{"ERC-20": usdc, "no answer to a call": usdt} {
-		t.Run(name, func(t *testing.T) {
-			chain := startPools(t)
-			for i := range int64(2) {
-				fund(chain, usdcPool, token)
-				s, n := settlement(token), note(byte(i+1))
-				s.Nonce, s.Recipient, s.RecipientType = big.NewInt(i), n.recipient(), 2
-				receipt := chain.do(operatorKey, usdcPool, "settle", s)
-
-				n.token, n.value = token.at, 898 // 900 less floor(900 × 0.25 %)
-				wantShield(t, receipt, i, []shielded{n}, []int64{2})
-				chain.balances(token, map[common.Address]int64{
-					railgun.at: 898 * (i + 1), shieldTreasury: 2 * (i + 1),
-					treasury: 30 * (i + 1), integrator: 20 * (i + 1), usdcPool.at: 50 * (i + 1),
-				})
-				if got := chain.read(token, "allowance", usdcPool.at, railgun.at).(*big.Int); got.Sign() != 0 {
-					t.Errorf("allowance left to RAILGUN: got %s, want none", got)
-				}
-			}
-		})
 	}
 }
 

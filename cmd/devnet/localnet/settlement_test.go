@@ -231,9 +231,9 @@ func TestTransmitter(t *testing.T) {
 	chain.balances(remoteUSDC, map[common.Address]int64{recipient: 2 * 998})
 }
 
-// TestDocumentedIDs holds the vectors of docs/pool.md against the contract and another encoder.
+// TestDocumentedIDs holds the vectors of docs/contracts.md against the contract and another encoder.
 func TestDocumentedIDs(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/pool.md")
+	text, err := os.ReadFile("../../../docs/contracts.md")
 	if err != nil {
 		t.Fatal(err)
 	}

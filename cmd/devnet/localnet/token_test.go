@@ -76,34 +76,3 @@ func TestToken(t *testing.T) {
 		})
 	}
 }
-
-func TestAllowanceThatIsNotZero(t *testing.T) {
-	standard := contract{contracts.TokenABI, common.HexToAddress("0x2000")}
-	tether := contract{contracts.TetherLikeTokenABI, common.HexToAddress("0x2001")}
-	chain := start(t, types.GenesisAlloc{
-		standard.at: contracts.Token(operator, "USDC", 6),
-		tether.at:   contracts.TetherLikeToken(operator, "USDT", 6),
-	})
-	for _, token := range []contract{standard, tether} {
-		chain.do(userKey, token, "approve", operator, big.NewInt(1))
-	}
-	chain.do(userKey, standard, "approve", operator, big.NewInt(2))
-	chain.refuses("allowance is not zero", userKey, nil, tether, "approve", operator, big.NewInt(2))
-	chain.do(userKey, tether, "approve", operator, new(big.Int))
-	chain.do(userKey, tether, "approve", operator, big.NewInt(2))
-	for _, token := range []contract{standard, tether} {
-		if got := chain.read(token, "allowance", user, operator).(*big.Int); got.Int64() != 2 {
-			t.Errorf("allowance: got %s, want 2", got)
-		}
-	}
-}
-
-func TestSymbolTooLong(t *testing.T) {
-	contracts.Token(operator, "a symbol of thirty-one letters.", 18)
-	defer func() {
-		if recover() == nil {
-			t.Error("a symbol of 32 bytes was taken")
-		}
-	}()
-	contracts.Token(operator, "a symbol of thirty-two letters..", 18)
-}

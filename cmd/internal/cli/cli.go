@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/build"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 )
 
 // Columns is how wide help may be.
@@ -132,19 +132,19 @@ func Run(program string, parsed error, run func(context.Context) error, stderr i
 // Version tells what a program was built from, by which Go and for what machine. Its
 // last line but one tells two builds apart where Go was told to leave the commit out.
 func Version(program string) string {
-	return describe(program, build.Read(), fingerprint(os.Executable))
+	return describe(program, buildinfo.Read(), fingerprint(os.Executable))
 }
 
 const unknown = "unknown"
 
-func describe(program string, facts build.Facts, hash string) string {
+func describe(program string, facts buildinfo.Facts, hash string) string {
 	changes := ""
 	if facts.Modified == "true" {
 		changes = ", with changes"
 	}
 	return strings.Join([]string{
-		program + " " + facts.Version,
-		"module " + facts.Module,
+		program + " " + buildinfo.Release + " (" + buildinfo.Released + ")",
+		"module " + facts.Module + " " + facts.Version,
 		"commit " + facts.Revision + changes,
 		"build " + hash,
 		fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH),

@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/build"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 )
 
 func TestWantsHelp(t *testing.T) {
@@ -25,28 +24,6 @@ func TestWantsHelp(t *testing.T) {
 		if got := WantsHelp(strings.Fields(args)); got != want {
 			t.Errorf("%q: got %t, want %t", args, got, want)
 		}
-	}
-}
-
-func TestPrintText(t *testing.T) {
-	long := strings.Repeat("wörter und mehr ", 30)
-	var out strings.Builder
-	PrintText(&out, "\nfirst\nline\n\n"+long+"\n\n"+strings.Repeat("x", 150)+"\n")
-	got := out.String()
-	if !strings.HasPrefix(got, "first line\n\nwörter und") {
-		t.Errorf("got %s", got)
-	}
-	widest := 0
-	for line := range strings.Lines(got) {
-		if !strings.HasPrefix(line, "x") {
-			widest = max(widest, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
-		}
-	}
-	if widest > Columns || widest < Columns-len("wörter") {
-		t.Errorf("the widest line has %d columns:\n%s", widest, got)
-	}
-	if strings.Count(got, "wörter und mehr") < 25 || !strings.HasSuffix(got, strings.Repeat("x", 150)+"\n") {
-		t.Errorf("words are lost:\n%s", got)
 	}
 }
 
@@ -139,8 +116,9 @@ func TestRunUntilASignal(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	machine := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	const release = buildinfo.Release + " (" + buildinfo.Released + ")"
 	got := Version("quote")
-	if !strings.HasPrefix(got, "quote ") || !strings.Contains(got, "\nmodule github.com/quotegate/quotegate\n") ||
+	if !strings.HasPrefix(got, "quote "+release+"\n") || !strings.Contains(got, "\nmodule github.com/quotegate/quotegate ") ||
 		!strings.Contains(got, "\nbuild "+fingerprint(os.Executable)+"\n") || !strings.HasSuffix(got, machine) {
 		t.Errorf("got %s", got)
 	}
@@ -148,12 +126,12 @@ func TestVersion(t *testing.T) {
 		Main:     debug.Module{Path: "example.org/m", Version: "v1.2.3"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
 	}
-	want := "gateway v1.2.3\nmodule example.org/m\ncommit abc, with changes\nbuild 12ab\n" + machine
-	if got := describe("gateway", build.Of(info), "12ab"); got != want {
+	want := "gateway " + release + "\nmodule example.org/m v1.2.3\ncommit abc, with changes\nbuild 12ab\n" + machine
+	if got := describe("gateway", buildinfo.Of(info), "12ab"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	want = "gateway unknown\nmodule unknown\ncommit unknown\nbuild unknown\n" + machine
-	if got := describe("gateway", build.Of(&debug.BuildInfo{}), unknown); got != want {
+	want = "gateway " + release + "\nmodule unknown unknown\ncommit unknown\nbuild unknown\n" + machine
+	if got := describe("gateway", buildinfo.Of(&debug.BuildInfo{}), unknown); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -172,7 +150,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("got %s, %s and %s", one, again, other)
 	}
 	// What Go says of a build with -buildvcs=false: only the hash is of this build.
-	bare := build.Of(&debug.BuildInfo{Main: debug.Module{Path: "example.org/m", Version: "(devel)"}})
+	bare := buildinfo.Of(&debug.BuildInfo{Main: debug.Module{Path: "example.org/m", Version: "(devel)"}})
 	said, differs := describe("gateway", bare, one), describe("gateway", bare, other)
 	if !strings.Contains(said, "\ncommit unknown\nbuild "+one+"\n") || said == differs {
 		t.Errorf("got %s and %s", said, differs)

@@ -44,7 +44,7 @@ func Ask(ctx context.Context, c *client.Client, s Swap, k Knowledge) (*Checked, 
 	if address, err := s.recipient(); err == nil && listing.Has(address) {
 		return nil, &client.Error{
 			Code:    client.InvalidRecipient,
-			Message: fmt.Sprintf("the recipient %s is a contract of the service: what is sent there is lost", address),
+			Message: fmt.Sprintf("the recipient %s is a contract of the service: funds sent there are lost", address),
 		}
 	}
 	q, err := c.Quote(ctx, s.Request())

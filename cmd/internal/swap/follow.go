@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnknown is the error of a swap that was sent and may have arrived or may still arrive: it must not be sent again.
-var ErrUnknown = errors.New("what became of the swap is not known")
+var ErrUnknown = errors.New("the outcome of the swap is unknown")
 
 // Follow gives the status of a transaction once it is final, and tells of every change; tell may be nil.
 //

@@ -111,7 +111,7 @@ func lost(recipient common.Address, what string) error {
 	if what == "" {
 		return nil
 	}
-	return fmt.Errorf("the recipient %s is %s: what is sent there is lost", recipient, what)
+	return fmt.Errorf("the recipient %s is %s: funds sent there are lost", recipient, what)
 }
 
 // Money is an amount of a token as people write it.

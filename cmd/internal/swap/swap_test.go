@@ -25,7 +25,7 @@ func TestNewSwap(t *testing.T) {
 		"no such pair":            {"USDC@1", "USDC@10", "100", somebody, "", "Unsupported swap pair"},
 		"amount":                  {"USDC@1", "USDC@369", "1.2345678", somebody, "", "more decimals"},
 		"recipient":               {"USDC@1", "USDC@369", "100", "vitalik.eth", "", "the recipient is not an EVM address"},
-		"zero recipient":          {"USDC@1", "USDC@369", "100", "0x0000000000000000000000000000000000000000", "", "what is sent there is lost"},
+		"zero recipient":          {"USDC@1", "USDC@369", "100", "0x0000000000000000000000000000000000000000", "", "funds sent there are lost"},
 		"recipient with a typo":   {"USDC@1", "USDC@369", "100", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", "", "checksum"},
 		"private on public":       {"USDC@1", "USDC@369", "100", private, "", "the recipient is not an EVM address"},
 		"public on private":       {"USDC@1", "USDC@69696969", "100", somebody, "", "Invalid 0zk address"},

@@ -20,7 +20,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/account"
-	"github.com/quotegate/quotegate/shared/answer"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -112,28 +112,28 @@ func (accounts) Simulate(
 			s.Calls[0].Logs = []rpc.Log{{Address: main.To.Address, Topics: topics, Data: main.Data[4:]}}
 		}
 	default:
-		const text = "This service has no RPC endpoint for chain %s, so the transactions are not tried"
+		const text = "Simulation needs an RPC endpoint, and none is configured for chain %s"
 		return nil, sentence(fmt.Sprintf(text, network))
 	}
 	return s, nil
 }
 
 func noEndpoint(network uint64) string {
-	const text = "This service has no RPC endpoint for chain %d, so balance and allowance are not checked"
+	const text = "Balance and allowance are not checked: no RPC endpoint is configured for chain %d"
 	return fmt.Sprintf(text, network)
 }
 
 // Core is the real core of the reference deployment, with the issuer's built-in
 // fees and a registry that answers from memory.
-func Core() answer.Service { return CoreOf(chain.Reference()) }
+func Core() api.Service { return CoreOf(chain.Reference()) }
 
 // CoreOf is Core of another deployment.
-func CoreOf(deployment *chain.Deployment) answer.Service {
+func CoreOf(deployment *chain.Deployment) api.Service {
 	fees, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		panic(err) // an empty configuration is valid
 	}
-	return answer.Service{
+	return api.Service{
 		Deployment: deployment,
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
@@ -174,7 +174,7 @@ func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error)
 	return newGateway(ctx, Core(), clients)
 }
 
-func newGateway(ctx context.Context, service answer.Service, clients *caller.Clients) (*gateway.Gateway, error) {
+func newGateway(ctx context.Context, service api.Service, clients *caller.Clients) (*gateway.Gateway, error) {
 	log := slog.New(slog.DiscardHandler)
 	limiter, err := limit.New(ctx, limit.Config{}, log, time.Now)
 	if err != nil {
@@ -186,7 +186,7 @@ func newGateway(ctx context.Context, service answer.Service, clients *caller.Cli
 		return nil, err
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Current: gateway.Current, Formers: gateway.Formers,
+		Modules: modules, Current: gateway.Current, RetiredVersions: gateway.RetiredVersions,
 		Lifecycle: life, Limiter: limiter, Clients: clients,
 		Names: unused{}, Own: unused{}, Log: log,
 	}), nil

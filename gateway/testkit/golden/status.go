@@ -32,15 +32,15 @@ var (
 
 func (tracker) Status(_ context.Context, src chain.ID, hash common.Hash) (*status.Status, error) {
 	if hash[31] == 0xff {
-		return nil, fault.New(fault.StatusUnavailable, "The pools of this deployment cannot be followed: its operator "+
-			"has not said that they settle in the documented way. Look the transaction up on chain %s, or ask the "+
-			"operator", src.Network())
+		return nil, fault.New(fault.StatusUnavailable, "Swaps of this deployment cannot be tracked: "+
+			"it does not declare how its pools settle. Check the transaction on chain %s, or contact the operator",
+			src.Network())
 	}
 	if s, ok := statuses()[hash[31]]; ok {
 		return s, nil
 	}
-	e := fault.New(fault.ChainUnavailable, "The status is not known: chain %s, of the transaction, cannot be asked: "+
-		"this service has no RPC endpoint for it", src.Network())
+	e := fault.New(fault.ChainUnavailable, "The status is unknown: chain %s, of the transaction, "+
+		"has no RPC endpoint configured", src.Network())
 	e.Role, e.RetryAfter = fault.SourceChain, time.Minute
 	return nil, e
 }
@@ -72,7 +72,7 @@ func statuses() map[byte]*status.Status {
 	source := func(confirmations uint64) *status.Source {
 		return &status.Source{Block: 21_000_000, Confirmations: confirmations, Time: noon.Add(-time.Minute)}
 	}
-	const noPool = "No pool of this deployment pays that token on that chain; ask the operator"
+	const noPool = "No pool of this deployment pays that token on that chain. Contact the operator"
 	paid := func(id chain.ID, amount uint64) *status.Settlement {
 		return &status.Settlement{
 			ChainID: id, TxHash: statusPaid, Time: noon,
@@ -87,7 +87,7 @@ func statuses() map[byte]*status.Status {
 	minted.Time = time.Time{}
 	short := paid(369, 9_970_000)
 	short.Short = &status.Short{Swapped: *uint256.NewInt(100_000_000), Paid: *uint256.NewInt(10_000_000)}
-	const isShort = "What was paid out, with its fees, is not what was swapped; ask the operator"
+	const isShort = "The payout and its fees do not add up to the swapped amount. Contact the operator"
 	one := func(s status.Swap, seconds uint32) []status.Swap {
 		s.Seconds = seconds
 		return []status.Swap{s}
@@ -122,17 +122,17 @@ func statuses() map[byte]*status.Status {
 		}},
 		0x0a: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: usdc,
-			Reason: "The pool on chain 369 says that it settled this swap in block 1, " +
-				"and no node here shows that event in that block; ask the operator"}, 0)},
+			Reason: "The pool on chain 369 reports that it settled this swap in block 1, " +
+				"but no node returns that event. Contact the operator"}, 0)},
 		0x0e: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Unread: true,
-			Reason: "The burn is for this service, and its hook names no swap that can be read; ask the operator"}, 0)},
+			Reason: "The burn is for this service, but its hook data cannot be decoded. Contact the operator"}, 0)},
 		0x0f: {State: status.Settling, Source: source(12), Next: 10 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: odd, Reason: noPool}, 0)},
 		0x0b: {State: status.Settling, Source: source(12), Next: 5 * time.Second, Swaps: one(status.Swap{
 			State: status.Settling, Swap: onward,
 			Burn: &status.Burn{Domain: 6, State: cctp.Unknown,
-				Reason: "The issuer's view is unknown: no address of the issuer's service is configured"}}, 0)},
+				Reason: "The issuer's view is unknown: the issuer's service is not configured"}}, 0)},
 		0x0c: {State: status.Settled, Final: true, Source: source(12), Swaps: one(status.Swap{
 			State: status.Settled, Final: true, Swap: onward,
 			Burn:       &status.Burn{Domain: 6, State: cctp.Complete, Nonce: statusNonce},

@@ -70,16 +70,6 @@ func Ahead(d time.Duration) Option {
 	}
 }
 
-// Within has the database give counts up above a size.
-func Within(bytes int64) Option {
-	return func(_ *Clock, db *store.Store, _ *usage.Options) { db.Most = bytes }
-}
-
-// Knowing has the operator know some clients.
-func Knowing(find func(recorded string) (caller.Client, bool)) Option {
-	return func(_ *Clock, _ *store.Store, o *usage.Options) { o.Known = find }
-}
-
 // Begin starts a recorder, which writes when the test says so. It is closed at the end of
 // the test.
 func Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
@@ -259,18 +249,25 @@ func Agent(addr string) caller.Identity {
 	return caller.Caller{Agent: "curl", Addr: netip.MustParseAddr(addr)}.Identity()
 }
 
-// OnEach runs a test on an empty database of every kind.
+// OnEach runs a test on an empty database of every kind, SQLite in memory.
 func OnEach(t *testing.T, test func(*testing.T, store.Config)) {
-	t.Run("memory", func(t *testing.T) { test(t, store.Config{}) })
-	OnDisk(t, test)
+	onBoth(t, "", test)
 }
 
 // OnDisk runs a test on an empty database of every kind that outlives a process.
 func OnDisk(t *testing.T, test func(*testing.T, store.Config)) {
-	t.Run("file", func(t *testing.T) {
-		test(t, store.Config{DB: filepath.Join(t.TempDir(), "usage ?%41.db")})
+	onBoth(t, filepath.Join(t.TempDir(), "usage ?%41.db"), test)
+}
+
+func onBoth(t *testing.T, sqlite string, test func(*testing.T, store.Config)) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, store.Config{DB: sqlite})
 	})
-	t.Run("postgres", func(t *testing.T) { test(t, store.Config{DB: postgres.Shared(t).Fresh(t)}) })
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, store.Config{DB: postgres.Shared(t).Fresh(t)})
+	})
 }
 
 // Main runs the tests of a package. Nothing of theirs may run on.

@@ -1,20 +1,9 @@
-// Package pages reads the pages of the documentation and does what they say, so that no page shows what does not work.
+// Package pages runs the documentation: commands are executed in page order, and what they print must match what the
+// page shows. Every fenced block has a mark after its language that says what it is; docs/CONTRIBUTING.md lists the
+// marks.
 //
-// Every fenced block of a page has a mark after its language, which code hosts do not show:
-//
-//	run        the commands are run, in the order of the page. In a console block they begin with "$ ", and the rest
-//	is
-//	           what they print
-//	serve      as run, and each command goes on until the page ends
-//	output     what the block before it prints
-//	file=NAME  a file that the commands of the page use
-//	from=FILE  it stands so in that file of the tree
-//	test=NAME  that test holds it to the code
-//	example    an illustration; the text before it says that it is one
-//
-// What a page shows is what was printed, but for what differs from run to run: a time, the hash of a transaction, a
-// request ID and a key match any other, and columns may be wider apart. An ellipsis matches anything within its line,
-// and one that has a line to itself matches any lines.
+// A time, the hash of a transaction, a request ID and a key match any other, and columns may be wider apart. An
+// ellipsis matches anything within its line; one that has a line to itself matches any lines.
 package pages
 
 import (

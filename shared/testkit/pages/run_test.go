@@ -24,13 +24,11 @@ import (
 // stages are the pages whose commands are run here, each with what it needs behind it.
 var stages = map[string]func(*testing.T, []pages.Block){
 	"README.md":         playReadme,
-	"docs/clients.md":   playClients,
 	"docs/integrate.md": playIntegrate,
 	"docs/retire.md":    playRetire,
 
-	"docs/operate/README.md":        playOperate,
-	"docs/operate/load-balancer.md": playLoadBalancer,
-	"docs/operate/production.md":    playProduction,
+	"docs/operate/README.md":    playOperate,
+	"docs/operate/instances.md": playInstances,
 }
 
 // TestPages does what the pages say, and wants what they show.
@@ -95,39 +93,8 @@ func newShell(t *testing.T) *pages.Shell {
 
 func playReadme(t *testing.T, blocks []pages.Block) { newShell(t).Play(t, blocks) }
 
-func playClients(t *testing.T, blocks []pages.Block) {
-	shell := newShell(t)
-	shell.Shown = append(shell.Shown, "/etc/quotegate", shell.Dir)
-	shell.Play(t, blocks)
-}
-
-// playProduction has systemd look at the unit with the binary where it is.
-func playProduction(t *testing.T, blocks []pages.Block) {
-	shell := newShell(t)
-	shell.Shown = []string{"/etc/quotegate", shell.Dir}
-	unit, err := os.ReadFile(filepath.Join(root, "docs/operate/quotegate.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(string(unit), "/usr/local/bin/quotegate", filepath.Join(bin, "gateway"))
-	if err := os.WriteFile(filepath.Join(shell.Dir, "quotegate.service"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("NOT TESTED: the unit; there is no systemd-analyze on this machine")
-		shell.Shown = append(shell.Shown, "systemd-analyze", "true")
-	}
-	shell.Play(t, blocks)
-}
-
 const operatePlan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2999-03-01T00:00:00Z",
 	"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1"}}}`
-
-const operateClients = `{"clients": [{"name": "Shop", "contact": "https://shop.example/contact", "match": ["agent:shopbot"]}]}`
 
 // operateCalls are the calls that the manual shows the traces of.
 const operateCalls = `set -e
@@ -145,10 +112,12 @@ for i in $(seq 3); do curl http://localhost:8080/nowhere -o /dev/null; done`
 // playOperate plays the manual beside a gateway that has been called.
 func playOperate(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
-	for name, text := range map[string]string{"plan.json": operatePlan, "clients.json": operateClients} {
-		if err := os.WriteFile(filepath.Join(shell.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	shell.Shown = append(shell.Shown, "/etc/quotegate", shell.Dir)
+	playFiles(t, shell, blocks)
+	writeFiles(t, shell.Dir, map[string]string{"plan.json": operatePlan, "quotegate.service": unitHere(t)})
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Log("NOT TESTED: the unit; there is no systemd-analyze on this machine")
+		shell.Shown = append(shell.Shown, "systemd-analyze", "true")
 	}
 	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json", "CLIENTS_FILE=clients.json", "USAGE_DB=usage.db",
 		"RPC_URLS_369=http://127.0.0.1:1", "RATE_LIMIT=1000")
@@ -158,6 +127,39 @@ func playOperate(t *testing.T, blocks []pages.Block) {
 	}
 	settle(t, shell, `curl -s '127.0.0.1:9090/admin/usage?version=v1' | jq -c '.clients[0].findings[0].calls'`, "12\n")
 	shell.Play(t, blocks)
+}
+
+// unitHere is the unit of systemd with the binary where it is.
+func unitHere(t *testing.T) string {
+	t.Helper()
+	unit, err := os.ReadFile(filepath.Join(root, "docs/operate/quotegate.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(unit), "/usr/local/bin/quotegate", filepath.Join(bin, "gateway"))
+}
+
+// playFiles writes the files of a page before anything is run.
+func playFiles(t *testing.T, shell *pages.Shell, blocks []pages.Block) {
+	t.Helper()
+	for _, b := range blocks {
+		if b.Mark == "file" {
+			shell.Play(t, []pages.Block{b})
+		}
+	}
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 const retireClients = `{"clients": [
@@ -183,18 +185,10 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
 	addresses := shell.Shown
 	shell.Shown = append(slices.Clone(addresses), "2027-", "2999-")
-	for _, b := range blocks {
-		if b.Mark == "file" {
-			shell.Play(t, []pages.Block{b})
-		}
-	}
-	for name, text := range map[string]string{
+	playFiles(t, shell, blocks)
+	writeFiles(t, shell.Dir, map[string]string{
 		"clients.json": fmt.Sprintf(retireClients, sha256.Sum256([]byte(retireKey))), "key.txt": retireKey,
-	} {
-		if err := os.WriteFile(filepath.Join(shell.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	shell.Env = append(shell.Env, "DEPLOYMENT_FILE=reference", "LIFECYCLE_FILE=plan.json",
 		"CLIENTS_FILE=clients.json", "USAGE_DB=usage.db", "RATE_LIMIT=1000")
 	gateway := shell.Serve(t, "gateway", `"msg":"serving"`)
@@ -210,10 +204,7 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 	looksOlder(t, filepath.Join(shell.Dir, "usage.db"), 40)
 	sunset := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	shell.Shown = append(slices.Clone(addresses), "2027-03-01T00:00:00Z", sunset)
-	plan := fmt.Sprintf(releasePlan, sunset)
-	if err := os.WriteFile(filepath.Join(shell.Dir, "plan.json"), []byte(plan), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFiles(t, shell.Dir, map[string]string{"plan.json": fmt.Sprintf(releasePlan, sunset)})
 	shell.Serve(t, "gateway", `"msg":"serving"`)
 	settle(t, shell, v1+`.stage'`, "retired\n")
 	shell.Play(t, after)
@@ -283,17 +274,20 @@ func settle(t *testing.T, shell *pages.Shell, command, want string) {
 	}
 }
 
-// playLoadBalancer plays the page with nginx, Redis and PostgreSQL, and kills Redis where the page says so.
-func playLoadBalancer(t *testing.T, blocks []pages.Block) {
+// playInstances plays the page with nginx, Redis and PostgreSQL, and kills Redis where the page says so.
+func playInstances(t *testing.T, blocks []pages.Block) {
 	shell := newShell(t)
 	redis, front := ports.Free(t), ports.Free(t)
 	instances := []string{ports.Free(t), ports.Free(t)}
 	shell.Shown = []string{
-		"127.0.0.1:6399", redis, "http://127.0.0.1:8080", "http://" + front, "127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
+		"rediss://quotegate:PASSWORD@redis.example:6379", "redis://" + redis,
+		"postgres://quotegate:PASSWORD@db1.example,db2.example/quotegate?sslmode=verify-full", startPostgres(t),
+		"/etc/quotegate", shell.Dir, "http://127.0.0.1:8080", "http://" + front, "127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
 		"127.0.0.1:9091", ports.Free(t), "127.0.0.1:9092", ports.Free(t),
 		"for port in 8081 8082", "for port in " + port(instances[0]) + " " + port(instances[1]),
 	}
-	shell.Env = append(shell.Env, "DATABASE="+startPostgres(t), "PATH="+pathOf(shell.Env)+":/usr/sbin") // nginx is there
+	shell.Env = append(shell.Env, "PATH="+pathOf(shell.Env)+":/usr/sbin") // nginx is there
+	writeFiles(t, shell.Dir, map[string]string{"plan.json": operatePlan, "clients.json": `{"clients": []}`})
 	serveRedis := "redis-server --port " + port(redis) + " --save '' --appendonly no"
 	server := shell.Serve(t, serveRedis, "Ready to accept connections")
 	var before, after []pages.Block
@@ -310,10 +304,10 @@ func playLoadBalancer(t *testing.T, blocks []pages.Block) {
 	shell.Play(t, before)
 	server.End(syscall.SIGKILL)
 	ask := "curl -so /dev/null http://127.0.0.1:8081/v3/app/pairs; curl -so /dev/null 'http://127.0.0.1:8081/v3/swap/quote?srcToken=USDC'; "
-	ask += "grep -o 'Redis does not answer\\|Redis is back' one.log | tail -n 1"
-	settle(t, shell, ask, "Redis does not answer\n")
+	ask += "grep -o 'Redis does not respond\\|Redis responds again' one.log | tail -n 1"
+	settle(t, shell, ask, "Redis does not respond\n")
 	shell.Serve(t, serveRedis, "Ready to accept connections")
-	settle(t, shell, ask, "Redis is back\n")
+	settle(t, shell, ask, "Redis responds again\n")
 	shell.Play(t, after)
 }
 

@@ -195,7 +195,7 @@ func (r *Referee) details(s *Swap, t Terms, around Around, quote []byte) (*detai
 		if around.From != "" {
 			null := json.RawMessage("null")
 			d.Checks = &null
-			d.Reason = "The swap is paid for from the privacy pool, so what this account has does not matter"
+			d.Reason = "The swap is paid from the privacy pool, not from this account"
 		}
 		return d, nil
 	}

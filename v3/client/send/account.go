@@ -37,7 +37,7 @@ func (s Sender) signed(ctx context.Context, tx *types.Transaction) (*types.Trans
 	}
 	from, err := types.Sender(signer, signed)
 	if err != nil || from != s.Account.Address() || signer.Hash(signed) != signer.Hash(tx) {
-		return nil, failure(NotSigned, "the account signed something else")
+		return nil, failure(NotSigned, "the account signed a different transaction")
 	}
 	return signed, nil
 }

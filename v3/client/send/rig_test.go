@@ -32,9 +32,15 @@ var (
 
 const recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
-// getQuote asks a real gateway for a swap from Ethereum to the hub.
+// quotes are those that were asked for, by token. A gateway takes longer to start than a chain.
+var quotes = map[string]*client.Checked{}
+
+// getQuote asks a real gateway, once, for a swap from Ethereum to the hub.
 func getQuote(t *testing.T, token string) *client.Checked {
 	t.Helper()
+	if q := quotes[token]; q != nil {
+		return q
+	}
 	server := httptest.NewServer(golden.Gateway(t))
 	defer server.Close()
 	c, err := client.New(server.URL)
@@ -51,6 +57,7 @@ func getQuote(t *testing.T, token string) *client.Checked {
 	if err != nil {
 		t.Fatal(err)
 	}
+	quotes[token] = q
 	return q
 }
 

@@ -1,32 +1,12 @@
-// Package send sends a checked quote: it approves what is needed, signs, sends, and waits until the swap is in a
-// block. A bot needs no nonce, gas or receipt code of its own.
+// Package send approves, signs and sends a checked quote, and waits for its block.
 //
 //	sender := send.Sender{Backend: node, Account: send.Key(key), MaxGas: big.NewInt(5e16), Save: save}
 //	swap, err := send.New(checked)
 //	receipt, err := sender.Send(ctx, swap)
 //
-// # Nothing is sent twice
-//
-// A Swap holds every transaction that was signed. Save stores it before the transaction goes to the node. After a
-// crash or an error, call Send again with the stored Swap: Send looks for each signed transaction by its hash, then
-// by account and nonce. If the node does not have it, Send submits the same signed bytes again. One nonce is mined
-// once, so this cannot pay twice. A transaction that was sped up in a wallet is followed under its new hash. One that
-// was replaced by a different call is the error Replaced.
-//
-// Once signed, a swap is committed. To cancel it, send another transaction with its nonce.
-//
-// # What is checked
-//
-// There must be a contract at the target and at the token; an EIP-7702 account is none (NoContract). If the node does
-// not answer within five seconds, tokens are sent after a warning to Progress, and native coins are not
-// (ContractUnknown). Gas of more than MaxGas is not signed (GasTooHigh), and neither is a quote after it has expired
-// (Expired).
-//
-// # One sender per account
-//
-// Send holds a lock per account and chain until the swap is in a block, because approvals of parallel swaps overwrite
-// one another. The lock is for this process. Do not use one account in several processes at once: give each its own
-// account, or a lock of your own around Send.
+// Nothing is sent twice: Save stores every signed transaction before it goes to the
+// node, and calling Send again with the stored Swap resubmits the same bytes. Send locks
+// the account and chain within this process; do not use one account in several processes.
 package send
 
 import (
@@ -135,7 +115,7 @@ func (s Sender) Send(ctx context.Context, w *Swap) (*types.Receipt, error) {
 	receipt, err := s.run(ctx, w)
 	var e *Error
 	if errors.As(err, &e) && !e.settled() && w.paying() {
-		err = failure(Unknown, "what became of the swap is not known: %w", err)
+		err = failure(Unknown, "the outcome of the swap is unknown: %w", err)
 	}
 	return receipt, err
 }
@@ -241,7 +221,7 @@ func (s Sender) save(w *Swap) error {
 		return nil
 	}
 	if err := s.Save(w); err != nil {
-		return failure(NotSaved, "the swap cannot be stored: %w", err)
+		return failure(NotSaved, "the swap could not be stored: %w", err)
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (s Sender) pause(ctx context.Context) {
 // unconfirmed is the error of a step that may be in a block, or may come into one.
 func unconfirmed(step *Step, err error) *Error {
 	if step.What == SwapStep {
-		return failure(Unknown, "what became of the swap is not known: transaction %s: %w", step.Hash, err)
+		return failure(Unknown, "the outcome of the swap is unknown: transaction %s: %w", step.Hash, err)
 	}
 	return unavailable(fmt.Sprintf("%s: transaction %s was sent, and is not confirmed", step.What, step.Hash), err)
 }
@@ -262,7 +262,7 @@ func (s Sender) look(ctx context.Context, w *Swap, step *Step, tx *types.Transac
 		return nil, err
 	}
 	if !sameCall(tx, other) {
-		return nil, failure(Replaced, "%s: not sent: transaction %s has its nonce %d, and does something else",
+		return nil, failure(Replaced, "%s: not sent: a different transaction, %s, used its nonce %d",
 			step.What, other.Hash(), step.Nonce)
 	}
 	s.tell("%s: replaced by %s", step.What, other.Hash())

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/web"
+)
+
+// Health tells whether the service can quote, and which of its parts do not answer. A
+// service that is about to end says so with a 503.
+func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
+	registries := s.Registries()
+	fees := s.IssuerFees()
+	body := healthBody{
+		Status:     "ok",
+		Deployment: s.Deployment.Name,
+		Settlement: mapSettlement(s.Deployment),
+		Registries: make([]registryBody, len(registries)),
+		IssuerFees: make([]issuerFee, len(fees)),
+		Untracked:  s.Tracker.Missing(),
+		Single:     s.Tracker.Alone(),
+		Problems:   s.Problems(),
+	}
+	for i, r := range registries {
+		body.Registries[i] = registryBody{r.Network, r.State}
+	}
+	for i, f := range fees {
+		body.IssuerFees[i] = issuerFee{
+			ChainID: f.Source, BPS: json.Number(f.Rate.String()), Origin: f.Origin, AgeSeconds: int64(f.Age.Seconds()),
+		}
+		if f.Err != nil {
+			body.IssuerFees[i].Problem = f.Err.Error()
+		}
+	}
+	if s.Draining != nil && s.Draining() {
+		body.Status = "draining"
+		return web.JSON(w, http.StatusServiceUnavailable, body)
+	}
+	return web.JSON(w, http.StatusOK, body)
+}
+
+type healthBody struct {
+	Status     string         `json:"status"`
+	Deployment string         `json:"deployment"`
+	Settlement settlement     `json:"settlement"`
+	Registries []registryBody `json:"registries"`
+	IssuerFees []issuerFee    `json:"issuerFees"`
+	// Untracked are the chains on which swaps cannot be followed, for want of an endpoint.
+	Untracked []chain.ID `json:"untracked,omitempty"`
+	// Single are the chains on which swaps are followed with one endpoint, which is believed.
+	Single   []chain.ID `json:"singleEndpoint,omitempty"`
+	Problems []string   `json:"problems,omitempty"`
+}
+
+type registryBody struct {
+	ChainID chain.ID  `json:"chainId"`
+	RPC     rpc.State `json:"rpc"`
+}
+
+type issuerFee struct {
+	ChainID    chain.ID    `json:"chainId"`
+	BPS        json.Number `json:"bps"`
+	Origin     cctp.Origin `json:"origin"`
+	AgeSeconds int64       `json:"ageSeconds"`
+	Problem    string      `json:"problem,omitempty"`
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+)
+
+// oneEach follows swaps with one endpoint of chain 1, and none of chain 56.
+type oneEach struct{ Tracker }
+
+func (oneEach) Missing() []chain.ID { return []chain.ID{56} }
+func (oneEach) Alone() []chain.ID   { return []chain.ID{1} }
+
+// The health answer names the chains whose only endpoint is believed.
+func TestHealthNamesSingleEndpoints(t *testing.T) {
+	s := Service{
+		Tracker:    oneEach{},
+		Deployment: chain.Reference(),
+		Registries: func() []integrator.Health { return nil },
+		IssuerFees: func() []cctp.State { return nil },
+		Problems:   func() []string { return nil },
+	}
+	w := httptest.NewRecorder()
+	if err := s.Health(w, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Body.String(); !strings.Contains(got, `"untracked":[56],"singleEndpoint":[1]`) {
+		t.Errorf("got %s", got)
+	}
+}

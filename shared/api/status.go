@@ -1,0 +1,262 @@
+package api
+
+import (
+	"cmp"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/calldata"
+	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/status"
+	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
+)
+
+// Status tells what became of a transaction.
+func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
+	query := wire.QueryOf(r)
+	wire.WarnTypos(w.Header(), query, statusParams)
+	src, hash, err := decodeStatus(query)
+	if err != nil {
+		return err
+	}
+	found, err := s.Tracker.Status(r.Context(), src, hash)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", cacheControl(found))
+	return web.JSON(w, http.StatusOK, mapStatus(src, hash, found, s.Deployment.Contact))
+}
+
+var statusParams = []string{"srcChain", "txHash"}
+
+func decodeStatus(query *wire.Query) (src chain.ID, hash common.Hash, err error) {
+	if err = query.Require(statusParams...); err != nil {
+		return src, hash, err
+	}
+	if err = wire.Read(query, "srcChain", chain.ParseID, &src); err != nil {
+		return src, hash, err
+	}
+	err = wire.Read(query, "txHash", parseHash, &hash)
+	return src, hash, err
+}
+
+func parseHash(text string) (hash common.Hash, err error) {
+	digits, prefixed := strings.CutPrefix(text, "0x")
+	if prefixed && len(digits) == 2*len(hash) {
+		if _, err := hex.Decode(hash[:], []byte(digits)); err == nil {
+			return hash, nil
+		}
+	}
+	hint := ""
+	switch {
+	case prefixed && len(digits) == 2*common.AddressLength:
+		hint = "; this looks like an address"
+	case !prefixed && len(digits) == 2*len(hash):
+		hint = "; put 0x in front"
+	}
+	return common.Hash{}, fault.New(fault.InvalidParameter,
+		"The transaction hash must be 0x followed by 64 hexadecimal digits%s", hint)
+}
+
+// cacheControl lets a client and the caches on the way keep an answer as long as
+// it holds. A transaction that is not found may be there the next moment. An answer that
+// is repeated for one caller is not for others.
+func cacheControl(s *status.Status) string {
+	if s.State == status.NotFound || s.Repeated {
+		return "no-store"
+	}
+	age := 24 * time.Hour // of a final answer
+	if s.Next > 0 {
+		age = s.Next / 2 // so that the one who asks at the right time gets a new answer
+	}
+	return "public, max-age=" + strconv.Itoa(int(max(age, time.Second)/time.Second))
+}
+
+// statusBody is what became of a transaction. Chains are routing IDs as strings,
+// as in a request; settlement.chainId is a network, as in a token.
+type statusBody struct {
+	State    status.State `json:"state"`
+	Final    bool         `json:"final"`
+	SrcChain string       `json:"srcChain"`
+	TxHash   common.Hash  `json:"txHash"`
+	Reason   string       `json:"reason,omitempty"`
+
+	// These four are of the least advanced swap, where there are several.
+	Swap       *swapBody       `json:"swap,omitempty"`
+	Source     *sourceBody     `json:"source,omitempty"`
+	Burn       *burnBody       `json:"burn,omitempty"`
+	Settlement *settlementBody `json:"settlement,omitempty"`
+
+	Swaps       []swapState `json:"swaps,omitempty"`
+	Omitted     int         `json:"omittedSwaps,omitempty"`
+	Expected    uint32      `json:"expectedSeconds,omitempty"`
+	Contact     string      `json:"contact,omitempty"`
+	NextSeconds int         `json:"nextCheckSeconds"`
+}
+
+type swapState struct {
+	State      status.State    `json:"state"`
+	Final      bool            `json:"final"`
+	Reason     string          `json:"reason,omitempty"`
+	Swap       *swapBody       `json:"swap,omitempty"`
+	Burn       *burnBody       `json:"burn,omitempty"`
+	Settlement *settlementBody `json:"settlement,omitempty"`
+	Expected   uint32          `json:"expectedSeconds,omitempty"`
+}
+
+type swapBody struct {
+	DstChain      string       `json:"dstChain"`
+	DstToken      string       `json:"dstToken"`
+	Recipient     string       `json:"recipient"`
+	RecipientType uint8        `json:"recipientType"`
+	Amount        *uint256.Int `json:"amount"`
+	IntegratorID  common.Hash  `json:"integratorId,omitzero"`
+}
+
+type sourceBody struct {
+	Block         uint64    `json:"blockNumber"`
+	Confirmations uint64    `json:"confirmations"`
+	Time          time.Time `json:"timestamp"`
+}
+
+type burnBody struct {
+	Domain   uint32           `json:"domain"`
+	Nonce    common.Hash      `json:"nonce,omitzero"`
+	Attested bool             `json:"attested"`
+	State    cctp.Attestation `json:"attestationState"`
+	Reason   string           `json:"reason,omitempty"`
+}
+
+type settlementBody struct {
+	ChainID chain.ID     `json:"chainId"`
+	TxHash  common.Hash  `json:"txHash,omitzero"`
+	Amount  *uint256.Int `json:"amount"`
+	Arrived *uint256.Int `json:"arrived"`
+	Time    time.Time    `json:"timestamp,omitzero"`
+	Note    common.Hash  `json:"note,omitzero"`
+	Short   *shortBody   `json:"short,omitempty"`
+}
+
+// shortBody is a status.Short. It is always encoded through a pointer, as its amounts need.
+type shortBody struct {
+	Swapped uint256.Int `json:"swapped"`
+	Paid    uint256.Int `json:"paid"`
+}
+
+func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string) statusBody {
+	body := statusBody{
+		State:       s.State,
+		Final:       s.Final,
+		SrcChain:    src.String(),
+		TxHash:      hash,
+		Reason:      s.Reason,
+		Source:      (*sourceBody)(s.Source),
+		Omitted:     s.Omitted,
+		Contact:     contact,
+		NextSeconds: int((s.Next + time.Second - 1) / time.Second),
+	}
+	for i := range s.Swaps {
+		body.Swaps = append(body.Swaps, mapSwap(&s.Swaps[i]))
+	}
+	if len(body.Swaps) > 0 {
+		byRank := func(a, b swapState) int { return cmp.Compare(a.rank(), b.rank()) }
+		least := slices.MinFunc(body.Swaps, byRank)
+		body.Swap = least.Swap
+		body.Burn = least.Burn
+		if least.State == s.State { // not so if a swap that is omitted may be behind
+			body.Settlement = least.Settlement
+		}
+		body.Expected = least.Expected
+		body.Reason = cmp.Or(body.Reason, least.Reason)
+	}
+	if len(body.Swaps) == 1 {
+		body.Swaps = nil // it would repeat the answer
+	}
+	return body
+}
+
+// rank orders swaps by how far they are. Of two in the same state, the final one is further.
+func (s swapState) rank() int {
+	rank := 2 * slices.Index(status.States(), s.State)
+	if s.Final {
+		rank++
+	}
+	return rank
+}
+
+func mapSwap(s *status.Swap) swapState {
+	body := swapState{
+		State:      s.State,
+		Final:      s.Final,
+		Reason:     s.Reason,
+		Settlement: mapPayout(s.Settlement),
+		Expected:   s.Seconds,
+	}
+	if !s.Unread {
+		body.Swap = mapOrder(&s.Swap)
+	}
+	if b := s.Burn; b != nil && b.State != "" {
+		body.Burn = &burnBody{
+			Domain:   b.Domain,
+			Nonce:    b.Nonce,
+			Attested: b.State == cctp.Complete,
+			State:    b.State,
+			Reason:   b.Reason,
+		}
+	}
+	return body
+}
+
+func mapPayout(p *status.Settlement) *settlementBody {
+	if p == nil {
+		return nil
+	}
+	return &settlementBody{
+		ChainID: p.ChainID,
+		TxHash:  p.TxHash,
+		Amount:  &p.Amount,
+		Arrived: &p.Arrived,
+		Time:    p.Time,
+		Note:    p.Note,
+		Short:   (*shortBody)(p.Short),
+	}
+}
+
+func mapOrder(s *calldata.Swap) *swapBody {
+	body := &swapBody{
+		DstChain:      chain.ID(s.DstChainID).String(),
+		DstToken:      s.DstToken.Hex(),
+		Recipient:     mapRecipient(s),
+		RecipientType: s.RecipientType,
+		Amount:        &s.Amount,
+		IntegratorID:  s.IntegratorID,
+	}
+	if s.DstTooLarge != nil {
+		body.DstChain = s.DstTooLarge.Dec()
+	}
+	return body
+}
+
+// mapRecipient is an address with its checksum, or the npk of a shield note, which
+// is the first word of what the quote's calldata has as the recipient. Whatever is
+// neither is shown as it is.
+func mapRecipient(s *calldata.Swap) string {
+	switch {
+	case s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= common.HashLength:
+		return common.Hash(s.Recipient[:common.HashLength]).Hex()
+	case s.RecipientType == calldata.RecipientEVM && len(s.Recipient) == common.AddressLength:
+		return common.BytesToAddress(s.Recipient).Hex()
+	}
+	return hexutil.Encode(s.Recipient)
+}

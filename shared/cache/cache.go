@@ -1,0 +1,113 @@
+// Package cache remembers answers, and asks each question once at a time.
+//
+// What it promises:
+//   - Callers with the same question at the same time share one answer. A caller
+//     that gives up does not end the question for the others.
+//   - Memory is bounded. Answers about what is known have a place of their own, so
+//     that a flood of invented names evicts only other invented names.
+//   - A panic while asking is logged, and is an error for those who wait.
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/safego"
+)
+
+// Key is what is asked about: a name on a chain.
+type Key struct {
+	Network chain.ID
+	Name    [32]byte
+}
+
+// text is the key as safego.Singleflight needs it.
+func (k Key) text() string {
+	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.Network)), k.Name[:]...))
+}
+
+// Entry is what came of a question.
+type Entry[V any] struct {
+	Value V
+	Until time.Time // how long the answer is used again
+	Known bool      // the name is not invented
+
+	Forget bool // the answer is for those who wait; what was remembered before stays
+}
+
+// Cache remembers answers. It is safe for concurrent use.
+type Cache[V any] struct {
+	what          string // is asked, for the log
+	log           *slog.Logger
+	now           func() time.Time
+	flights       safego.Singleflight[V]
+	known, others *lru.Cache[Key, Entry[V]]
+}
+
+// New remembers so many answers about what is known, and a quarter as many others,
+// most of which nobody asks for again. what and log are for a panic while asking.
+func New[V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[V] {
+	known, err := lru.New[Key, Entry[V]](size)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	others, _ := lru.New[Key, Entry[V]](max(size/4, 1))
+	return &Cache[V]{what: what, log: log, now: now, known: known, others: others}
+}
+
+// Get is the answer that may still be used.
+func (c *Cache[V]) Get(k Key) (v V, ok bool) {
+	now := c.now()
+	for _, tier := range [...]*lru.Cache[Key, Entry[V]]{c.known, c.others} {
+		if a, ok := tier.Get(k); ok && now.Before(a.Until) {
+			return a.Value, true
+		}
+	}
+	return v, false
+}
+
+// Last is the last answer, however old, and whether its name was known then.
+func (c *Cache[V]) Last(k Key) (v V, known bool) {
+	if a, ok := c.known.Get(k); ok {
+		return a.Value, true
+	}
+	a, _ := c.others.Get(k)
+	return a.Value, false
+}
+
+// Ask asks and remembers, unless there is an answer already. The error is that of
+// ctx, or a panic of ask.
+func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() Entry[V]) (V, error) {
+	return c.flights.Ask(ctx, c.log, c.what, k.text(), func() (V, error) {
+		// The answer may have come since the caller looked.
+		if v, ok := c.Get(k); ok {
+			return v, nil
+		}
+		return c.renew(k, ask), nil
+	})
+}
+
+// Renew asks in the background, although there is an answer. It does nothing while
+// the question is being asked.
+func (c *Cache[V]) Renew(k Key, ask func() Entry[V]) {
+	c.flights.Start(c.log, c.what, k.text(), func() (V, error) { return c.renew(k, ask), nil })
+}
+
+func (c *Cache[V]) renew(k Key, ask func() Entry[V]) V {
+	a := ask()
+	if a.Forget {
+		return a.Value
+	}
+	tier, other := c.others, c.known
+	if a.Known {
+		tier, other = c.known, c.others
+	}
+	tier.Add(k, a)
+	other.Remove(k)
+	return a.Value
+}

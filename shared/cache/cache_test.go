@@ -1,0 +1,104 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/safego"
+)
+
+func name(n int) Key { return Key{Network: 1, Name: [32]byte{byte(n), byte(n >> 8)}} }
+
+// Callers at the same time share one answer, and who gives up leaves it to the others.
+func TestOneQuestionForAll(t *testing.T) {
+	c := New[int](4, time.Now, "a test", nil)
+	var asked atomic.Int32
+	begun, release := make(chan struct{}), make(chan struct{})
+	ask := func() Entry[int] {
+		asked.Add(1)
+		close(begun)
+		<-release
+		return Entry[int]{Value: 7, Until: time.Now().Add(time.Hour)}
+	}
+	var callers sync.WaitGroup
+	for range 20 {
+		callers.Go(func() {
+			if v, err := c.Ask(context.Background(), name(1), ask); v != 7 || err != nil {
+				t.Errorf("got %d, %v", v, err)
+			}
+		})
+	}
+	<-begun
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.Ask(gone, name(1), ask); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gave up got %v", err)
+	}
+	close(release)
+	callers.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+func TestKnownNamesStay(t *testing.T) {
+	now := time.Now()
+	c := New[int](16, func() time.Time { return now }, "a test", nil)
+	say := func(n int, a Entry[int]) {
+		if v, err := c.Ask(context.Background(), name(n), func() Entry[int] { return a }); v != a.Value || err != nil {
+			t.Errorf("got %d, %v", v, err)
+		}
+	}
+	say(1, Entry[int]{Value: 11, Until: now.Add(time.Second), Known: true})
+	for n := range 100 {
+		say(100+n, Entry[int]{Value: n, Until: now.Add(time.Hour)})
+	}
+	if v, ok := c.Get(name(1)); v != 11 || !ok {
+		t.Errorf("got %d, %v of a known name after a flood", v, ok)
+	}
+	if c.others.Len() != 4 {
+		t.Errorf("%d others are kept, want 4", c.others.Len())
+	}
+	now = now.Add(time.Second)
+	if _, ok := c.Get(name(1)); ok {
+		t.Error("an answer was used beyond its time")
+	}
+	if v, known := c.Last(name(1)); v != 11 || !known {
+		t.Errorf("got %d, %v, want the last answer", v, known)
+	}
+	say(1, Entry[int]{Value: 12, Forget: true})
+	if v, known := c.Last(name(1)); v != 11 || !known {
+		t.Errorf("got %d, %v, want the answer before", v, known)
+	}
+	say(1, Entry[int]{Value: 13})
+	if v, known := c.Last(name(1)); v != 13 || known {
+		t.Errorf("got %d, %v, want the name to be known no longer", v, known)
+	}
+}
+
+// TestPanicIsAnError: of one who waits, and in the log also if nobody does.
+func TestPanicIsAnError(t *testing.T) {
+	var out bytes.Buffer
+	c := New[int](4, time.Now, "asking", slog.New(slog.NewTextHandler(&out, nil)))
+	before := safego.Panics()
+	bug := func() Entry[int] { panic("a slip") }
+	if _, err := c.Ask(context.Background(), name(1), bug); err == nil || strings.Contains(err.Error(), "a slip") {
+		t.Errorf("got %v, want an error that says no more than that there was a bug", err)
+	}
+	for _, want := range []string{"in=asking", "a slip", "cache_test.go"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing from the log: %s", want, &out)
+		}
+	}
+	c.Renew(name(2), bug)
+	for safego.Panics() != before+2 {
+		time.Sleep(time.Millisecond)
+	}
+}

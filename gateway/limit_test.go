@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -221,33 +221,15 @@ func ask(h http.Handler, target string) *httptest.ResponseRecorder {
 	return w
 }
 
-// settable is a clock that moves when told to.
-type settable struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *settable) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *settable) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
-
 // serveEmptyChain serves a node of PulseChain that knows no transaction.
-func serveEmptyChain(t *testing.T, clock *settable) *httptest.Server {
+func serveEmptyChain(t *testing.T, clock *recorded.Clock) *httptest.Server {
 	t.Helper()
 	type call struct {
 		ID     json.RawMessage
 		Method string
 	}
 	result := func(method string) string {
-		now := clock.now().Unix()
+		now := clock.Now().Unix()
 		switch method {
 		case "eth_chainId":
 			return `"0x171"`
@@ -288,9 +270,9 @@ func serveEmptyChain(t *testing.T, clock *settable) *httptest.Server {
 // given again, and only a transaction that was never asked about is refused. Quotes do
 // not count against it, nor the other way round.
 func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
-	clock := &settable{at: time.Now()}
+	clock := recorded.At(time.Now())
 	core := golden.Core()
-	chains, err := rpc.New(rpc.Config{369: {rpc.SecretURL(serveEmptyChain(t, clock).URL)}}, rpc.Options{Now: clock.now})
+	chains, err := rpc.New(rpc.Config{369: {rpc.SecretURL(serveEmptyChain(t, clock).URL)}}, rpc.Options{Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,8 +281,8 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core.Tracker = status.New(chain.Reference(), chains, issuer, status.Options{Now: clock.now})
-	gw := mount(t, setup{modules: gateway.Modules(core), budget: limit.Config{PerMinute: 3}, now: clock.now})
+	core.Tracker = status.New(chain.Reference(), chains, issuer, status.Options{Now: clock.Now})
+	gw := mount(t, setup{modules: gateway.Modules(core), budget: limit.Config{PerMinute: 3}, now: clock.Now})
 	contract := golden.ReadContract(t, gw, "v3") // the version of this route
 
 	const quote = ""
@@ -324,7 +306,7 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 		{0, "c", 429, "0", 44},
 		{44 * time.Second, "c", 200, "0", 5},
 	} {
-		clock.advance(step.after)
+		clock.Pass(step.after)
 		target := "/v3/swap/quote"
 		if step.hash != quote {
 			target = "/v3/swap/status?srcChain=369&txHash=0x" + strings.Repeat("0", 63) + step.hash

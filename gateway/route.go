@@ -45,7 +45,7 @@ func (g *Gateway) mount(router chi.Router) {
 func (g *Gateway) paths() map[string]map[string]http.HandlerFunc {
 	paths := map[string]map[string]http.HandlerFunc{
 		"/versions":      {"": g.versions},
-		"/versions/mine": {"": g.mine},
+		"/versions/mine": {"": g.ownUsage},
 	}
 	for i := range g.Modules {
 		m := &g.Modules[i]
@@ -95,7 +95,7 @@ func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// former answers for a version that is gone, in the format of the current one.
+// retiredVersion answers for a version that is gone, in the format of the current one.
 func (g *Gateway) retiredVersion(f RetiredVersion) http.HandlerFunc {
 	link := []string{`<` + f.Successor + `>; rel="successor-version"`}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -107,10 +107,10 @@ func (g *Gateway) retiredVersion(f RetiredVersion) http.HandlerFunc {
 	}
 }
 
-// mine tells a client with a key about its own calls to old versions, and about nobody
+// ownUsage tells a client with a key about its own calls to old versions, and about nobody
 // else's. A request costs a quote of the key or, without one, of the address, so that
 // nobody can guess keys without a limit.
-func (g *Gateway) mine(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ownUsage(w http.ResponseWriter, r *http.Request) {
 	who := &stateOf(r).event.Caller
 	if refused := g.Limiter.AdmitQuote(w.Header(), payer(who)); refused != nil {
 		g.fail(w, r, refused)

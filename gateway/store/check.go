@@ -1,12 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
@@ -177,19 +178,8 @@ func (s *Store) explain(err error) error {
 	case refused:
 		return &serverError{fmt.Sprintf("PostgreSQL returned error %.5q", refusal.Code), err}
 	}
-	text := "connection failed"
-	var network net.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		text = "canceled by the caller"
-	case errors.As(err, &network) && network.Timeout():
-		text = "timed out"
-	case errors.As(err, new(*net.DNSError)):
-		text = "host name does not resolve"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		text = "connection refused"
-	}
-	return &serverError{"PostgreSQL: " + text, err}
+	text, _ := fault.ExplainNetwork(err)
+	return &serverError{"PostgreSQL: " + cmp.Or(text, "connection failed"), err}
 }
 
 func writable(folder string) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -181,7 +182,7 @@ func unanswered(err error) *failure {
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
 		err = outer.Err
 	}
-	if _, timeout := rpc.ExplainNetworkError(err); timeout && !errors.Is(err, context.Canceled) {
+	if _, timeout := fault.ExplainNetwork(err); timeout && !errors.Is(err, context.Canceled) {
 		return &failure{reason: fmt.Sprintf("no answer within %s", requestTimeout), cause: err}
 	}
 	return &failure{reason: "unreachable", cause: err}

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
 // Endpoint is one JSON-RPC server of a chain, as Ask gives it to its caller.
@@ -421,7 +422,7 @@ func classify(err error, reads ...Read) *Failure {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return &Failure{Reason: Undecodable, Text: "the answer is too long"}
 	}
-	text, timeout := ExplainNetworkError(err)
+	text, timeout := fault.ExplainNetwork(err)
 	switch {
 	case timeout:
 		return &Failure{Reason: Timeout, Text: text}

@@ -36,7 +36,7 @@ func InjectPanics(f func(what string)) (restore func()) {
 	return func() { saboteur.Store(nil) }
 }
 
-func sabotage(what string) {
+func injectPanic(what string) {
 	if f := saboteur.Load(); f != nil {
 		(*f)(what)
 	}
@@ -50,7 +50,7 @@ func Do(log *slog.Logger, what string, work func()) {
 			report(log, what, p)
 		}
 	}()
-	sabotage(what)
+	injectPanic(what)
 	work()
 }
 
@@ -63,7 +63,7 @@ func Try(log *slog.Logger, what string, work func() error) (err error) {
 			err = fmt.Errorf("internal error: %s panicked; see the log", what)
 		}
 	}()
-	sabotage(what)
+	injectPanic(what)
 	return work()
 }
 

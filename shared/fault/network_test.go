@@ -1,4 +1,4 @@
-package rpc
+package fault
 
 import (
 	"context"
@@ -7,22 +7,9 @@ import (
 	"net"
 	"syscall"
 	"testing"
-	"time"
 )
 
-func TestReadRetryAfter(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	for text, want := range map[string]time.Duration{
-		"": 0, "soon": 0, "0": time.Second, "7": 7 * time.Second, "99999999999999999999999": time.Minute,
-		"Fri, 15 Jan 2027 08:00:09 GMT": 9 * time.Second, "Fri, 15 Jan 2027 07:00:00 GMT": time.Second,
-	} {
-		if got, _ := RetryAfter(text, now, time.Second, time.Minute); got != want {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
-	}
-}
-
-func TestExplainNetworkError(t *testing.T) {
+func TestExplainNetwork(t *testing.T) {
 	for name, test := range map[string]struct {
 		err     error
 		text    string
@@ -36,7 +23,7 @@ func TestExplainNetworkError(t *testing.T) {
 		"broken":       {&net.OpError{Op: "read", Err: errors.New("secret")}, "connection failed", false},
 		"not about it": {errors.New("secret"), "", false},
 	} {
-		if text, timeout := ExplainNetworkError(test.err); text != test.text || timeout != test.timeout {
+		if text, timeout := ExplainNetwork(test.err); text != test.text || timeout != test.timeout {
 			t.Errorf("%s: got %q, %v", name, text, timeout)
 		}
 	}
